@@ -43,49 +43,6 @@ static cJSON *entity(struct crate *crate, const char *id, const char *type, cons
 
 /* ---- What the files are */
 
-struct meaning {
-    const char *path, *name, *description;
-};
-
-static const struct meaning meanings[] = {
-    {ARCHIVE_MANIFEST, "Manifest", "SHA-256 of every other file, as sha256sum writes and checks it"},
-    {ARCHIVE_README, "Read me", "How to open, verify, cite and repeat this run"},
-    {ARCHIVE_RUN, "Run record", "The run in short: status, times, seed, counts, nodes, options"},
-    {"campaign.yaml", "Campaign", "What was asked for, byte for byte as the user wrote it"},
-    {"campaign.resolved.json", "Resolved campaign", "The campaign with every default filled in"},
-    {"source.tar", "Source", "What the experiment built, before it was built"},
-    {"design.csv", "Design", "The planned rows; results.csv says in which order they ran"},
-    {ARCHIVE_DATAPACKAGE, "Columns", "Type, unit and role of every column of every table (Data Package 2.0)"},
-    {"results/results.csv", "Results",
-     "One row for each unit that was done: factors, place, time, responses"},
-    {"results/repeat.csv", "How well rows are known",
-     "One row for each of the design: how often it was repeated, and how narrow its mean's interval is"},
-    {"journal.jsonl", "Journal", "What the engine did, in order, one JSON object a line"},
-    {"logs/engine.log", "Engine log", "What the engine printed for its user"},
-    {"software/versions.json", "Software versions",
-     "Compiler, libraries and programs that the experiment used"},
-    {"experiment", "Experiment", "The experiment's own files: declaration and sources"},
-    {"results", "Results", "The table of results, and what the experiment wrote besides"},
-    {"results/raw", "Raw results",
-     "Files and outputs of the experiment as they were; the manifest lists each"},
-    {"results/tables", "Further tables", "What units printed line by line, one file a table"},
-    {"nodes", "Nodes", "What each machine is, one folder a node"},
-    {"logs", "Logs", "Logs of the engine and of the experiment"},
-    {"software", "Software", "The software that the experiment used"},
-};
-
-static const struct meaning *find_meaning(const char *path) {
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-        if (strcmp(meanings[i].path, path) == 0)
-            return &meanings[i];
-    return NULL;
-}
-
-const char *crate_describe(const char *path) {
-    const struct meaning *meaning = find_meaning(path);
-    return meaning ? meaning->description : NULL;
-}
-
 static const char *encoding_of(const char *name) {
     static const struct {
         const char *ending, *encoding;
@@ -125,33 +82,33 @@ static const char *encoding_of(const char *name) {
 }
 
 static void describe_file(struct crate *crate, const struct staged_file *file) {
-    const struct meaning *meaning = find_meaning(file->name);
+    const struct archive_place *place = archive_place_find(file->name);
     const char *slash = strrchr(file->name, '/');
-    bool facts = strncmp(file->name, "nodes/", 6) == 0 && slash && strcmp(slash, "/facts.json") == 0;
+    bool facts =
+        strncmp(file->name, ARCHIVE_NODES "/", 6) == 0 && slash && strcmp(slash + 1, ARCHIVE_NODE_FACTS) == 0;
     char size[24];
     snprintf(size, sizeof size, "%" PRIu64, file->size);
     cJSON *object =
-        entity(crate, file->name, "File", meaning ? meaning->name : file->name,
-               meaning ? meaning->description
-                       : (facts ? "What this node is: processor, memory, kernel" : "File of the run"));
+        entity(crate, file->name, "File", place ? place->name : file->name,
+               place ? place->description
+                     : (facts ? "What this node is: processor, memory, kernel" : "File of the run"));
     json_add_string(object, "encodingFormat", encoding_of(file->name));
     json_add_string(object, "contentSize", size);
     if (file->sha256[0] != '\0')
         json_add_string(object, "sha256", file->sha256);
-    if (strcmp(file->name, "journal.jsonl") == 0 || strncmp(file->name, "logs/", 5) == 0)
+    if (strcmp(file->name, ARCHIVE_JOURNAL) == 0 || strncmp(file->name, ARCHIVE_LOGS "/", 5) == 0)
         refer(object, "about", crate->run);
 }
 
 static void describe_folder(struct crate *crate, const struct staged_file *folder) {
-    const struct meaning *meaning = find_meaning(folder->name);
-    bool node = strncmp(folder->name, "nodes/", 6) == 0 && !strchr(folder->name + 6, '/');
+    const struct archive_place *place = archive_place_find(folder->name);
+    bool node = strncmp(folder->name, ARCHIVE_NODES "/", 6) == 0 && !strchr(folder->name + 6, '/');
     bool raw = strcmp(strrchr(folder->name, '/') ? strrchr(folder->name, '/') : "", "/raw") == 0;
     const char *other = node  ? "What this node is"
                         : raw ? "Files as they were found; the manifest lists each"
                               : "Folder of the run";
     cleanup_free char *id = xformat("%s/", folder->name);
-    entity(crate, id, "Dataset", meaning ? meaning->name : folder->name,
-           meaning ? meaning->description : other);
+    entity(crate, id, "Dataset", place ? place->name : folder->name, place ? place->description : other);
 }
 
 /* The manifest's size is known before the manifest: each line has two known parts. */
@@ -198,21 +155,20 @@ static void choose(const struct staging *staging, bool *described) {
 
 /* ---- The run */
 
-static void refer_to_parts(struct crate *crate, cJSON *parts, const char *const *names, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        const struct staged_file *part = staging_find(crate->staging, names[i]);
-        if (!part)
-            continue;
-        cleanup_free char *id = xformat(part->folder ? "%s/" : "%s", names[i]);
-        refer(parts, NULL, id);
+static void refer_to_part(cJSON *parts, const struct staged_file *part) {
+    cleanup_free char *id = xformat(part->folder ? "%s/" : "%s", part->name);
+    refer(parts, NULL, id);
+}
+
+static void refer_to_places(struct crate *crate, cJSON *parts, enum archive_place_role role) {
+    for (size_t i = 0; i < archive_place_count; i++) {
+        const struct staged_file *part = staging_find(crate->staging, archive_places[i].path);
+        if (part && archive_places[i].role == role)
+            refer_to_part(parts, part);
     }
 }
 
 static void describe_run(struct crate *crate) {
-    static const char *const objects[] = {"campaign.yaml", "campaign.resolved.json", "design.csv",
-                                          "experiment"};
-    static const char *const results[] = {
-        "results/results.csv", "results/repeat.csv", "results/tables", "results/raw", "nodes", "software"};
     const struct archive_description *description = crate->description;
     bool completed = strcmp(description->status, "completed") == 0;
     char time[CLOCK_TEXT_SIZE];
@@ -223,8 +179,8 @@ static void describe_run(struct crate *crate) {
     refer(run, "instrument", crate->engine);
     if (description->agent)
         refer(run, "agent", "#agent");
-    refer_to_parts(crate, json_add_array(run, "object"), objects, sizeof objects / sizeof *objects);
-    refer_to_parts(crate, json_add_array(run, "result"), results, sizeof results / sizeof *results);
+    refer_to_places(crate, json_add_array(run, "object"), ARCHIVE_PLACE_OBJECT);
+    refer_to_places(crate, json_add_array(run, "result"), ARCHIVE_PLACE_RESULT);
     /* A plain string: the profile's checks do not take a reference here. */
     json_add_string(run, "actionStatus",
                     completed ? "http://schema.org/CompletedActionStatus"
@@ -276,7 +232,7 @@ static void describe_root(struct crate *crate, const bool *described) {
     refer(parts, NULL, ARCHIVE_MANIFEST);
     for (size_t i = 0; i < staging->count; i++)
         if (described[i])
-            refer_to_parts(crate, parts, (const char *const[]){staging->files[i].name}, 1);
+            refer_to_part(parts, &staging->files[i]);
 }
 
 int crate_print(const struct staging *staging, const struct archive_description *description,

@@ -18,9 +18,6 @@ enum {
         4096, /* files and folders described one by one; the others by the folders above them */
 };
 
-/* What the file or folder PATH of an archive is, in a sentence; NULL where that is not known. */
-const char *crate_describe(const char *path);
-
 /* Appends the crate's JSON for STAGING, whose files are all hashed but ro-crate-metadata.json and
  * manifest-sha256.txt, which may be missing or from an earlier attempt. */
 int crate_print(const struct staging *staging, const struct archive_description *description,

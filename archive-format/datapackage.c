@@ -206,13 +206,6 @@ static int find_columns(const struct document *document, const char *table_path,
                          there.length ? there.bytes : "none");
 }
 
-int archive_parse_columns(const char *name, const char *bytes, size_t length, const char *table_path,
-                          struct archive_columns *ret, struct failure *failure) {
-    cleanup(document_cleanup) struct document *document = NULL;
-    int r = document_parse_json(name, bytes, length, &document, failure);
-    return r < 0 ? r : find_columns(document, table_path, ret, failure);
-}
-
 int archive_table_columns(struct archive_reader *archive, const char *table_path, struct archive_columns *ret,
                           struct failure *failure) {
     cleanup(document_cleanup) struct document *document = NULL;

@@ -35,9 +35,6 @@ struct archive_reader;
  * is FAILURE_VERIFICATION. */
 int archive_table_columns(struct archive_reader *archive, const char *table_path, struct archive_columns *ret,
                           struct failure *failure);
-/* The same from a datapackage.json in memory; NAME is for messages. */
-int archive_parse_columns(const char *name, const char *bytes, size_t length, const char *table_path,
-                          struct archive_columns *ret, struct failure *failure);
 void archive_columns_clear(struct archive_columns *columns);
 /* The column called NAME, or NULL. */
 const struct column *archive_columns_find(const struct archive_columns *columns, const char *name);

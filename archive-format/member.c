@@ -11,9 +11,10 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -23,7 +24,8 @@ enum {
 
 struct archive_member {
     const struct archive_reader *reader;
-    const struct zip_entry *entry;
+    const struct zip_entry *entry; /* NULL: FILE, in a run's folder */
+    int file;                      /* -1: none */
     struct archive *unpacker;
     struct hash *hash;
     uint64_t given;    /* bytes of the member's data that the unpacker was given */
@@ -100,6 +102,7 @@ void archive_member_close(struct archive_member *member) {
     if (member->unpacker)
         archive_read_free(member->unpacker);
     hash_free(member->hash);
+    cleanup_close_descriptor(&member->file);
     free(member);
 }
 
@@ -120,6 +123,7 @@ int archive_entry_stream(struct archive_reader *archive, const struct zip_entry 
                          struct archive_member **ret, struct failure *failure) {
     cleanup(archive_close_member) struct archive_member *member = xcalloc(1, sizeof *member);
     member->reader = archive;
+    member->file = -1;
     member->entry = entry;
     member->hash = hash_new();
     member->unpacker = archive_read_new();
@@ -132,8 +136,28 @@ int archive_entry_stream(struct archive_reader *archive, const struct zip_entry 
     return 0;
 }
 
+static int open_file(struct archive_reader *archive, const char *name, struct archive_member **ret,
+                     struct failure *failure) {
+    struct stat status;
+    /* Not blocking, and not through a link: the folder may come from anybody. */
+    cleanup_close int file =
+        archive_name_danger(name)
+            ? -1
+            : openat(archive->descriptor, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0 || fstat(file, &status) < 0 || !S_ISREG(status.st_mode))
+        return failure_set_kind(failure, FAILURE_INPUT, -ENOENT, "there is no file '%s' in '%s'", name,
+                                archive->path);
+    struct archive_member *member = xcalloc(1, sizeof *member);
+    member->reader = archive;
+    member->file = take_descriptor(file);
+    *ret = member;
+    return 0;
+}
+
 int archive_member_open(struct archive_reader *archive, const char *name, struct archive_member **ret,
                         struct failure *failure) {
+    if (archive->is_folder)
+        return open_file(archive, name, ret, failure);
     const struct zip_entry *entry = archive_entry_called(archive, name);
     if (!entry || entry->folder)
         return failure_input(failure, archive->path, 0, 0,
@@ -160,6 +184,12 @@ int64_t archive_member_read(void *context, char *buffer, size_t size) {
     struct archive_member *member = context;
     if (member->status < 0 || member->ended || size == 0)
         return member->status;
+    if (!member->entry) {
+        ssize_t length = TEMP_FAILURE_RETRY(read(member->file, buffer, size));
+        return length >= 0 ? length
+                           : (member->status = failure_set(&member->failure, -errno, "cannot read '%s': %s",
+                                                           member->reader->path, strerror(errno)));
+    }
     la_ssize_t got = archive_read_data(member->unpacker, buffer, size);
     if (got < 0) {
         if (member->status < 0)
@@ -184,17 +214,18 @@ int archive_member_status(const struct archive_member *member, struct failure *f
     return member->status;
 }
 
-/* Appends what is left of MEMBER to RET, which has room for it. */
-static int append_member(struct archive_member *member, struct text *ret, struct failure *failure) {
+/* Appends what is left of MEMBER to RET. */
+static int append_member(struct archive_member *member, struct text *ret) {
     for (;;) {
-        uint64_t left = member->entry->size - member->produced;
-        size_t step = left < CHUNK_SIZE ? (size_t)left : CHUNK_SIZE;
-        char beyond, *end = &beyond; /* when all is there, one more read meets the end and its checks */
+        size_t left = ret->limit - ret->length, step = left < CHUNK_SIZE ? left : CHUNK_SIZE;
+        char beyond, *end = &beyond; /* when RET is full, one more read meets the end and its checks */
         if (step > 0 && text_reserve(ret, step, &end) < 0)
-            memory_exhausted(); /* the limit was looked at before */
+            memory_exhausted();
         int64_t got = archive_member_read(member, end, step > 0 ? step : 1);
         if (got <= 0)
-            return archive_member_status(member, failure);
+            return (int)got;
+        if (step == 0)
+            return -EFBIG;
         ret->length += (size_t)got;
     }
 }
@@ -206,16 +237,15 @@ int archive_read_member(struct archive_reader *archive, const char *name, struct
     if (r < 0)
         return r;
     size_t before = ret->length;
-    if (member->entry->size > ret->limit - before)
-        return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
-                                "'%s' in '%s' has %" PRIu64 " bytes; at most %zu are taken here", name,
-                                archive->path, member->entry->size, ret->limit - before);
-    r = append_member(member, ret, failure);
+    r = member->entry && member->entry->size > ret->limit - before ? -EFBIG : append_member(member, ret);
     if (r < 0)
         ret->length = before;
     if (ret->capacity)
         ret->bytes[ret->length] = '\0';
-    return r;
+    return r == -EFBIG ? failure_set_kind(failure, FAILURE_INPUT, r,
+                                          "'%s' in '%s' has more than the %zu bytes that are taken here",
+                                          name, archive->path, ret->limit - before)
+                       : archive_member_status(member, failure);
 }
 
 int archive_read_document(struct archive_reader *archive, const char *name, struct document **ret,

@@ -2,26 +2,20 @@
 #ifndef ASSAY_ARCHIVE_FORMAT_READER_PRIVATE_H
 #define ASSAY_ARCHIVE_FORMAT_READER_PRIVATE_H
 
+#include "archive-format/layout.h"
 #include "archive-format/reader.h"
 #include "archive-format/zip-directory.h"
 
-#define ARCHIVE_CRATE "ro-crate-metadata.json"
-#define ARCHIVE_MANIFEST "manifest-sha256.txt"
-#define ARCHIVE_SIGNATURE                                                                                    \
-    "manifest-sha256.txt.sig" /* kept for a signature of the manifest; not in the manifest */
-#define ARCHIVE_RUN "run.json"
-#define ARCHIVE_README "README.md"
-#define ARCHIVE_DATAPACKAGE "datapackage.json"
-
 struct archive_reader {
-    int descriptor;
-    char *path; /* for messages */
+    int descriptor; /* of the zip, or of the folder */
+    bool is_folder; /* then there is nothing in the members below but `run` */
+    char *path;     /* for messages */
     struct zip_directory zip;
     char (*sha256)[HASH_HEX_SIZE]; /* by the manifest, an item an entry of zip; "" when not in it */
     uint32_t *by_name;             /* indices into zip.entries, in the order of archive_name_compare */
     uint32_t *members;             /* indices into zip.entries of the files, in the order of the zip */
     size_t member_count;
-    struct document *run;
+    struct archive_run run;
 };
 
 /* The entry called NAME, file or folder, or NULL. */

@@ -5,17 +5,15 @@
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    MAJOR_VERSION = 1,
     MANIFEST_LINE_MAX = HASH_HEX_SIZE - 1 + 2 + ARCHIVE_NAME_MAX + 1,
 };
 
@@ -158,37 +156,14 @@ static int read_manifest(struct archive_reader *archive, struct failure *failure
 
 /* ---- run.json */
 
-static int check_version(struct archive_reader *archive, struct failure *failure) {
-    const struct document_node *node = document_get(archive->run->root, "archive_version");
-    const char *version = node && node->kind == DOCUMENT_TEXT ? node->text : "";
-    const char *dot = strchr(version, '.');
-    uint64_t major, minor;
-    if (!dot || !number_parse_uint64(version, (size_t)(dot - version), &major) ||
-        !number_parse_uint64(dot + 1, strlen(dot + 1), &minor)) {
-        char shown[ARCHIVE_NAME_SHOWN_SIZE];
-        return refuse(archive, failure,
-                      "run.json has the archive_version '%s'; expected a text such as \"1.0\"",
-                      archive_name_show(node && node->text ? node->text : "", shown));
-    }
-    if (major != MAJOR_VERSION)
-        return refuse(archive, failure,
-                      "the archive is of version %s; this assay reads version %d.x, a newer one is needed",
-                      version, MAJOR_VERSION);
-    return 0;
+static int read_run(struct archive_reader *archive, struct failure *failure) {
+    cleanup(document_cleanup) struct document *document = NULL;
+    int r = archive_read_document(archive, ARCHIVE_RUN, &document, failure);
+    return r < 0 ? r : archive_run_read(document, &archive->run, failure);
 }
 
-const struct document *archive_run(const struct archive_reader *archive) {
-    return archive->run;
-}
-
-const char *archive_run_text(const struct archive_reader *archive, const char *key, ...) {
-    const struct document_node *node = archive->run->root;
-    va_list keys;
-    va_start(keys, key);
-    for (; key; key = va_arg(keys, const char *))
-        node = document_get(node, key);
-    va_end(keys);
-    return node && node->kind != DOCUMENT_NULL ? node->text : NULL;
+const struct archive_run *archive_run(const struct archive_reader *archive) {
+    return &archive->run;
 }
 
 /* ---- Opening */
@@ -197,7 +172,7 @@ void archive_close(struct archive_reader *archive) {
     if (!archive)
         return;
     zip_directory_clear(&archive->zip);
-    document_free(archive->run);
+    archive_run_clear(&archive->run);
     free(archive->by_name);
     free(archive->members);
     free(archive->sha256);
@@ -224,23 +199,46 @@ int archive_open_descriptor(int given, const char *name, struct archive_reader *
     if (r == 0)
         r = read_manifest(archive, failure);
     if (r == 0)
-        r = archive_read_document(archive, ARCHIVE_RUN, &archive->run, failure);
-    if (r == 0)
-        r = check_version(archive, failure);
+        r = read_run(archive, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(archive);
     return 0;
 }
 
-int archive_open(const char *path, struct archive_reader **ret, struct failure *failure) {
+static int open_folder(int descriptor, const char *path, struct archive_reader **ret,
+                       struct failure *failure) {
+    cleanup(archive_close_reader) struct archive_reader *archive = xcalloc(1, sizeof *archive);
+    archive->descriptor = descriptor;
+    archive->is_folder = true;
+    archive->path = xstrdup(path);
+    int r = read_run(archive, failure);
+    if (r < 0)
+        return failure_prefix(failure, "'%s' is a folder, but not that of a run", path);
+    *ret = take_pointer(archive);
+    return 0;
+}
+
+static int open_path(const char *path, bool may_be_folder, struct archive_reader **ret,
+                     struct failure *failure) {
     /* Not blocking: a FIFO of that name would hold us until somebody writes to it. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
     if (descriptor < 0) {
         enum failure_kind kind = errno == ENOENT || errno == ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
         return failure_set_kind(failure, kind, -errno, "cannot open '%s': %s", path, strerror(errno));
     }
+    if (may_be_folder && fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode))
+        return open_folder(descriptor, path, ret, failure);
     return archive_open_descriptor(descriptor, path, ret, failure);
+}
+
+int archive_open_zip(const char *path, struct archive_reader **ret, struct failure *failure) {
+    return open_path(path, false, ret, failure);
+}
+
+int archive_open(const char *path, struct archive_reader **ret, struct failure *failure) {
+    return open_path(path, true, ret, failure);
 }
 
 /* ---- Members */
@@ -277,11 +275,14 @@ const char *archive_member_sha256(const struct archive_reader *archive, size_t i
     return archive->sha256[archive->members[index]];
 }
 
-bool archive_find(const struct archive_reader *archive, const char *name, size_t *ret_index) {
-    size_t index = 0;
-    while (index < archive->member_count && strcmp(archive_member_name(archive, index), name) != 0)
-        index++;
-    if (ret_index && index < archive->member_count)
-        *ret_index = index;
-    return index < archive->member_count;
+bool archive_find(const struct archive_reader *archive, const char *name, uint64_t *ret_bytes) {
+    struct stat status;
+    const struct zip_entry *entry = archive->is_folder ? NULL : archive_entry_called(archive, name);
+    if (archive->is_folder
+            ? fstatat(archive->descriptor, name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode)
+            : !entry || entry->folder)
+        return false;
+    if (ret_bytes)
+        *ret_bytes = entry ? entry->size : (uint64_t)status.st_size;
+    return true;
 }

@@ -1,7 +1,8 @@
 /*
- * Reading an archive (FORMAT.md) that may come from anybody. Every failure that the content of the file
- * causes is FAILURE_VERIFICATION with the reason; a file that is missing or cannot be read is FAILURE_INPUT
- * or FAILURE_SYSTEM.
+ * Reading an archive (FORMAT.md) that may come from anybody: a zip, or the folder of a run, which has the
+ * same files as they stand and is not sealed. Every failure that the content of a zip causes is
+ * FAILURE_VERIFICATION with the reason; a file that is missing or cannot be read is FAILURE_INPUT or
+ * FAILURE_SYSTEM.
  *
  *     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
  *     r = archive_open("dgemm.zip", &archive, failure);
@@ -14,12 +15,15 @@
  *     while ((r = csv_next(csv, &fields, failure)) > 0) ...
  *     if (r < 0) archive_member_status(member, failure);   // the member's own reason is the better one
  *
- * What is read is proved only at the end of the stream: until archive_member_read has returned 0, the bytes
- * may still turn out to be damaged, and nothing that was made from them should be published.
+ * What is read of a zip is proved only at the end of the stream: until archive_member_read has returned 0,
+ * the bytes may still turn out to be damaged, and nothing that was made from them should be published.
+ * Members that are not read are not checked. Files of a folder have no checksums.
  */
 #ifndef ASSAY_ARCHIVE_FORMAT_READER_H
 #define ASSAY_ARCHIVE_FORMAT_READER_H
 
+#include "archive-format/layout.h"
+#include "archive-format/run.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/hash.h"
@@ -46,15 +50,17 @@ struct archive_reader;
 struct archive_member;
 
 /*
- * Opens PATH and checks, without inflating any data: that it is one zip from its first byte to its last
- * (nothing before, between or after the members), that every local header says what the directory says, that
- * every name is one that archive_name_problem takes, that no two names are the same or differ in case only
- * and none is both file and folder, that there are only files and folders, only stored or deflated, none
+ * Opens the zip PATH and checks, without inflating any data: that it is one zip from its first byte to its
+ * last (nothing before, between or after the members), that every local header says what the directory says,
+ * that every name is one that archive_name_problem takes, that no two names are the same or differ in case
+ * only and none is both file and folder, that there are only files and folders, only stored or deflated, none
  * encrypted, and the limits above. Then it reads the manifest, which must name exactly the members that there
  * are, and run.json, whose archive_version must be of a major version that this reader knows.
  */
+int archive_open_zip(const char *path, struct archive_reader **ret, struct failure *failure);
+/* The same; or the folder PATH of a run, of which run.json is read. */
 int archive_open(const char *path, struct archive_reader **ret, struct failure *failure);
-/* The same from an open descriptor of a regular file, which it owns from then on, also when it fails. NAME is
+/* A zip from an open descriptor of a regular file, which it owns from then on, also when it fails. NAME is
  * for messages. */
 int archive_open_descriptor(int descriptor, const char *name, struct archive_reader **ret,
                             struct failure *failure);
@@ -64,7 +70,8 @@ void archive_close_reader(struct archive_reader **archive); /* for cleanup() */
 const char *archive_path(const struct archive_reader *archive);
 uint64_t archive_bytes(const struct archive_reader *archive); /* of the zip */
 
-/* Members are the files, in the order of the zip; folders do not count. */
+/* Members of a zip are the files, in its order; folders do not count. Those of a run's folder are not listed.
+ */
 size_t archive_member_count(const struct archive_reader *archive);
 const char *archive_member_name(const struct archive_reader *archive, size_t index);
 uint64_t archive_member_size(const struct archive_reader *archive, size_t index); /* inflated, bytes */
@@ -72,15 +79,11 @@ uint64_t archive_member_stored_size(const struct archive_reader *archive,
                                     size_t index); /* in the zip, bytes */
 /* By the manifest; "" for the manifest and its signature, which are not in it. The reader's. */
 const char *archive_member_sha256(const struct archive_reader *archive, size_t index);
-/* Where NAME is, in *RET_INDEX unless that is NULL; false if there is no such member. */
-bool archive_find(const struct archive_reader *archive, const char *name, size_t *ret_index);
+/* Is there a member NAME? Its bytes, inflated, in *RET_BYTES unless that is NULL. */
+bool archive_find(const struct archive_reader *archive, const char *name, uint64_t *ret_bytes);
 
 /* run.json as it was read while opening; the reader's. */
-const struct document *archive_run(const struct archive_reader *archive);
-/* The text of a member of run.json by a path of keys, such as "experiment", "name" (ended by NULL); NULL when
- * there is no such member or it is no scalar. */
-const char *archive_run_text(const struct archive_reader *archive, const char *key, ...)
-    __attribute__((sentinel));
+const struct archive_run *archive_run(const struct archive_reader *archive);
 
 /* A member as a stream. No such member is FAILURE_INPUT. Several members may be open at once. */
 int archive_member_open(struct archive_reader *archive, const char *name, struct archive_member **ret,
@@ -94,18 +97,18 @@ int archive_member_status(const struct archive_member *member, struct failure *f
 void archive_member_close(struct archive_member *member);  /* NULL is fine */
 void archive_close_member(struct archive_member **member); /* for cleanup() */
 
-/* Appends the whole member to RET, checked; one that is larger than what RET's limit leaves is refused before
- * it is inflated. On failure RET is as it was. */
+/* Appends the whole member to RET, checked; one that is larger than what RET's limit leaves is refused
+ * (-EFBIG), in a zip before it is inflated. On failure RET is as it was. */
 int archive_read_member(struct archive_reader *archive, const char *name, struct text *ret,
                         struct failure *failure);
 /* A JSON member of at most ARCHIVE_RECORD_BYTES_MAX bytes as a document. */
 int archive_read_document(struct archive_reader *archive, const char *name, struct document **ret,
                           struct failure *failure);
 
-/* Inflates and hashes every member. */
+/* Inflates and hashes every member of a zip. */
 int archive_verify(struct archive_reader *archive, struct failure *failure);
 
-/* Verifies the whole archive, then writes the members NAMES (a member, or a folder and all below it; COUNT 0:
+/* Verifies a whole zip, then writes the members NAMES (a member, or a folder and all below it; COUNT 0:
  * all) into FOLDER, which must be absent or empty. Links are not followed; files get mode 0666 less the
  * umask. What was written is removed again if anything fails. */
 int archive_extract(struct archive_reader *archive, const char *folder, const char *const *names,

@@ -1,6 +1,6 @@
 #include "archive-format/readme.h"
 
-#include "archive-format/crate.h"
+#include "archive-format/layout.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -10,23 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Described one by one, where they are there. */
-static const char *const contents[] = {"run.json",
-                                       "campaign.yaml",
-                                       "campaign.resolved.json",
-                                       "experiment",
-                                       "source.tar",
-                                       "design.csv",
-                                       "datapackage.json",
-                                       "results/results.csv",
-                                       "results/repeat.csv",
-                                       "results/tables",
-                                       "results/raw",
-                                       "journal.jsonl",
-                                       "nodes",
-                                       "software",
-                                       "logs"};
 
 /* The first two files are made after this one. */
 static const char how_to_use[] =
@@ -57,11 +40,11 @@ enum { MACHINES_SHOWN = 32 };
 
 /* Whether NAME is nodes/NODE/facts.json, and not that of a later part. */
 static bool is_facts(const char *name) {
-    static const char folder[] = "nodes/";
+    static const char folder[] = ARCHIVE_NODES "/";
     if (strncmp(name, folder, sizeof folder - 1) != 0)
         return false;
     const char *end = strchr(name + sizeof folder - 1, '/');
-    return end && strcmp(end, "/facts.json") == 0;
+    return end && strcmp(end + 1, ARCHIVE_NODE_FACTS) == 0;
 }
 
 static const char *fact(const struct document *facts, const char *name) {
@@ -115,11 +98,11 @@ static int print(const struct staging *staging, const struct archive_description
                         description->error ? description->error : "", started, ended);
     r = r == 0 ? print_machines(staging, ret) : r;
     r = r == 0 ? text_append_string(ret, "\n## What is in it\n\n") : r;
-    for (size_t i = 0; r == 0 && i < sizeof contents / sizeof *contents; i++) {
-        const struct staged_file *part = staging_find(staging, contents[i]);
+    for (size_t i = 0; r == 0 && i < archive_place_count; i++) {
+        const struct archive_place *place = &archive_places[i];
+        const struct staged_file *part = place->in_readme ? staging_find(staging, place->path) : NULL;
         if (part)
-            r = text_printf(ret, "- `%s%s`: %s\n", contents[i], part->folder ? "/" : "",
-                            crate_describe(contents[i]));
+            r = text_printf(ret, "- `%s%s`: %s\n", place->path, part->folder ? "/" : "", place->description);
     }
     if (r == 0)
         r = text_append_string(ret, how_to_use);

@@ -1,5 +1,6 @@
 #include "engine/analysis/answer.h"
 
+#include "archive-format/layout.h"
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -135,18 +136,6 @@ void answer_report(struct report_section *section, const struct measurements *me
 
 /* ---- The best */
 
-/* The member of an archive, or the file of a run's folder. */
-static int read_member(const struct table_input *input, const char *name, struct text *ret,
-                       struct failure *failure) {
-    if (file_is_folder(input->path)) {
-        cleanup_free char *path = file_join(input->path, name);
-        return file_read(path, ret, failure);
-    }
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    int r = archive_open(input->path, &archive, failure);
-    return r < 0 ? r : archive_read_member(archive, name, ret, failure);
-}
-
 /* Reads the standard output of the unit of ROW from its archive or folder. The file's name has the place of
  * the unit: the name of its node, or "job" where the unit had several nodes. */
 static int read_output(const struct measurements *measurements, uint32_t row, struct text *ret,
@@ -157,16 +146,19 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
     const struct table_input *input;
     uint64_t line;
     double attempt = table->numbers[2].values[row];
-    cleanup_free char *again = attempt > 1 ? xformat("-again-%.0f", attempt) : xstrdup("");
     if (!table_place(table, row, &input, &line))
         return failure_input(
             failure, NULL, 0, 0,
             "cannot find the output of the best unit: the runs have too many rows together; name one run");
-    int r = -ENOENT;
-    for (size_t i = 0; i < 2 && r < 0; i++) {
-        cleanup_free char *name = xformat("results/raw/%.0f-%s-%s%s.out", table->numbers[1].values[row],
-                                          places[i], cores->levels[cores->codes[row]], again);
-        r = read_member(input, name, ret, failure);
+    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    int r = archive_open(input->path, &archive, failure);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < 2 && (i == 0 || r < 0); i++) {
+        cleanup_free char *name =
+            archive_output_path((size_t)table->numbers[1].values[row], places[i],
+                                cores->levels[cores->codes[row]], (unsigned)attempt, "out");
+        r = archive_read_member(archive, name, ret, failure);
     }
     return r;
 }

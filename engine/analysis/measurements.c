@@ -1,5 +1,6 @@
 #include "engine/analysis/measurements.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
@@ -67,12 +68,12 @@ static int assume_response(struct measurements *measurements, struct failure *fa
 static int choose_response(struct measurements *measurements, const char *response, bool most,
                            struct failure *failure) {
     const struct table *table = measurements->table;
-    const struct table_answer *answer = table->answer;
+    const struct archive_answer *answer = table->answer;
     measurements->lines = answer ? answer->lines : NULL;
     if (!response && !answer)
         return assume_response(measurements, failure);
     measurements->response = response ? response : answer->response;
-    measurements->most = response ? most : answer->most;
+    measurements->most = response ? most : answer->best == ARCHIVE_BEST_MOST;
     const struct table_column *column = table_find(table, measurements->response);
     measurements->unit = column ? column->unit : response ? NULL : answer->unit;
     return 0;
@@ -97,14 +98,9 @@ static int check_inputs(const struct table *table, struct failure *failure) {
 }
 
 static bool is_size(const struct table *table, const char *name) {
-    const struct table_suggestion *suggestion = table->suggestion;
-    bool has_own = table->answer && table->answer->size_count > 0;
-    char *const *sizes = has_own ? table->answer->sizes : suggestion ? suggestion->sizes : NULL;
-    size_t count = has_own ? table->answer->size_count : suggestion ? suggestion->size_count : 0;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(sizes[i], name) == 0)
-            return true;
-    return false;
+    bool has_own = table->answer && table->answer->sizes.count > 0;
+    return has_own ? bind_texts_have(&table->answer->sizes, name)
+                   : table->suggestion && bind_texts_have(&table->suggestion->sizes, name);
 }
 
 /* The sizes first. */
@@ -187,7 +183,7 @@ static void find_settings(struct measurements *measurements) {
 
 int measurements_read(const char *const *paths, size_t count, const char *response, bool most,
                       struct measurements *ret, struct failure *failure) {
-    const struct table_options options = {.member = TABLE_ARCHIVE_MEMBER};
+    const struct table_options options = {.member = ARCHIVE_RESULTS};
     cleanup(measurements_clear) struct measurements measurements = {0};
     int r = table_open(paths, count, &options, &measurements.table, failure);
     r = r < 0 ? r : check_inputs(measurements.table, failure);

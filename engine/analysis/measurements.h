@@ -33,7 +33,7 @@ struct measurements {
     size_t factor_count, size_count;
     struct groups settings; /* by the factors, in natural order of their levels; count 0: no rows */
 
-    const char *response, *unit, *lines; /* as in struct table_answer; borrowed */
+    const char *response, *unit, *lines; /* as in struct archive_answer; borrowed */
     bool most;                           /* more is better */
     bool is_assumed;                     /* neither the experiment nor the caller said so */
 

@@ -6,6 +6,7 @@
 #include "archive-format/reader.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
@@ -28,19 +29,18 @@ static uint64_t content_bytes(const struct archive_reader *archive) {
 
 /* What run.json says of which run it is: as people see it, where they do, and in JSON. */
 static void add_head(struct report_section *to, const struct archive_reader *archive) {
-    static const struct {
-        const char *name, *label;
-        bool is_optional;
-    } texts[] = {{"name", "name", false},        {"run_id", "run", false},      {"status", "status", false},
-                 {"error", "error", true},       {"started", "started", false}, {"ended", "ended", false},
-                 {"archive_version", NULL, true}};
+    const struct archive_run *run = archive_run(archive);
+    char started[CLOCK_TEXT_SIZE], ended[CLOCK_TEXT_SIZE];
     report_text(to, "archive", NULL, archive_path(archive), true);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const char *text = archive_run_text(archive, texts[i].name, NULL);
-        report_text(to, texts[i].name, texts[i].label, text,
-                    !texts[i].label || (texts[i].is_optional && !text));
-    }
-    report_text(to, "experiment", NULL, archive_run_text(archive, "experiment", "name", NULL), false);
+    report_text(to, "name", "name", run->name, false);
+    report_text(to, "run_id", "run", run->run_id, false);
+    report_text(to, "status", "status", run->status, false);
+    report_text(to, "error", "error", run->error, !run->error);
+    report_text(to, "started", "started", run->started_ns ? clock_format(run->started_ns, started) : NULL,
+                false);
+    report_text(to, "ended", "ended", run->ended_ns ? clock_format(run->ended_ns, ended) : NULL, false);
+    report_text(to, "archive_version", NULL, run->version, true);
+    report_text(to, "experiment", NULL, run->experiment.name, false);
     report_number(to, "bytes", NULL, (double)archive_bytes(archive), NULL, 0, true);
     report_number(to, "content_bytes", NULL, (double)content_bytes(archive), NULL, 0, true);
     report_number(to, "member_count", NULL, (double)archive_member_count(archive), NULL, 0, true);
@@ -66,14 +66,13 @@ static void add_members(struct report_section *to, const struct archive_reader *
 
 static int list(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    int r = archive_open(arguments->operands[1], &archive, failure);
+    int r = archive_open_zip(arguments->operands[1], &archive, failure);
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = report_new();
     char bytes[NUMBER_TEXT_SIZE], content[NUMBER_TEXT_SIZE];
-    const char *version = archive_run_text(archive, "archive_version", NULL);
     cleanup_free char *size =
-        xformat("version %s, %s, %zu files of %s", version,
+        xformat("version %s, %s, %zu files of %s", archive_run(archive)->version,
                 number_describe_bytes((double)archive_bytes(archive), bytes), archive_member_count(archive),
                 number_describe_bytes((double)content_bytes(archive), content));
     add_head(report->root, archive);
@@ -125,7 +124,7 @@ static int read_through(struct archive_reader *archive, const char *name, bool p
 /* Twice: nothing is printed of a member that turns out at its end to be damaged. */
 static int cat(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    int r = archive_open(arguments->operands[1], &archive, failure);
+    int r = archive_open_zip(arguments->operands[1], &archive, failure);
     if (r == 0)
         r = read_through(archive, arguments->operands[2], false, failure);
     return r < 0 ? r : read_through(archive, arguments->operands[2], true, failure);
@@ -143,7 +142,7 @@ static int extract(const struct verb_arguments *arguments, struct failure *failu
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     const char *given = verb_value(arguments, "--folder");
     cleanup_free char *folder = given ? xstrdup(given) : folder_for(arguments->operands[1]);
-    int r = archive_open(arguments->operands[1], &archive, failure);
+    int r = archive_open_zip(arguments->operands[1], &archive, failure);
     if (r == 0)
         r = archive_extract(archive, folder, arguments->operands + 2, arguments->operand_count - 2, failure);
     if (r == 0)
@@ -159,8 +158,8 @@ static int print_verified(const struct archive_reader *archive, bool json, struc
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = report_new();
-    const char *experiment = archive_run_text(archive, "experiment", "name", NULL);
-    const char *status = archive_run_text(archive, "status", NULL);
+    const char *experiment = archive_run(archive)->experiment.name;
+    const char *status = archive_run(archive)->status;
     if (json) {
         add_head(report->root, archive);
         report_text(report->root, "sha256", NULL, sha256, true);
@@ -195,7 +194,7 @@ static void print_refused(const char *path, bool json, const struct failure *rea
 
 static int verify_one(const char *path, bool json, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    int r = archive_open(path, &archive, failure);
+    int r = archive_open_zip(path, &archive, failure);
     if (r == 0)
         r = archive_verify(archive, failure);
     return r < 0 ? r : print_verified(archive, json, failure);

@@ -3,6 +3,7 @@
 #include "engine/documents/number-literal.h"
 #include "engine/documents/shown-value.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
@@ -237,6 +238,31 @@ static int bind_texts(const struct document *document, const struct document_nod
     return 0;
 }
 
+static int bind_pairs(const struct document *document, const struct document_node *node,
+                      const struct bind_field *field, struct bind_texts *target, struct failure *failure) {
+    if (node->kind != DOCUMENT_MAPPING)
+        return refuse(document, node, field, "a mapping of texts", failure);
+    for (size_t i = 0; i < node->count; i++) {
+        bind_texts_add(target, node->keys[i]->text);
+        bind_texts_add(target, node->items[i]->text ? node->items[i]->text : "");
+    }
+    return 0;
+}
+
+void *bind_items_add(struct bind_items *items, size_t size) {
+    items->items = xrealloc(items->items, (items->count + 1) * size);
+    return memset((char *)items->items + items->count++ * size, 0, size);
+}
+
+static int bind_items(const struct document *document, const struct document_node *node,
+                      const struct bind_field *field, struct bind_items *target, struct failure *failure) {
+    int r = node->kind == DOCUMENT_SEQUENCE ? 0 : refuse(document, node, field, "a sequence", failure);
+    for (size_t i = 0; r == 0 && i < node->count; i++)
+        r = bind_mapping(document, node->items[i], field->is_open ? NULL : field->key, field->fields,
+                         field->field_count, bind_items_add(target, field->item_size), failure);
+    return r;
+}
+
 static int check_kind(const struct document *document, const struct document_node *node,
                       const struct bind_field *field, struct failure *failure) {
     if (!field->kinds || field->kinds & 1U << node->kind)
@@ -262,6 +288,10 @@ static size_t member_size(enum bind_type type) {
         [BIND_CHOICE] = sizeof(int),
         [BIND_TEXTS] = sizeof(struct bind_texts),
         [BIND_MAPPING] = 0,
+        [BIND_OPTIONAL] = sizeof(void *),
+        [BIND_ITEMS] = sizeof(struct bind_items),
+        [BIND_PAIRS] = sizeof(struct bind_texts),
+        [BIND_TIME] = sizeof(int64_t),
     };
     return sizes[type];
 }
@@ -310,7 +340,8 @@ static int bind_inner(const struct document *document, const struct document_nod
     struct bind_field row;
     if (node->kind == DOCUMENT_MAPPING || !field->scalar ||
         !row_of(field->fields, field->field_count, field->scalar, &row))
-        return bind_mapping(document, node, field->key, field->fields, field->field_count, target, failure);
+        return bind_mapping(document, node, field->is_open ? NULL : field->key, field->fields,
+                            field->field_count, target, failure);
     row.key = field->key;
     return bind_value(document, node, &row, target, failure);
 }
@@ -342,6 +373,17 @@ int bind_value(const struct document *document, const struct document_node *node
         return check_kind(document, node, field, failure);
     case BIND_MAPPING:
         return bind_inner(document, node, field, member, failure);
+    case BIND_OPTIONAL:
+        *(void **)member = xcalloc(1, field->item_size);
+        return bind_inner(document, node, field, *(void **)member, failure);
+    case BIND_ITEMS:
+        return bind_items(document, node, field, member, failure);
+    case BIND_PAIRS:
+        return bind_pairs(document, node, field, member, failure);
+    case BIND_TIME:
+        return node->text && clock_parse(node->text, member)
+                   ? 0
+                   : refuse(document, node, field, "a time, such as 2026-11-20T10:02:03.123+00:00", failure);
     }
     return failure_set(failure, -EINVAL, "field '%s' has no type", field->key);
 }
@@ -370,11 +412,14 @@ int bind_mapping(const struct document *document, const struct document_node *no
                  const struct bind_field *fields, size_t count, void *target, struct failure *failure) {
     struct bind_field row;
     if (node->kind != DOCUMENT_MAPPING)
-        return bind_refuse(document, node, failure, "%s is %s, expected a mapping", what, show(node).text);
+        return bind_refuse(document, node, failure, "%s is %s, expected a mapping", what ? what : "this",
+                           show(node).text);
     for (size_t i = 0; i < node->count; i++) {
-        int r = row_of(fields, count, node->keys[i]->text, &row)
-                    ? bind_value(document, node->items[i], &row, target, failure)
-                    : refuse_unknown(document, node->keys[i], what, fields, count, failure);
+        bool is_known = row_of(fields, count, node->keys[i]->text, &row);
+        if (!what && (!is_known || node->items[i]->kind == DOCUMENT_NULL))
+            continue;
+        int r = is_known ? bind_value(document, node->items[i], &row, target, failure)
+                         : refuse_unknown(document, node->keys[i], what, fields, count, failure);
         if (r < 0)
             return r;
     }
@@ -391,11 +436,37 @@ void bind_clear(const struct bind_field *fields, size_t count, void *target) {
         if (row.type == BIND_TEXT) {
             free(*(char **)member);
             *(char **)member = NULL;
-        } else if (row.type == BIND_TEXTS) {
+        } else if (row.type == BIND_TEXTS || row.type == BIND_PAIRS) {
             bind_texts_clear(member);
         } else if (row.type == BIND_MAPPING) {
             bind_clear(row.fields, row.field_count, member);
+        } else if (row.type == BIND_OPTIONAL && *(void **)member) {
+            bind_clear(row.fields, row.field_count, *(void **)member);
+            free(*(void **)member);
+            *(void **)member = NULL;
+        } else if (row.type == BIND_ITEMS) {
+            struct bind_items *items = member;
+            for (size_t k = 0; k < items->count; k++)
+                bind_clear(row.fields, row.field_count, (char *)items->items + k * row.item_size);
+            free(items->items);
+            *items = (struct bind_items){0};
         }
+    }
+}
+
+void bind_copy(const struct bind_field *fields, size_t count, const void *from, void *to) {
+    struct bind_field row;
+    for (size_t i = 0; row_at(fields, count, i, &row); i++) {
+        const void *member = (const char *)from + row.offset;
+        void *copy = (char *)to + row.offset;
+        const struct bind_texts *texts = member;
+        const char *text = row.type == BIND_TEXT ? *(char *const *)member : NULL;
+        if (row.type == BIND_TEXT)
+            *(char **)copy = text ? xstrdup(text) : NULL;
+        else if (row.type != BIND_TEXTS)
+            memcpy(copy, member, member_size(row.type));
+        for (size_t k = 0; row.type == BIND_TEXTS && k < texts->count; k++)
+            bind_texts_add(copy, texts->items[k]);
     }
 }
 
@@ -437,6 +508,25 @@ static void resolve_texts(const struct bind_texts *texts, const char *key, cJSON
         json_add_string(array, NULL, texts->items[i]);
 }
 
+static void resolve_items(const struct bind_field *row, const struct bind_items *items, cJSON *object) {
+    cJSON *array = items->count ? json_add_array(object, row->key) : NULL;
+    for (size_t i = 0; i < items->count; i++)
+        bind_resolve(row->fields, row->field_count, (const char *)items->items + i * row->item_size,
+                     json_add_object(array, NULL));
+}
+
+static void resolve_pairs(const struct bind_texts *pairs, const char *key, cJSON *object) {
+    cJSON *inner = json_add_object(object, key);
+    for (size_t i = 0; i + 1 < pairs->count; i += 2)
+        json_add_string(inner, pairs->items[i], pairs->items[i + 1]);
+}
+
+static void resolve_time(int64_t wall_ns, const char *key, cJSON *object) {
+    char when[CLOCK_TEXT_SIZE];
+    if (wall_ns)
+        json_add_string(object, key, clock_format(wall_ns, when));
+}
+
 static void resolve_mapping(const struct bind_field *row, const void *member, cJSON *object) {
     cJSON *inner = cJSON_CreateObject();
     bind_resolve(row->fields, row->field_count, member, inner);
@@ -460,6 +550,14 @@ void bind_resolve(const struct bind_field *fields, size_t count, const void *tar
             resolve_texts(member, row.key, object);
         else if (row.type == BIND_MAPPING)
             resolve_mapping(&row, member, object);
+        else if (row.type == BIND_OPTIONAL && *(void *const *)member)
+            resolve_mapping(&row, *(void *const *)member, object);
+        else if (row.type == BIND_ITEMS)
+            resolve_items(&row, member, object);
+        else if (row.type == BIND_PAIRS)
+            resolve_pairs(member, row.key, object);
+        else if (row.type == BIND_TIME)
+            resolve_time(*(const int64_t *)member, row.key, object);
         else if (!scalar_of(&row, member, &text, &value))
             continue;
         else if (text)

@@ -25,10 +25,19 @@ enum bind_type {
     BIND_NODE,     /* const struct document_node *, borrowed from the document, bound by the caller */
     BIND_LATER,    /* no member: only the kind is checked, and the caller takes the node by document_get() */
     BIND_MAPPING,  /* a struct of .fields */
+    BIND_OPTIONAL, /* a pointer to such a struct of .item_size bytes, owned; NULL: the key is not there */
+    BIND_ITEMS,    /* struct bind_items: a sequence of mappings, a struct of .fields for each */
+    BIND_PAIRS,    /* struct bind_texts, in which each name is followed by its value: a mapping of texts */
+    BIND_TIME,     /* int64_t, ns since 1970; text as clock_format() writes it; 0: nobody gave it */
 };
 
 struct bind_texts {
     char **items; /* owned; NULL behind the last; NULL when there are none */
+    size_t count;
+};
+
+struct bind_items {
+    void *items; /* owned: structs of .item_size bytes, zeroed before they are bound */
     size_t count;
 };
 
@@ -61,9 +70,10 @@ struct bind_field {
     const char *const *keys;
     size_t keys_stride;
 
-    /* BIND_MAPPING. Without a key, the fields are keys of the mapping itself. */
+    /* BIND_MAPPING, _OPTIONAL, _ITEMS. A mapping without a key: the fields are keys of the mapping itself. */
     const struct bind_field *fields;
-    size_t field_count;
+    size_t field_count, item_size;
+    bool is_open;       /* keys that are no field are ignored */
     const char *scalar; /* what is no mapping is the value of this key of it; NULL: is refused */
 };
 
@@ -72,6 +82,7 @@ struct bind_field {
     .key = key_, .type = type_, .offset = offsetof(struct struct_, member_)
 #define BIND_RANGED(key_, type_, struct_, member_, least_, most_)                                            \
     BIND_ROW(key_, type_, struct_, member_), .minimum = least_, .maximum = most_
+#define BIND_STRUCTS(struct_, array) BIND_FIELDS(array), .item_size = sizeof(struct struct_), .is_open = true
 #define BIND_FIELDS(array) .fields = array, .field_count = sizeof(array) / sizeof *(array)
 
 /* Refuses NODE with a sentence; its place is the document's beginning when there is no node. */
@@ -80,11 +91,16 @@ int bind_refuse(const struct document *document, const struct document_node *nod
 
 /* Binds NODE (which must be a mapping; WHAT names it in messages, such as "campaign") into TARGET, whose
  * members hold the defaults. Members that the mapping does not mention are left alone. On failure what was
- * bound so far stays in TARGET, for bind_clear. */
+ * bound so far stays in TARGET, for bind_clear. WHAT NULL: keys that are no field are ignored, and so is a
+ * null, which stands for a key that is not there. */
 int bind_mapping(const struct document *document, const struct document_node *node, const char *what,
                  const struct bind_field *fields, size_t count, void *target, struct failure *failure);
-/* Frees what BIND_TEXT and BIND_TEXTS own in TARGET and zeroes those members. */
+/* Frees what TARGET owns and zeroes those members. */
 void bind_clear(const struct bind_field *fields, size_t count, void *target);
+/* Copies the texts, choices, numbers and lists of texts of FROM to TO, which has none. */
+void bind_copy(const struct bind_field *fields, size_t count, const void *from, void *to);
+/* A new item of SIZE bytes, zeroed, valid until the next. */
+void *bind_items_add(struct bind_items *items, size_t size);
 /* Adds what TARGET has to OBJECT, in SI units: bound again, it gives the same. What nobody gave and has no
  * default (NULL, a negative choice), BIND_NODE and BIND_LATER are left out. */
 void bind_resolve(const struct bind_field *fields, size_t count, const void *target, cJSON *object);

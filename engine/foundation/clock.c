@@ -1,5 +1,6 @@
 #include "engine/foundation/clock.h"
 
+#include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <time.h>
@@ -97,4 +98,19 @@ const char *clock_format_compact(int64_t wall_ns, char buffer[static CLOCK_TEXT_
     struct tm fields = broken_down(wall_ns, &nanoseconds);
     strftime(buffer, CLOCK_TEXT_SIZE, "%Y%m%dT%H%M%SZ", &fields);
     return buffer;
+}
+
+bool clock_parse(const char *text, int64_t *ret_ns) {
+    struct tm parts = {0};
+    int64_t fraction_ns = 0, place_ns = INT64_C(1000000000);
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &parts);
+    if (end && *end == '.')
+        for (end++; isdigit((unsigned char)*end); end++)
+            fraction_ns += (*end - '0') * (place_ns /= 10);
+    struct tm zone = {0};
+    end = end ? strptime(end, "%z", &zone) : NULL;
+    if (!end || *end)
+        return false;
+    *ret_ns = (timegm(&parts) - zone.tm_gmtoff) * INT64_C(1000000000) + fraction_ns;
+    return true;
 }

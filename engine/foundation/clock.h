@@ -50,6 +50,9 @@ enum { CLOCK_TEXT_SIZE = 40 };
 const char *clock_format(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]);
 /* "2026-11-20T10:02:03.123456789Z". */
 const char *clock_format_ns(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]);
+/* Reads a time such as the former, with any fraction of a second and any offset from UTC. False: it is none,
+ * or has no offset. */
+bool clock_parse(const char *text, int64_t *ret_ns);
 /* "20261120T100203Z", for file names. */
 const char *clock_format_compact(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]);
 

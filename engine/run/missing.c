@@ -1,10 +1,11 @@
 /* results/missing.csv: the units that were planned and are not done, and why. Written as the run is sealed.
  */
+#include "archive-format/layout.h"
 #include "engine/run/run-state.h"
 
-#include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/run/campaign/tables.h"
 #include "engine/run/nodes/placement.h"
 
 #include <errno.h>
@@ -80,16 +81,29 @@ static const char *find_why(const struct missing *missing, size_t place, size_t 
 /* ---- The table -------------------------------------------------------------------------------------------
  */
 
+static void append_header(struct text *text) {
+    for (size_t i = 0; i < TABLES_MISSING_COLUMNS; i++)
+        text_printf(text, "%s,", results_column_describe(tables_missing_columns[i])->name);
+    text_append_string(text, "why\n");
+}
+
 static int append_line(struct missing *missing, size_t place, size_t position, struct failure *failure) {
     const struct run *run = missing->run;
     const struct design_order *order = run->set.plan->order;
     const char *node = ledger_place_node(run->record.ledger, place),
                *core = ledger_place_core(run->record.ledger, place);
     struct text *text = &missing->file->pending;
-    if (text_printf(text, "%zu,%zu,%zu", design_order_row(order, position) + 1,
-                    design_order_repetition(order, position) + 1, position + 1) < 0 ||
-        csv_append_field(text, false, node, strlen(node)) < 0 ||
-        text_printf(text, ",%s,%s\n", core, find_why(missing, place, position)) < 0)
+    const char *why = find_why(missing, place, position);
+    const struct results_row line = {.row = (int64_t)design_order_row(order, position) + 1,
+                                     .repetition = (int64_t)design_order_repetition(order, position) + 1,
+                                     .order = (int64_t)position + 1,
+                                     .node = {node, strlen(node)},
+                                     .core = {core, strlen(core)}};
+    struct text_mark mark = text_mark(text);
+    for (size_t i = 0; i < TABLES_MISSING_COLUMNS; i++)
+        results_row_append(text, &line, tables_missing_columns[i], tables_missing_columns[i] + 1);
+    text_printf(text, ",%s\n", why);
+    if (text_keep(text, mark) < 0)
         return failure_memory(failure);
     missing->lines++;
     return text->length < PENDING_MAX ? 0 : append_file_commit(missing->file, failure);
@@ -106,7 +120,7 @@ static int write_table(struct missing *missing, const char *path, struct failure
             if (!missing->file) {
                 r = append_file_create(path, &missing->file, failure);
                 if (r == 0)
-                    text_append_string(&missing->file->pending, "row,repetition,order,node,core,why\n");
+                    append_header(&missing->file->pending);
             }
             if (r == 0)
                 r = append_line(missing, place, position, failure);
@@ -118,7 +132,7 @@ static int write_table(struct missing *missing, const char *path, struct failure
 
 int run_record_missing(struct run *run, uint64_t *ret, struct failure *failure) {
     cleanup(clear) struct missing missing = {.run = run};
-    cleanup_free char *path = record_path(&run->record, "results/missing.csv");
+    cleanup_free char *path = record_path(&run->record, ARCHIVE_MISSING);
     if (unlink(path) < 0 && errno != ENOENT) /* of an earlier part, or try */
         return failure_set(failure, -errno, "cannot remove '%s': %s", path, strerror(errno));
     int r = write_table(&missing, path, failure);

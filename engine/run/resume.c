@@ -1,5 +1,6 @@
 /* Resuming a run: its folder is locked, what its parts before have measured is read, what a crash has torn is
  * cut off and kept, and its records are opened again. */
+#include "archive-format/layout.h"
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
@@ -25,13 +26,13 @@
  */
 static int keep_rest(struct run *run, const char *name, uint64_t begin, struct failure *failure) {
     cleanup_free char *path = record_path(&run->record, name);
-    cleanup_free char *kept =
-        xformat("%s/logs/cut/part-%u-%s", run->record.folder, run->record.part - 1, file_base_name(name));
+    cleanup_free char *kept = xformat("%s/" ARCHIVE_CUT "/part-%u-%s", run->record.folder,
+                                      run->record.part - 1, file_base_name(name));
     uint64_t size;
     int r = file_size(path, &size, failure);
     if (r < 0 || size <= begin)
         return r;
-    r = record_make_folder(&run->record, "logs/cut", failure);
+    r = record_make_folder(&run->record, ARCHIVE_CUT, failure);
     if (r < 0)
         return r;
     cleanup_close int from = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -49,10 +50,10 @@ static int keep_rest(struct run *run, const char *name, uint64_t begin, struct f
 }
 
 static int open_journal(struct run *run, struct failure *failure) {
-    cleanup_free char *path = record_path(&run->record, "journal.jsonl");
+    cleanup_free char *path = record_path(&run->record, ARCHIVE_JOURNAL);
     if (run->past.part_count == 0)
         return journal_create(path, &run->record.journal, failure);
-    int r = keep_rest(run, "journal.jsonl", run->past.journal.bytes, failure);
+    int r = keep_rest(run, ARCHIVE_JOURNAL, run->past.journal.bytes, failure);
     return r < 0 ? r : journal_open(path, &run->past.journal, &run->record.journal, failure);
 }
 
@@ -67,8 +68,9 @@ static int open_table(struct run *run, const char *name, uint64_t keep, struct a
 }
 
 int run_open_records(struct run *run, struct failure *failure) {
-    static const char *const inside[] = {"", "results", "logs", "nodes", "software", "experiment"};
-    cleanup_free char *log = record_path(&run->record, "logs/engine.log");
+    static const char *const inside[] = {
+        "", ARCHIVE_RESULTS_FOLDER, ARCHIVE_LOGS, ARCHIVE_NODES, ARCHIVE_SOFTWARE, ARCHIVE_EXPERIMENT};
+    cleanup_free char *log = record_path(&run->record, ARCHIVE_LOG);
     uint64_t log_bytes = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < sizeof inside / sizeof *inside; i++)
@@ -78,10 +80,10 @@ int run_open_records(struct run *run, struct failure *failure) {
     if (r == 0)
         r = open_journal(run, failure);
     if (r == 0)
-        r = open_table(run, "results/results.csv", run->past.results_bytes, &run->record.results, failure);
+        r = open_table(run, ARCHIVE_RESULTS, run->past.results_bytes, &run->record.results, failure);
     if (r == 0 && file_exists(log))
         r = file_size(log, &log_bytes, failure);
-    return r < 0 ? r : open_table(run, "logs/engine.log", log_bytes, &run->record.log, failure);
+    return r < 0 ? r : open_table(run, ARCHIVE_LOG, log_bytes, &run->record.log, failure);
 }
 
 /* ---- What is left ----------------------------------------------------------------------------------------
@@ -183,7 +185,9 @@ static int read_past(struct run *run, struct failure *failure) {
         .header = header.bytes,
         .node = run->set.experiment->placement == EXPERIMENT_PLACEMENT_JOB ? PLACEMENT_JOB_NODE : NULL,
         .parse_flags = unit_state_parse_flags,
-        .take_line = run->progress.settling.rule ? settling_take_line : NULL,
+        .columns = tables_plan_columns(run->set.plan),
+        .picked = run->set.plan->design->column_count + run->set.plan->repeat_response,
+        .take_row = run->progress.settling.rule ? settling_take_row : NULL,
         .context = &run->progress.settling,
     };
     int r = run_history_read(run->record.folder, &units, past, failure);

@@ -1,4 +1,5 @@
 /* What a run writes about itself: its inputs, before a node is touched, run.json, and its archive. */
+#include "archive-format/layout.h"
 #include "engine/run/nodes/software.h"
 #include "engine/run/run-state.h"
 
@@ -23,8 +24,8 @@
 int run_record_design(struct run *run, struct failure *failure) {
     cleanup(json_cleanup) cJSON *resolved = plan_resolve(run->set.plan);
     cleanup(text_clear) struct text table;
-    cleanup_free char *campaign = record_path(&run->record, CAMPAIGN_RESOLVED),
-                      *design = record_path(&run->record, CAMPAIGN_DESIGN_COPY);
+    cleanup_free char *campaign = record_path(&run->record, ARCHIVE_CAMPAIGN_RESOLVED),
+                      *design = record_path(&run->record, ARCHIVE_DESIGN);
     text_init(&table, 1 << 30);
     /* The resolved campaign names the table, so it is replaced last: until then it has what makes the table.
      */
@@ -57,7 +58,7 @@ int run_record_plan(struct run *run, struct failure *failure) {
 }
 
 int run_record_inputs(struct run *run, struct failure *failure) {
-    cleanup_free char *path = record_path(&run->record, "campaign.yaml");
+    cleanup_free char *path = record_path(&run->record, ARCHIVE_CAMPAIGN);
     const struct text *campaign = &run->set.campaign->bytes;
     int r = file_replace(path, campaign->bytes, campaign->length, 0666, failure);
     if (r == 0)
@@ -80,24 +81,21 @@ int run_record_inputs(struct run *run, struct failure *failure) {
 int run_record_run(struct run *run, struct failure *failure) {
     char sha256[HASH_HEX_SIZE];
     cleanup(run_history_clear) struct run_history history = {0};
-    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    cleanup_free char *path = record_path(&run->record, "run.json");
+    cleanup(archive_run_clear) struct archive_run summary = {.kind = ARCHIVE_OF_RUN};
+    cleanup_free char *path = record_path(&run->record, ARCHIVE_RUN);
     int r = run_history_read(run->record.folder, NULL, &history, failure);
     if (r < 0)
         return r;
-    json_add_string(object, "archive_version", "1.3");
-    cJSON *engine = json_add_object(object, "engine");
-    json_add_string(engine, "name", "assay");
-    json_add_string(engine, "version", ASSAY_VERSION);
-    json_add_string(engine, "commit", ASSAY_COMMIT[0] ? ASSAY_COMMIT : NULL);
     bool is_hashed = hash_file("/proc/self/exe", sha256, NULL, NULL) == 0;
-    json_add_string(engine, "sha256", is_hashed ? sha256 : NULL);
-    run_history_summarize(&history, object);
-    plan_summarize(run->set.plan, object);
-    cJSON *command = json_add_array(object, "command");
+    summary.engine = (struct archive_engine){.name = xstrdup("assay"),
+                                             .version = xstrdup(ASSAY_VERSION),
+                                             .commit = ASSAY_COMMIT[0] ? xstrdup(ASSAY_COMMIT) : NULL,
+                                             .sha256 = is_hashed ? xstrdup(sha256) : NULL};
+    run_history_summarize(&history, &summary);
+    plan_summarize(run->set.plan, &summary);
     for (size_t i = 0; run->request->command && run->request->command[i]; i++)
-        json_add_string(command, NULL, run->request->command[i]);
-    return json_write_file(path, object, failure);
+        bind_texts_add(&summary.command, run->request->command[i]);
+    return archive_run_write(path, &summary, failure);
 }
 
 /* ---- seal ------------------------------------------------------------------------------------------------

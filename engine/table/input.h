@@ -13,14 +13,11 @@ struct input {
     struct table_input about;
     struct table_column *columns;
     size_t column_count;
-    struct table_suggestion suggestion;
-    bool suggests;
-    struct table_answer answer; /* without a response: there is none */
-    bool ranks_nothing;
-    char *damage;           /* why another member of the archive is not what was sealed; or NULL */
+    struct archive_model suggestion;
+    struct archive_answer answer;
+    bool suggests, has_answer;
     uint64_t journal_bytes; /* of an archive; 0: it has none */
-    char journal_sha256[HASH_HEX_SIZE];
-    uint64_t *row_hashes; /* as repeats_hash_rows() fills them; owned */
+    uint64_t *row_hashes;   /* as repeats_hash_rows() fills them; owned */
     size_t row_count;
     bool is_regular; /* a file that its device and inode identify */
     dev_t device;
@@ -30,7 +27,7 @@ struct input {
      * is a file. */
     int pipe;
     off_t pipe_start;
-    bool is_folder, is_open;
+    bool is_open;
     struct archive_reader *archive;
     struct archive_member *opened;
     struct csv_reader *csv;

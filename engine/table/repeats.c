@@ -1,5 +1,6 @@
 #include "engine/table/repeats.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
@@ -23,57 +24,39 @@ static bool is_same_run(const struct input *a, const struct input *b) {
     return a->about.run_id && b->about.run_id && strcmp(a->about.run_id, b->about.run_id) == 0;
 }
 
-/* The first LENGTH bytes of what READ gives, as a hash. A negative errno: what READ has returned. */
-static int64_t hash_start(int64_t (*read_some)(void *context, char *buffer, size_t size), void *context,
-                          uint64_t length, char hex[static HASH_HEX_SIZE]) {
+/* The first LENGTH bytes of the journal of INPUT, as a hash. */
+static int hash_journal(const struct input *input, uint64_t length, char hex[static HASH_HEX_SIZE],
+                        struct failure *failure) {
+    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_close_member) struct archive_member *journal = NULL;
+    int r = archive_open(input->about.path, &archive, failure);
+    r = r < 0 ? r : archive_member_open(archive, ARCHIVE_JOURNAL, &journal, failure);
+    if (r < 0)
+        return r;
     struct hash *hash = hash_new();
     char piece[PIECE_BYTES];
     int64_t got = 1;
     for (; length > 0 && got > 0; length -= got > 0 ? (uint64_t)got : 0) {
-        got = read_some(context, piece, length < sizeof piece ? (size_t)length : sizeof piece);
+        got = archive_member_read(journal, piece, length < sizeof piece ? (size_t)length : sizeof piece);
         if (got > 0)
             hash_update(hash, piece, (size_t)got);
     }
     hash_finish(hash, hex);
     hash_free(hash);
-    return got;
-}
-
-static int64_t read_file(void *context, char *buffer, size_t size) {
-    ssize_t got = read(*(const int *)context, buffer, size);
-    return got < 0 ? -errno : got;
-}
-
-static int hash_journal_of_folder(const char *folder, uint64_t length, char hex[static HASH_HEX_SIZE],
-                                  struct failure *failure) {
-    cleanup_free char *path = file_join(folder, "journal.jsonl");
-    cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    int64_t r = file < 0 ? -errno : hash_start(read_file, &file, length, hex);
-    return r < 0 ? failure_set(failure, (int)r, "cannot read '%s': %s", path, strerror((int)-r)) : 0;
-}
-
-static int hash_journal_of_archive(const char *path, uint64_t length, char hex[static HASH_HEX_SIZE],
-                                   struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    cleanup(archive_close_member) struct archive_member *journal = NULL;
-    int r = archive_open(path, &archive, failure);
-    r = r < 0 ? r : archive_member_open(archive, "journal.jsonl", &journal, failure);
-    if (r == 0 && hash_start(archive_member_read, journal, length, hex) < 0)
-        r = archive_member_status(journal, failure);
-    return r;
+    return archive_member_status(journal, failure);
 }
 
 /* A run's journal only grows: that of a later part begins with the whole journal of an earlier one, and the
  * run's folder has a few entries more than the archive that was sealed from it. */
 static int continues(const struct input *late, const struct input *early, bool *ret,
                      struct failure *failure) {
-    char hex[HASH_HEX_SIZE];
+    char begin[HASH_HEX_SIZE], whole[HASH_HEX_SIZE];
     *ret = false;
     if (late->journal_bytes <= early->journal_bytes)
         return 0;
-    int r = (late->is_folder ? hash_journal_of_folder
-                             : hash_journal_of_archive)(late->about.path, early->journal_bytes, hex, failure);
-    *ret = r == 0 && strcmp(hex, early->journal_sha256) == 0;
+    int r = hash_journal(late, early->journal_bytes, begin, failure);
+    r = r < 0 ? r : hash_journal(early, early->journal_bytes, whole, failure);
+    *ret = r == 0 && strcmp(begin, whole) == 0;
     return r;
 }
 

@@ -131,18 +131,16 @@ int table_open(const char *const *paths, size_t count, const struct table_option
     int r = leave_repeats_out(table, failure);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < table->input_count; i++)
-        if (table->private->inputs[i].damage)
-            xappend(&table->notes, &table->note_count, xstrdup(table->private->inputs[i].damage));
     take_columns(table);
     table->inputs = xcalloc(table->input_count, sizeof *table->inputs);
     for (size_t i = table->input_count; i-- > 0;) {
         table->inputs[i] = table->private->inputs[i].about;
         if (table->private->inputs[i].suggests)
             table->suggestion = &table->private->inputs[i].suggestion;
-        table->ranks_nothing |= table->private->inputs[i].ranks_nothing;
         if (table->private->inputs[i].answer.response)
             table->answer = &table->private->inputs[i].answer;
+        else
+            table->ranks_nothing |= table->private->inputs[i].has_answer;
     }
     *ret = take_pointer(table);
     return 0;

@@ -7,13 +7,16 @@
  *
  *     table_open(paths) -> columns, suggestion ;  table_load(selection) -> numbers, categories ;  table_free
  *
- * Archives are verified whole before their first row is used. A pipe is read once, as it comes, and has no
- * hash.
+ * What is read of an archive is checked while it is read, by its size, CRC-32 and SHA-256: a damaged table
+ * fails table_load(). Members that are not read are not checked ('assay archive verify' checks them). A pipe
+ * is read once, as it comes, and has no hash.
  */
 #ifndef ASSAY_TABLE_TABLE_H
 #define ASSAY_TABLE_TABLE_H
 
 #include "archive-format/datapackage.h"
+#include "archive-format/layout.h"
+#include "archive-format/run.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/hash.h"
 
@@ -26,7 +29,6 @@ enum {
     TABLE_LEVELS_MAX = 1 << 24, /* different texts of one column */
 };
 #define TABLE_ROWS_MAX ((size_t)1 << 31)
-#define TABLE_ARCHIVE_MEMBER "results/results.csv"
 /* The column that a table of several inputs has besides: the base name of each row's file. */
 #define TABLE_FILE_COLUMN "file"
 
@@ -36,21 +38,6 @@ struct table_column {
     char *unit; /* UCUM; NULL: not known, as in plain CSV */
     char *type; /* "integer", "number", "string", "boolean"; NULL: not known */
     enum column_role role;
-};
-
-/* What the experiment of an archive suggests (run.json, "model"); NULL or 0 where it says nothing. */
-struct table_suggestion {
-    char *method, *response, *terms;
-    char **sizes, **by, **set; /* set: parameters of the method, NAME=VALUE */
-    size_t size_count, by_count, set_count;
-};
-
-/* By what the experiment of an archive ranks settings (run.json, "answer"). */
-struct table_answer {
-    char *response, *unit, *lines; /* unit and lines: or NULL */
-    bool most;                     /* more is better; else less */
-    char **sizes;                  /* factors whose levels are no alternatives */
-    size_t size_count;             /* 0: those of the suggestion */
 };
 
 struct table_input {
@@ -103,9 +90,10 @@ struct table {
     size_t column_count;
     struct table_input *inputs;
     size_t input_count;
-    const struct table_suggestion *suggestion; /* of the first input that has one; or NULL */
-    const struct table_answer *answer;         /* likewise */
-    bool ranks_nothing;                        /* an experiment of an input has "none" as its answer */
+    const struct archive_model *suggestion; /* what its experiment suggests for the table that is read: of the
+                                               first input that has one; or NULL */
+    const struct archive_answer *answer;    /* likewise, by what settings are ranked */
+    bool ranks_nothing;                     /* an experiment of an input has "none" as its answer */
     /* After table_load: */
     size_t rows;
     uint64_t rows_flagged, rows_elsewhere; /* left out: by gates, by the condition */

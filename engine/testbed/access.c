@@ -1,5 +1,6 @@
 #include "engine/testbed/access.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
@@ -350,7 +351,7 @@ int access_open(const struct access_settings *settings, const struct testbed_req
     if (known_hosts)
         access->accepted_hosts = xstrdup(known_hosts);
     else if (settings->host_keys == HOST_KEYS_ACCEPT_NEW)
-        access->accepted_hosts = file_join(request->folder, "known_hosts");
+        access->accepted_hosts = file_join(request->folder, ARCHIVE_KNOWN_HOSTS);
     cleanup_free char *label = xformat("%s:%s", request->run_name, request->run_id);
     cleanup_free char *prefix = xformat("assay-%s", request->run_id);
     cleanup_free char *sudo = join(&settings->sudo, ',');

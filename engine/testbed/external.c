@@ -1,6 +1,7 @@
 /* Nodes that a program of the user's reserves and gives back. What the two say to each other is in
  * EXTERNAL.md; the reservation is known to both by its name, which holds the run's identifier, so that
  * another engine, and another of its programs, finds what was reserved. */
+#include "archive-format/layout.h"
 #include "engine/testbed/testbed.h"
 
 #include "engine/foundation/cleanup.h"
@@ -258,7 +259,8 @@ static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
         return r;
     const struct access_settings *access = &testbed->settings->access;
     const struct text *keys = &testbed->grant.known_hosts;
-    cleanup_free char *known = keys->length > 0 ? file_join(testbed->request.folder, "known_hosts") : NULL;
+    cleanup_free char *known =
+        keys->length > 0 ? file_join(testbed->request.folder, ARCHIVE_KNOWN_HOSTS) : NULL;
     if (known)
         r = file_replace(known, keys->bytes, keys->length, 0644, failure);
     return r < 0 ? r

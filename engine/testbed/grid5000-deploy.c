@@ -1,4 +1,5 @@
 /* Nodes that a job has been granted, made ready: an environment is deployed on them, or root is let in. */
+#include "archive-format/layout.h"
 #include "engine/testbed/grid5000.h"
 
 #include "engine/foundation/cleanup.h"
@@ -283,7 +284,7 @@ int grid5000_open_root(const struct scheduler_stage *stage, struct failure *fail
         NULL};
     const struct host_list *nodes = &stage->job->nodes;
     cleanup_free struct opening *openings = xcalloc(nodes->count, sizeof *openings);
-    cleanup_free char *accepted = file_join(stage->request->folder, "known_hosts");
+    cleanup_free char *accepted = file_join(stage->request->folder, ARCHIVE_KNOWN_HOSTS);
     bool is_accepting = stage->settings->access.host_keys == HOST_KEYS_ACCEPT_NEW;
     struct host_list failed = {0};
     int64_t until_ns = clock_monotonic_ns() + root_timeout_ns;

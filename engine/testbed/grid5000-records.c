@@ -10,7 +10,6 @@
 #include "engine/remote/nodes/ssh-nodes.h"
 #include "engine/testbed/frontend.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,21 +148,6 @@ static const char *unit_of(const char *metric) {
     return "";
 }
 
-bool grid5000_parse_time(const char *text, int64_t *ret_ns) {
-    struct tm parts = {0};
-    int64_t fraction_ns = 0, place_ns = EVENT_SECOND;
-    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &parts);
-    if (end && *end == '.')
-        for (end++; isdigit((unsigned char)*end); end++)
-            fraction_ns += (*end - '0') * (place_ns /= 10);
-    struct tm zone = {0};
-    end = end ? strptime(end, "%z", &zone) : NULL;
-    if (!end || *end)
-        return false;
-    *ret_ns = (timegm(&parts) - zone.tm_gmtoff) * EVENT_SECOND + fraction_ns;
-    return true;
-}
-
 /* "wattmetre1-port33", or "interface=eth0": what distinguishes series of one metric on one node. */
 static void append_source(const struct document_node *labels, struct text *ret) {
     for (size_t i = 0; labels && labels->kind == DOCUMENT_MAPPING && i < labels->count; i++) {
@@ -187,9 +171,8 @@ static bool append_row(const struct document_node *item, int64_t from_s, int64_t
     int64_t time_ns;
     double value;
     const char *metric = scheduler_text(item, "metric_id"), *number = scheduler_text(item, "value");
-    if (!grid5000_parse_time(scheduler_text(item, "timestamp"), &time_ns) ||
-        time_ns < from_s * EVENT_SECOND || time_ns >= until_s * EVENT_SECOND ||
-        !number_parse_double(number, strlen(number), &value))
+    if (!clock_parse(scheduler_text(item, "timestamp"), &time_ns) || time_ns < from_s * EVENT_SECOND ||
+        time_ns >= until_s * EVENT_SECOND || !number_parse_double(number, strlen(number), &value))
         return false;
     cleanup(text_clear) struct text source;
     text_init(&source, 4096);

@@ -81,7 +81,5 @@ int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recor
 void grid5000_record_reference(const struct scheduler_stage *stage);
 /* What Kwollect measured on the nodes since the job's start. A failure is reported. */
 void grid5000_record_metrics(const struct scheduler_stage *stage);
-/* "2025-04-18T18:55:33.754307+02:00" in ns since 1970; false: it is no such time. */
-bool grid5000_parse_time(const char *text, int64_t *ret_ns);
 
 #endif

@@ -63,7 +63,7 @@ static void fold(const char *bytes, size_t length, size_t piece) {
 static struct journal_end replay(const char *bytes, size_t length, size_t piece) {
     struct pieces pieces = {bytes, length, piece};
     struct failure failure = {0};
-    struct journal_end end;
+    struct journal_end end = {0};
     uint64_t count = 0;
     must(journal_replay_from(&(struct journal_source){"fuzz", read_piece, &pieces}, take, &count, &end,
                              &failure) == 0);

@@ -1,6 +1,7 @@
 /* assay design next: the rows that would make a model surer. */
 #include "engine/command-line/experiments/design-next.h"
 
+#include "archive-format/layout.h"
 #include "archive-format/reader.h"
 #include "engine/command-line/output.h"
 #include "engine/documents/unit.h"
@@ -53,9 +54,9 @@ static int bind_document(struct found_experiment *found, const char *folder, str
 /* An archive has its experiment's description, or the campaign that it is written in. */
 static int read_archive(struct found_experiment *found, const char *path, struct archive_reader *archive,
                         struct failure *failure) {
-    const char *member = archive_find(archive, "experiment/experiment.yaml", NULL)
-                             ? "experiment/experiment.yaml"
-                             : "campaign.yaml";
+    const char *member = archive_find(archive, ARCHIVE_EXPERIMENT "/" ARCHIVE_EXPERIMENT_FILE, NULL)
+                             ? ARCHIVE_EXPERIMENT "/" ARCHIVE_EXPERIMENT_FILE
+                             : ARCHIVE_CAMPAIGN;
     cleanup(text_clear) struct text text;
     text_init(&text, DESCRIPTION_BYTES_MAX);
     cleanup_free char *name = xformat("%s:%s", path, member);
@@ -90,7 +91,7 @@ static void find_origin(struct found_experiment *found, const struct model *mode
         struct failure why = {0};
         if (input->run_id && !strchr(input->name, '/') && file_exists(path) &&
             archive_open(path, &archive, &why) == 0) {
-            const char *run_id = archive_run_text(archive, "run_id", NULL);
+            const char *run_id = archive_run(archive)->run_id;
             if (run_id && strcmp(run_id, input->run_id) == 0 && read_archive(found, path, archive, &why) == 0)
                 found->from = xstrdup(path);
         }

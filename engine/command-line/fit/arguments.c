@@ -1,5 +1,6 @@
 #include "engine/command-line/fit/arguments.h"
 
+#include "archive-format/layout.h"
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -96,7 +97,7 @@ static int read_options(struct fit_arguments *ret, struct failure *failure) {
     ret->json = verb_switch(given, "--json");
     ret->verbose = verb_switch(given, "--verbose");
     ret->brief = verb_switch(given, "--brief");
-    ret->member = member ? xformat("results/tables/%s.csv", member) : NULL;
+    ret->member = member ? archive_table_path(member) : NULL;
     ret->table.member = ret->member;
     ret->table.hash = ret->output || ret->json;
     options->seed = 1;
@@ -201,17 +202,17 @@ static int refuse_response(const struct table *table, struct failure *failure) {
 }
 
 /* Parameters that are suggested and that the user has not set. */
-static void complete_settings(struct fit_arguments *arguments, const struct table_suggestion *suggestion) {
+static void complete_settings(struct fit_arguments *arguments, const struct archive_model *suggestion) {
     struct fit_options *options = &arguments->options;
     size_t given = options->setting_count;
     arguments->settings =
-        xrealloc(arguments->settings, (given + suggestion->set_count + 1) * sizeof *arguments->settings);
-    for (size_t i = 0; i < suggestion->set_count; i++) {
-        size_t length = strcspn(suggestion->set[i], "=") + 1, j = 0;
-        while (j < given && strncmp(arguments->settings[j], suggestion->set[i], length) != 0)
+        xrealloc(arguments->settings, (given + suggestion->set.count + 1) * sizeof *arguments->settings);
+    for (size_t i = 0; i < suggestion->set.count; i++) {
+        size_t length = strcspn(suggestion->set.items[i], "=") + 1, j = 0;
+        while (j < given && strncmp(arguments->settings[j], suggestion->set.items[i], length) != 0)
             j++;
         if (j == given)
-            arguments->settings[options->setting_count++] = suggestion->set[i];
+            arguments->settings[options->setting_count++] = suggestion->set.items[i];
     }
     options->settings = arguments->settings;
 }
@@ -231,8 +232,8 @@ static int check_folds(const struct fit_options *options, struct failure *failur
 }
 
 int fit_arguments_complete(struct fit_arguments *ret, const struct table *table, struct failure *failure) {
-    static const struct table_suggestion nothing;
-    const struct table_suggestion *suggestion = table->suggestion ? table->suggestion : &nothing;
+    static const struct archive_model nothing;
+    const struct archive_model *suggestion = table->suggestion ? table->suggestion : &nothing;
     const char *suggested = suggestion->method ? suggestion->method : "linear";
     struct fit_options *options = &ret->options;
     if (!ret->method)
@@ -244,12 +245,12 @@ int fit_arguments_complete(struct fit_arguments *ret, const struct table *table,
     if (is_suggested)
         complete_settings(ret, suggestion);
     if (!options->sizes) {
-        options->sizes = (const char *const *)suggestion->sizes;
-        options->size_count = suggestion->size_count;
+        options->sizes = (const char *const *)suggestion->sizes.items;
+        options->size_count = suggestion->sizes.count;
     }
     if (!verb_value(ret->given, "--by")) {
-        options->by = (const char *const *)suggestion->by;
-        options->by_count = suggestion->by_count;
+        options->by = (const char *const *)suggestion->by.items;
+        options->by_count = suggestion->by.count;
     }
     if (!options->response)
         options->response = suggestion->response;

@@ -12,7 +12,6 @@
 #include "engine/run/record/status.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,16 +19,15 @@
 #include <string.h>
 #include <time.h>
 
-static const int64_t period_ns = 500 * EVENT_MILLISECOND, plain_period_ns = 5 * EVENT_SECOND;
-enum { SHARE = 20, LINE_SIZE = 512 }; /* a long journal is read more rarely: the machine may be measuring */
+static const int64_t plain_period_ns = 5 * EVENT_SECOND;
+enum { LINE_SIZE = 512 };
 
 struct followed {
     const char *folder;
-    off_t log_bytes; /* that were shown */
-    char phase[32];
-    char line[LINE_SIZE]; /* of several runs: what there is to show, */
-    bool is_shown;        /* and was */
-    bool has_ended;       /* it was found so once; it may be between two parts */
+    struct run_status *status; /* as it was read last */
+    char line[LINE_SIZE];      /* of several runs: what there is to show, */
+    bool is_shown;             /* and was */
+    bool has_ended;            /* it was found so once; it may be between two parts */
     bool is_over;
     bool is_sealed;
     struct failure end; /* why it is not complete; code 0: it is */
@@ -51,41 +49,6 @@ static void send_event(const struct following *following, enum run_event_kind ki
     following->shown.event(following->shown.context, &event);
 }
 
-/* "TIME  SENTENCE": the phases are in it, in their order with the rest. */
-static void show_line(const struct following *following, const char *line) {
-    static const char phase[] = "phase ", failed[] = "failed: ";
-    const char *sentence = strstr(line, "  ");
-    if (!sentence)
-        return;
-    sentence += 2;
-    if (strncmp(sentence, phase, strlen(phase)) == 0)
-        send_event(following, RUN_EVENT_PHASE, sentence + strlen(phase));
-    else if (strncmp(sentence, failed, strlen(failed)) == 0)
-        send_event(following, RUN_EVENT_FAILED, sentence + strlen(failed));
-    else
-        send_event(following, RUN_EVENT_NOTE, sentence);
-}
-
-/* The whole lines that the log has got since it was looked at last; at first none, but where it stands. */
-static void show_log(const struct following *following, struct followed *run, bool is_first) {
-    cleanup_free char *path = xformat("%s/logs/engine.log", run->folder), *line = NULL;
-    /* O_NONBLOCK: in a stranger's folder it may be a FIFO. */
-    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    FILE *log = file < 0 ? NULL : fdopen(file, "r");
-    size_t room = 0;
-    ssize_t length;
-    if (!log)
-        return;
-    fseeko(log, is_first ? 0 : run->log_bytes, is_first ? SEEK_END : SEEK_SET);
-    run->log_bytes = ftello(log);
-    while ((length = getline(&line, &room, log)) > 0 && line[length - 1] == '\n') {
-        run->log_bytes += length;
-        line[length - 1] = '\0';
-        show_line(following, line);
-    }
-    fclose(log);
-}
-
 static void show_counts(const struct following *following, const struct run_status *status) {
     size_t away = status->nodes_out_of_reach + status->nodes_lost + status->nodes_out;
     struct run_event event = {.kind = RUN_EVENT_PROGRESS,
@@ -100,18 +63,19 @@ static void show_counts(const struct following *following, const struct run_stat
         following->shown.event(following->shown.context, &event);
 }
 
-static void show_run(const struct following *following, struct followed *run,
-                     const struct run_status *status) {
+/* What is read of the journal from now on is shown as it is read. */
+static void show_run(const struct following *following, struct followed *run) {
+    struct run_status *status = run->status;
     bool is_first = !run->is_shown;
     run->is_shown = true;
     if (is_first) {
         send_event(following, RUN_EVENT_STARTED, run->folder);
         if (status->phase[0] && run_status_is_under_way(status))
             send_event(following, RUN_EVENT_PHASE, status->phase);
+        status->history.observer = &following->shown;
     }
     if (status->condition == RUN_IS_QUEUED && is_first)
         send_event(following, RUN_EVENT_NOTE, status->history.reservation);
-    show_log(following, run, is_first);
     show_counts(following, status);
 }
 
@@ -191,32 +155,30 @@ static void end_run(struct following *following, struct followed *run, const str
  */
 
 static int look_at(struct following *following, struct followed *run, struct failure *failure) {
-    cleanup(run_status_cleanup) struct run_status *status = NULL;
-    int r = run_status_read(run->folder, &status, failure);
+    int r = run->status ? run_status_read_on(&run->status, failure)
+                        : run_status_read(run->folder, &run->status, failure);
     if (r < 0)
         return r;
+    const struct run_status *status = run->status;
     bool ended_before = run->has_ended;
     run->has_ended = !run_status_is_under_way(status);
     if (following->count > 1)
         write_line(run, status);
     else
-        show_run(following, run, status);
+        show_run(following, run);
     if (run->has_ended && ended_before)
         end_run(following, run, status);
     return 0;
 }
 
-/* All that are not over; *RET_WAIT_NS until the next time. */
-static int look(struct following *following, int64_t *ret_wait_ns, struct failure *failure) {
-    int64_t begun_ns = clock_monotonic_ns();
+/* All that are not over. */
+static int look(struct following *following, struct failure *failure) {
     int r = 0;
     for (size_t i = 0; i < following->count && r == 0; i++)
         if (!following->runs[i].is_over)
             r = look_at(following, &following->runs[i], failure);
     if (following->count > 1)
         show_lines(following);
-    int64_t wait_ns = SHARE * (clock_monotonic_ns() - begun_ns);
-    *ret_wait_ns = wait_ns > period_ns ? wait_ns : period_ns;
     return r;
 }
 
@@ -233,17 +195,16 @@ static void end_runs(const struct following *following, int number) {
 /* SIGNALS are blocked. */
 static int follow(struct following *following, const sigset_t *signals, bool ends_runs, bool *ret_interrupted,
                   struct failure *failure) {
-    int64_t wait_ns;
-    int r = look(following, &wait_ns, failure);
+    static const struct timespec wait = {.tv_nsec = 500 * EVENT_MILLISECOND};
+    int r = look(following, failure);
     while (r == 0 && following->over < following->count) {
-        struct timespec wait = {.tv_sec = wait_ns / EVENT_SECOND, .tv_nsec = wait_ns % EVENT_SECOND};
         int number = sigtimedwait(signals, NULL, &wait);
         *ret_interrupted = number > 0 && !ends_runs;
         if (*ret_interrupted)
             return 0;
         if (number > 0)
             end_runs(following, number);
-        r = look(following, &wait_ns, failure);
+        r = look(following, failure);
     }
     return r;
 }
@@ -278,5 +239,7 @@ int follow_runs(const char *const *folders, size_t count, struct progress *progr
     for (size_t i = 0; count > 1 && !progress->quiet && i < count; i++)
         if (runs[i].is_sealed)
             fprintf(stderr, "which setting is best: assay report %s\n", shown(runs[i].folder).text);
+    for (size_t i = 0; i < count; i++)
+        run_status_free(runs[i].status);
     return r < 0 || *ret_interrupted ? r : find_worst(&following, failure);
 }

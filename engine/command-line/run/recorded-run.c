@@ -1,5 +1,6 @@
 #include "engine/command-line/run/recorded-run.h"
 
+#include "archive-format/layout.h"
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -10,39 +11,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char campaign_file[] = "campaign.yaml", resolved_file[] = CAMPAIGN_RESOLVED;
-
 /* Those that there are of what a run is made from, into FOLDER. */
 static int extract(const char *path, const char *folder, struct failure *failure) {
-    static const char *const files[] = {campaign_file,
-                                        resolved_file,
-                                        "inputs.json",
-                                        "design.csv",
-                                        "source.tar",
-                                        "software/source-sha256.txt",
-                                        "software/source-commit.txt"};
-    static const char inputs[] = "inputs/";
+    static const char *const files[] = {
+        ARCHIVE_CAMPAIGN, ARCHIVE_CAMPAIGN_RESOLVED, ARCHIVE_INPUTS,       ARCHIVE_DESIGN,
+        ARCHIVE_SOURCE,   ARCHIVE_SOURCE_MANIFEST,   ARCHIVE_SOURCE_COMMIT};
     enum { FILES = sizeof files / sizeof *files };
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     const char *names[FILES + 2];
     size_t count = 0;
-    int r = archive_open(path, &archive, failure);
+    int r = archive_open_zip(path, &archive, failure);
     if (r < 0)
         return r;
     for (size_t i = 0; i < FILES; i++)
         if (archive_find(archive, files[i], NULL))
             names[count++] = files[i];
     for (size_t i = 0; i < archive_member_count(archive); i++)
-        if (strncmp(archive_member_name(archive, i), inputs, strlen(inputs)) == 0) {
-            names[count++] = "inputs";
+        if (strncmp(archive_member_name(archive, i), ARCHIVE_INPUT_FILES "/", sizeof ARCHIVE_INPUT_FILES) ==
+            0) {
+            names[count++] = ARCHIVE_INPUT_FILES;
             break;
         }
-    const char *experiment = archive_run_text(archive, "experiment", "folder", NULL);
+    const char *experiment = archive_run(archive)->experiment.folder;
     if (experiment)
         names[count++] = experiment;
-    if (!archive_find(archive, resolved_file, NULL) || !archive_find(archive, "inputs.json", NULL))
+    if (!archive_find(archive, ARCHIVE_CAMPAIGN_RESOLVED, NULL) ||
+        !archive_find(archive, ARCHIVE_INPUTS, NULL))
         return failure_input(failure, path, 0, 0,
-                             "this archive cannot be run again: it has no " CAMPAIGN_RESOLVED
+                             "this archive cannot be run again: it has no " ARCHIVE_CAMPAIGN_RESOLVED
                              " and inputs.json");
     return archive_extract(archive, folder, names, count, failure);
 }
@@ -62,11 +58,11 @@ static int open_archive(const char *path, struct recorded_run *run, char **ret_f
 /* The folder of the run whose campaign PATH is, the caller's; NULL: it is no run's. */
 static char *find_folder(const char *path) {
     const char *slash = strrchr(path, '/');
-    if (strcmp(file_base_name(path), campaign_file) != 0)
+    if (strcmp(file_base_name(path), ARCHIVE_CAMPAIGN) != 0)
         return NULL;
     cleanup_free char *folder =
         slash ? xstrndup(path, slash == path ? 1 : (size_t)(slash - path)) : xstrdup(".");
-    cleanup_free char *inputs = file_join(folder, "inputs.json");
+    cleanup_free char *inputs = file_join(folder, ARCHIVE_INPUTS);
     return file_exists(inputs) && run_status_is_run(folder) ? take_pointer(folder) : NULL;
 }
 
@@ -75,7 +71,7 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
     char hex[HASH_HEX_SIZE];
     int r = 0;
     if (file_is_folder(path)) {
-        cleanup_free char *inside = file_join(path, campaign_file);
+        cleanup_free char *inside = file_join(path, ARCHIVE_CAMPAIGN);
         return failure_input(failure, NULL, 0, 0,
                              "'%s' is a folder; expected a campaign, such as %s, or an archive%s", path,
                              inside, run_status_is_run(path) ? "; 'assay resume' continues a run" : "");
@@ -86,7 +82,7 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
         folder = find_folder(path);
     if (r < 0)
         return r;
-    run->campaign = folder ? file_join(folder, campaign_file) : xstrdup(path);
+    run->campaign = folder ? file_join(folder, ARCHIVE_CAMPAIGN) : xstrdup(path);
     if (!folder)
         return 0;
     r = inputs_read(folder, &run->inputs, failure);
@@ -101,7 +97,7 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
     if (!run->is_recorded)
         return 0;
     run->written = run->campaign;
-    run->campaign = file_join(folder, resolved_file);
+    run->campaign = file_join(folder, ARCHIVE_CAMPAIGN_RESOLVED);
     r = inputs_check_source(&run->inputs, failure);
     return r < 0 ? r : inputs_restore_executables(&run->inputs, failure);
 }

@@ -1,4 +1,5 @@
 /* assay fetch: brings the archive of a run that was carried out elsewhere, over ssh. */
+#include "archive-format/layout.h"
 #include "engine/command-line/nodes/nodes.h"
 #include "engine/command-line/verb.h"
 
@@ -46,7 +47,7 @@ static int get(struct fetching *fetching, const char *path, const char *name, ch
 static int find_run(struct fetching *fetching, const char *run, struct failure *failure) {
     size_t length = strlen(run) - (text_ends_in(run, ".zip") ? strlen(".zip") : 0);
     cleanup_free char *folder = xstrndup(run, length);
-    const char *const words[] = {"sh", "-c",   "cd && cd -- \"$1\" && test -f journal.jsonl && pwd -P",
+    const char *const words[] = {"sh", "-c",   "cd && cd -- \"$1\" && test -f " ARCHIVE_JOURNAL " && pwd -P",
                                  "sh", folder, NULL};
     const struct remote_command_specification specification = {
         .arguments = words, .output_limit = NODE_OUTPUT_KEPT, .error_limit = FAILURE_TEXT_SIZE};
@@ -106,7 +107,7 @@ static int check_status(const struct fetching *fetching, const struct run_histor
 static int keep(const char *came, const char *target, const char *sha256, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     char hex[HASH_HEX_SIZE];
-    int r = archive_open(came, &archive, failure);
+    int r = archive_open_zip(came, &archive, failure);
     if (r == 0)
         r = archive_verify(archive, failure);
     if (r == 0)
@@ -134,7 +135,7 @@ static int fetch(struct fetching *fetching, const char *run, bool partial, struc
     fetching->staging = take_pointer(staging);
     int r = find_run(fetching, run, failure);
     if (r == 0)
-        r = get(fetching, fetching->run, "journal.jsonl", &journal, failure);
+        r = get(fetching, fetching->run, ARCHIVE_JOURNAL, &journal, failure);
     if (r < 0)
         return r;
     *strrchr(journal, '/') = '\0';

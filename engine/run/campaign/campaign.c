@@ -1,5 +1,6 @@
 #include "engine/run/campaign/campaign.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/host-list.h"
@@ -149,7 +150,7 @@ static int bind(struct campaign *campaign, const struct installation *installati
         return r;
     struct experiment *experiment = campaign->experiment;
     /* A resolved campaign of a run lies beside the copy of its source, or the commit that it was. */
-    cleanup_free char *inputs = file_join(campaign->folder, CAMPAIGN_INPUTS);
+    cleanup_free char *inputs = file_join(campaign->folder, ARCHIVE_INPUTS);
     if (document_get(document->root, "resolved") && file_exists(inputs))
         experiment->source.recorded = xstrdup(campaign->folder);
     r = experiment_check_source(experiment, failure);
@@ -208,7 +209,7 @@ int campaign_read_recorded(const char *folder, const struct installation *instal
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     cleanup(host_list_clear) struct host_list hosts = {0};
     cleanup(bind_texts_clear) struct bind_texts spares = {0};
-    cleanup_free char *path = file_join(folder, CAMPAIGN_RESOLVED);
+    cleanup_free char *path = file_join(folder, ARCHIVE_CAMPAIGN_RESOLVED);
     int r = campaign_read(path, installation, NULL, &campaign, failure);
     for (size_t i = 0; r == 0 && i < count; i++) {
         r = more_spares[i][0] == '@' ? host_list_read(&hosts, more_spares[i] + 1, failure)

@@ -22,6 +22,7 @@
 #ifndef ASSAY_CAMPAIGN_CAMPAIGN_H
 #define ASSAY_CAMPAIGN_CAMPAIGN_H
 
+#include "archive-format/layout.h"
 #include "engine/design/design.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
@@ -54,12 +55,6 @@ struct campaign {
     struct design_specification *design;
     const struct document_node *design_node; /* that it was bound from; NULL: nothing was said */
 };
-
-/* What a run's folder has beside its resolved campaign. */
-#define CAMPAIGN_EXPERIMENT_COPY "./experiment"
-#define CAMPAIGN_DESIGN_COPY "design.csv"
-#define CAMPAIGN_INPUTS "inputs.json"
-#define CAMPAIGN_RESOLVED "campaign.resolved.json"
 
 struct campaign_overrides {
     const char *const *options; /* "name=value" from the command line */

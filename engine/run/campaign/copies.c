@@ -1,5 +1,6 @@
 #include "engine/run/campaign/copies.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
@@ -10,20 +11,20 @@
 static int copy_experiment(const struct experiment *experiment, const char *folder, const char *runs,
                            struct text *words, struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
-    cleanup_free char *copy = xformat("%s/" RUN_EXPERIMENT_FOLDER, folder);
+    cleanup_free char *copy = xformat("%s/" ARCHIVE_EXPERIMENT, folder);
     struct source_choice choice = {.folder = experiment->folder, .skip_hidden = true, .runs = runs};
     int r = source_files_read(&choice, &files, failure);
     text_printf(words, "experiment '%s': ", experiment->folder);
     source_files_describe(&files, words);
-    return r < 0 ? r : source_files_copy(&files, copy, RUN_EXPERIMENT_FOLDER, failure);
+    return r < 0 ? r : source_files_copy(&files, copy, ARCHIVE_EXPERIMENT, failure);
 }
 
 static int pack_source(const struct experiment_source *source, const char *folder, const char *runs,
                        struct text *words, struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
     cleanup(text_clear) struct text manifest;
-    cleanup_free char *tar = xformat("%s/" RUN_SOURCE_TAR, folder),
-                      *list = xformat("%s/" RUN_SOURCE_MANIFEST, folder);
+    cleanup_free char *tar = xformat("%s/" ARCHIVE_SOURCE, folder),
+                      *list = xformat("%s/" ARCHIVE_SOURCE_MANIFEST, folder);
     struct source_choice choice = {.folder = source->folder, .ignore = &source->ignore, .runs = runs};
     text_init(&manifest, 64 << 20);
     int r = source_files_read(&choice, &files, failure);
@@ -37,7 +38,7 @@ static int pack_source(const struct experiment_source *source, const char *folde
 /* The source of a run that is run again. */
 static int copy_recorded_source(const struct experiment_source *source, const char *folder,
                                 struct text *words, struct failure *failure) {
-    static const char *const names[] = {RUN_SOURCE_TAR, RUN_SOURCE_MANIFEST, RUN_SOURCE_COMMIT};
+    static const char *const names[] = {ARCHIVE_SOURCE, ARCHIVE_SOURCE_MANIFEST, ARCHIVE_SOURCE_COMMIT};
     text_printf(words, "experiment and source as in '%s'", file_base_name(source->recorded));
     int r = 0;
     for (size_t i = 0; r == 0 && i < 3; i++) {
@@ -60,7 +61,7 @@ static int copy_inputs(const struct experiment *experiment, const char *folder, 
     int r = 0;
     for (size_t i = 0; r == 0 && i < experiment->input_paths.count; i++) {
         cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
-        cleanup_free char *name = xformat(RUN_INPUTS_FOLDER "/%s", experiment->inputs.items[i]),
+        cleanup_free char *name = xformat(ARCHIVE_INPUT_FILES "/%s", experiment->inputs.items[i]),
                           *copy = file_join(folder, name);
         r = local_tree_read(&files.tree, experiment->input_paths.items[i], NULL, failure);
         if (r == 0)

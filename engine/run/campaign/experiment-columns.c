@@ -1,5 +1,6 @@
 #include "engine/run/campaign/experiment-columns.h"
 
+#include "archive-format/layout.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
@@ -418,7 +419,7 @@ static int bind_table(const struct experiment_binding *binding, const struct doc
     struct experiment_table *table = item;
     size_t groups;
     table->name = xstrdup(key->text);
-    table->file = xformat("results/tables/%s.csv", key->text);
+    table->file = archive_table_path(key->text);
     if (binding->experiment->streamed)
         return experiment_refuse(binding, key,
                                  "a streamed kernel has no 'tables', since its output is its answers");

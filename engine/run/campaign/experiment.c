@@ -1,3 +1,4 @@
+#include "archive-format/layout.h"
 #include "engine/run/campaign/experiment-columns.h"
 
 #include "engine/foundation/cleanup.h"
@@ -45,25 +46,15 @@ static const struct bind_field source_fields[] = {
     {BIND_ROW("ignore", BIND_TEXTS, experiment_source, ignore)},
 };
 
-static const struct bind_field model_fields[] = {
-    {BIND_ROW("method", BIND_TEXT, experiment_model, method), .required = true},
-    {BIND_ROW("response", BIND_TEXT, experiment_model, response), .required = true},
-    {BIND_ROW("terms", BIND_TEXT, experiment_model, terms)},
-    {BIND_ROW("table", BIND_TEXT, experiment_model, table)},
-    {BIND_ROW("sizes", BIND_TEXTS, experiment_model, sizes)},
-    {BIND_ROW("by", BIND_TEXTS, experiment_model, by)},
-    {BIND_ROW("set", BIND_TEXTS, experiment_model, set)},
-};
-enum { MODEL_FIELD_COUNT = sizeof model_fields / sizeof *model_fields };
-
 static const char *const best_names[] = {"most", "least", NULL};
-const struct bind_field experiment_answer_fields[EXPERIMENT_ANSWER_FIELDS] = {
-    {BIND_ROW("response", BIND_TEXT, experiment_answer, response), .required = true},
-    {BIND_ROW("unit", BIND_TEXT, experiment_answer, unit), .expect = experiment_expect_unit},
-    {BIND_ROW("best", BIND_CHOICE, experiment_answer, best), .required = true, .choices = best_names},
-    {BIND_ROW("lines", BIND_TEXT, experiment_answer, lines)},
-    {BIND_ROW("sizes", BIND_TEXTS, experiment_answer, sizes)},
+static const struct bind_field answer_fields[] = {
+    {BIND_ROW("response", BIND_TEXT, archive_answer, response), .required = true},
+    {BIND_ROW("unit", BIND_TEXT, archive_answer, unit), .expect = experiment_expect_unit},
+    {BIND_ROW("best", BIND_CHOICE, archive_answer, best), .required = true, .choices = best_names},
+    {BIND_ROW("lines", BIND_TEXT, archive_answer, lines)},
+    {BIND_ROW("sizes", BIND_TEXTS, archive_answer, sizes)},
 };
+enum { ANSWER_FIELD_COUNT = sizeof answer_fields / sizeof *answer_fields };
 
 static const struct bind_word none[] = {{"none", 0}, {NULL, 0}};
 static const struct bind_field run_fields[] = {
@@ -254,8 +245,8 @@ static int bind_model(const struct experiment_binding *binding, const struct doc
     if (!node)
         return 0;
     experiment->model = xcalloc(1, sizeof *experiment->model);
-    int r = bind_mapping(binding->document, node, "model", model_fields, MODEL_FIELD_COUNT, experiment->model,
-                         binding->failure);
+    int r = bind_mapping(binding->document, node, "model", archive_model_fields, ARCHIVE_MODEL_FIELDS,
+                         experiment->model, binding->failure);
     if (r < 0)
         return r;
     const char *table = experiment->model->table;
@@ -282,7 +273,7 @@ static int bind_model(const struct experiment_binding *binding, const struct doc
 /* Names in a response are those of responses, then of factors. */
 static int check_answer(const struct experiment_binding *binding, const struct document_node *node) {
     struct experiment *experiment = binding->experiment;
-    struct experiment_answer *answer = experiment->answer;
+    struct archive_answer *answer = experiment->answer;
     size_t count = experiment->response_count, all = count + experiment->factor_count;
     cleanup_free const char **names = xcalloc(all + 1, sizeof *names);
     struct expression *expression = NULL;
@@ -317,8 +308,8 @@ static int bind_answer(const struct experiment_binding *binding, const struct do
     if (!node || experiment->ranks_nothing)
         return 0;
     experiment->answer = xcalloc(1, sizeof *experiment->answer);
-    int r = bind_mapping(binding->document, node, "answer", experiment_answer_fields,
-                         EXPERIMENT_ANSWER_FIELDS, experiment->answer, binding->failure);
+    int r = bind_mapping(binding->document, node, "answer", answer_fields, ANSWER_FIELD_COUNT,
+                         experiment->answer, binding->failure);
     for (size_t i = 0; r == 0 && i < experiment->answer->sizes.count; i++)
         if (!has_factor(experiment, experiment->answer->sizes.items[i]))
             r = experiment_refuse(binding, document_get(node, "sizes"), "'%s' is no factor, expected one",
@@ -411,13 +402,13 @@ int experiment_find(const char *name, const char *base_folder, const struct inst
         return r;
     cleanup_free char *absolute = realpath(folder, NULL);
     cleanup_free char *path = xformat("%s/%s", absolute ? absolute : folder, description_file);
-    cleanup_free char *archived = xformat("%s/" RUN_EXPERIMENT_FOLDER "/%s", base_folder, description_file);
+    cleanup_free char *archived = xformat("%s/" ARCHIVE_EXPERIMENT "/%s", base_folder, description_file);
     if (!absolute || !file_exists(path))
         return failure_input(failure, place_file, place_line, place_column,
                              "there is no '%s' in '%s', expected the folder of an experiment%s",
                              description_file, folder,
                              file_exists(archived) ? ": in an archive that was extracted, it is "
-                                                     "'experiment: ./" RUN_EXPERIMENT_FOLDER "'"
+                                                     "'experiment: ./" ARCHIVE_EXPERIMENT "'"
                                                    : "");
     cleanup(document_cleanup) struct document *document = NULL;
     r = document_read_yaml(path, &document, failure);
@@ -489,10 +480,10 @@ void experiment_free(struct experiment *experiment) {
     experiment_command_clear(&experiment->run);
     experiment_job_clear(&experiment->job);
     if (experiment->model)
-        bind_clear(model_fields, MODEL_FIELD_COUNT, experiment->model);
+        bind_clear(archive_model_fields, ARCHIVE_MODEL_FIELDS, experiment->model);
     free(experiment->model);
     if (experiment->answer)
-        bind_clear(experiment_answer_fields, EXPERIMENT_ANSWER_FIELDS, experiment->answer);
+        bind_clear(answer_fields, ANSWER_FIELD_COUNT, experiment->answer);
     free(experiment->answer);
     free(experiment->placement_text);
     bind_texts_clear(&experiment->input_paths);

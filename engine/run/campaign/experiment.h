@@ -5,6 +5,7 @@
 #ifndef ASSAY_CAMPAIGN_EXPERIMENT_H
 #define ASSAY_CAMPAIGN_EXPERIMENT_H
 
+#include "archive-format/run.h"
 #include "engine/design/design.h"
 #include "engine/documents/bind.h"
 #include "engine/documents/document.h"
@@ -79,27 +80,6 @@ enum experiment_placement {
     EXPERIMENT_PLACEMENT_JOB,
 };
 
-/* What `assay fit ARCHIVE` does by default; it is in run.json. */
-struct experiment_model {
-    char *method, *response, *terms;
-    char *table; /* the further table that it is of, or NULL */
-    struct bind_texts sizes, by;
-    struct bind_texts set; /* parameters of the method, NAME=VALUE */
-};
-
-/* By what a run ranks its settings (engine/analysis); it is in run.json. */
-enum experiment_best { EXPERIMENT_BEST_MOST, EXPERIMENT_BEST_LEAST };
-struct experiment_answer {
-    char *response; /* a response, or an expression over responses and factors */
-    char *unit;     /* UCUM; of a response, its own unless it is given; of an expression "1" */
-    int best;       /* enum experiment_best */
-    char *lines;    /* the beginning of lines of a unit's output; the rest of them says how to run it again */
-    struct bind_texts sizes; /* factors whose levels are no alternatives; none: the sizes of the model */
-};
-
-enum { EXPERIMENT_ANSWER_FIELDS = 5 };
-extern const struct bind_field experiment_answer_fields[EXPERIMENT_ANSWER_FIELDS];
-
 struct experiment {
     struct document *document;              /* owned; NULL when the campaign wrote it in place */
     const struct document *source_document; /* the one it was bound from: the above, or the campaign's */
@@ -141,8 +121,8 @@ struct experiment {
     double idle_timeout; /* seconds: units with ranks that print nothing and use no processor; 0: none */
     double overrun;      /* times its estimate, but at least OVERRUN_SECONDS_MIN: as a timeout; 0: none */
 
-    struct experiment_model *model;          /* or NULL */
-    struct experiment_answer *answer;        /* or NULL */
+    struct archive_model *model;             /* or NULL */
+    struct archive_answer *answer;           /* or NULL */
     bool ranks_nothing;                      /* the answer is "none" */
     const struct document_node *design_node; /* the default design, or NULL */
 };

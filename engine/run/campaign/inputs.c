@@ -1,5 +1,6 @@
 #include "engine/run/campaign/inputs.h"
 
+#include "archive-format/layout.h"
 #include "engine/documents/document.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
@@ -43,7 +44,7 @@ static char *path_in(const struct inputs *inputs, const char *name) {
 
 static int save(const struct inputs *inputs, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    cleanup_free char *path = path_in(inputs, CAMPAIGN_INPUTS);
+    cleanup_free char *path = path_in(inputs, ARCHIVE_INPUTS);
     bind_resolve(fields, FIELD_COUNT, inputs, object);
     return json_write_file(path, object, failure);
 }
@@ -54,7 +55,7 @@ int inputs_read(const char *run_folder, struct inputs *ret, struct failure *fail
     if (!inputs.run_folder)
         return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot open '%s': %s", run_folder,
                                 strerror(errno));
-    cleanup_free char *path = path_in(&inputs, CAMPAIGN_INPUTS);
+    cleanup_free char *path = path_in(&inputs, ARCHIVE_INPUTS);
     if (!file_exists(path))
         return failure_input(failure, run_folder, 0, 0,
                              "not a resumable run: it has no inputs.json, which a run has before it begins "
@@ -118,7 +119,7 @@ static void take_texts(struct bind_texts *texts, const char *const *items, size_
 /* As it was, to say what has changed. Hidden: the archive says the same in campaign.resolved.json and
  * design.csv. */
 static char *copy_of(const struct inputs *inputs, size_t original) {
-    return original == 0 ? path_in(inputs, "campaign.yaml")
+    return original == 0 ? path_in(inputs, ARCHIVE_CAMPAIGN)
                          : xformat("%s/.original-%zu", inputs->run_folder, original);
 }
 
@@ -158,7 +159,7 @@ static int take_originals(struct inputs *inputs, const struct campaign *campaign
 static int take_experiment(struct inputs *inputs, const struct experiment *experiment,
                            struct failure *failure) {
     cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
-    cleanup_free char *tar = path_in(inputs, RUN_SOURCE_TAR), *copy = path_in(inputs, RUN_EXPERIMENT_FOLDER);
+    cleanup_free char *tar = path_in(inputs, ARCHIVE_SOURCE), *copy = path_in(inputs, ARCHIVE_EXPERIMENT);
     int r = 0;
     if (experiment->source.folder) {
         /* A copy of a copy has no original that could be edited. */
@@ -214,7 +215,7 @@ int inputs_take_plan(const char *run_folder, const struct plan *plan, struct fai
 
 int inputs_restore_executables(const struct inputs *inputs, struct failure *failure) {
     cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
-    cleanup_free char *copy = path_in(inputs, RUN_EXPERIMENT_FOLDER);
+    cleanup_free char *copy = path_in(inputs, ARCHIVE_EXPERIMENT);
     int r = inputs->executables.count ? local_tree_read(&tree, copy, NULL, failure) : 0;
     for (size_t i = 0; r == 0 && i < tree.count; i++) {
         const struct local_entry *entry = &tree.entries[i];
@@ -246,8 +247,8 @@ static int compare_originals(const struct inputs *inputs, struct text *ret, stru
 }
 
 static int compare_experiment(const struct inputs *inputs, struct text *ret, struct failure *failure) {
-    cleanup_free char *manifest = path_in(inputs, RUN_SOURCE_MANIFEST),
-                      *copy = path_in(inputs, RUN_EXPERIMENT_FOLDER), *differs = NULL, *source = NULL;
+    cleanup_free char *manifest = path_in(inputs, ARCHIVE_SOURCE_MANIFEST),
+                      *copy = path_in(inputs, ARCHIVE_EXPERIMENT), *differs = NULL, *source = NULL;
     int r = inputs->experiment && file_is_folder(inputs->experiment)
                 ? tree_difference(copy, inputs->experiment, &differs, failure)
                 : 0;
@@ -271,7 +272,7 @@ int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure
 
 int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
     char hex[HASH_HEX_SIZE];
-    cleanup_free char *tar = path_in(inputs, RUN_SOURCE_TAR);
+    cleanup_free char *tar = path_in(inputs, ARCHIVE_SOURCE);
     if (!inputs->source.sha256)
         return 0;
     int r = hash_file(tar, hex, NULL, failure);

@@ -1,5 +1,6 @@
 #include "engine/run/campaign/plan-describe.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
@@ -328,6 +329,8 @@ int plan_describe(const struct plan *plan, const char *runs, struct text *ret, s
 
 /* ---- For programs */
 
+static const char generator[] = "xoshiro256**";
+
 static void add_options(const struct plan *plan, cJSON *object) {
     const struct experiment *experiment = plan->campaign->experiment;
     cJSON *options = json_add_object(object, "options");
@@ -337,7 +340,7 @@ static void add_options(const struct plan *plan, cJSON *object) {
 
 static void add_seed(const struct plan *plan, cJSON *object) {
     json_add_uint64_text(object, "seed", design_specification_seed(plan->campaign->design));
-    json_add_string(object, "generator", "xoshiro256**");
+    json_add_string(object, "generator", generator);
     json_add_string(object, "order", design_order_kind_name(plan->order->kind));
 }
 
@@ -372,7 +375,12 @@ static void add_resolved(const struct plan *plan, cJSON *object) {
     json_add_uint64(object, "rows", plan->design->row_count);
     json_add_uint64(object, "repetitions", plan->order->repetitions);
     json_add_uint64(object, "positions", plan_positions(plan));
-    repeat_resolve(plan, object);
+    struct archive_repeat *repeat = repeat_of_plan(plan);
+    if (repeat) {
+        bind_resolve(archive_repeat_fields, ARCHIVE_REPEAT_FIELDS, repeat, json_add_object(object, "repeat"));
+        bind_clear(archive_repeat_fields, ARCHIVE_REPEAT_FIELDS, repeat);
+        free(repeat);
+    }
     json_add_string(object, "placement", experiment_placement_name(experiment->placement));
     if (plan->memory > 0)
         json_add_double(object, "memory_per_process_bytes", plan->memory);
@@ -401,7 +409,7 @@ static void add_design(const struct plan *plan, cJSON *object) {
     cJSON_DeleteItemFromObjectCaseSensitive(item, "seed");
     cJSON_DeleteItemFromObjectCaseSensitive(item, "file");
     if (is_known && plan->design->column_count > 0)
-        json_add_string(item, "file", CAMPAIGN_DESIGN_COPY);
+        json_add_string(item, "file", ARCHIVE_DESIGN);
     else if (!is_known && design->file)
         json_add_string(item, "file", design->file);
     json_add_uint64_text(item, "seed", design_specification_seed(design));
@@ -425,7 +433,7 @@ cJSON *plan_resolve(const struct plan *plan) {
     const struct experiment *experiment = campaign->experiment;
     cJSON *object = cJSON_CreateObject();
     if (experiment->folder)
-        json_add_string(object, "experiment", CAMPAIGN_EXPERIMENT_COPY);
+        json_add_string(object, "experiment", "./" ARCHIVE_EXPERIMENT);
     else
         cJSON_AddItemToObject(object, "experiment",
                               json_from_node(document_get(campaign->document->root, "experiment")));
@@ -442,55 +450,49 @@ cJSON *plan_resolve(const struct plan *plan) {
 /* ---- For run.json ----------------------------------------------------------------------------------------
  */
 
-static void add_texts(cJSON *object, const char *key, const struct bind_texts *texts) {
-    cJSON *array = json_add_array(object, key);
-    for (size_t i = 0; i < texts->count; i++)
-        json_add_string(array, NULL, texts->items[i]);
-}
-
 /* What the experiment suggests. Each state of the controls gets a fit of its own. */
-static void add_model(const struct plan *plan, cJSON *object) {
-    const struct experiment_model *model = plan->campaign->experiment->model;
-    if (!model) {
-        json_add_string(object, "model", NULL);
-        return;
-    }
-    cJSON *item = json_add_object(object, "model");
-    json_add_string(item, "method", model->method);
-    json_add_string(item, "response", model->response);
-    if (model->terms)
-        json_add_string(item, "terms", model->terms);
-    if (model->table)
-        json_add_string(item, "table", model->table);
-    if (model->sizes.count)
-        add_texts(item, "sizes", &model->sizes);
-    if (model->set.count)
-        add_texts(item, "set", &model->set);
-    add_texts(item, "by", &model->by);
-    cJSON *by = cJSON_GetObjectItemCaseSensitive(item, "by");
+static struct archive_model *model_of(const struct plan *plan) {
+    const struct archive_model *model = plan->campaign->experiment->model;
+    if (!model)
+        return NULL;
+    struct archive_model *ret = xcalloc(1, sizeof *ret);
+    bind_copy(archive_model_fields, ARCHIVE_MODEL_FIELDS, model, ret);
     for (size_t i = 0; i < plan_control_count(plan); i++) {
         char column[CONTROL_VARIABLE_SIZE];
         snprintf(column, sizeof column, CONTROL_PREFIX "%s", plan_control_name(plan, i));
-        json_add_string(by, NULL, column);
+        bind_texts_add(&ret->by, column);
     }
+    return ret;
 }
 
-void plan_summarize(const struct plan *plan, cJSON *object) {
-    const struct experiment *experiment = plan->campaign->experiment;
-    cJSON *counts = cJSON_GetObjectItemCaseSensitive(object, "counts");
-    json_add_uint64(counts, "rows", plan->design->row_count);
-    json_add_string(object, "name", plan->campaign->name);
-    add_seed(plan, object);
-    repeat_resolve(plan, object);
-    json_add_string(object, "testbed", plan->campaign->testbed.backend->name);
-    cJSON *item = json_add_object(object, "experiment");
-    json_add_string(item, "name", experiment->name);
-    json_add_string(item, "folder", experiment->folder ? RUN_EXPERIMENT_FOLDER : NULL);
-    add_options(plan, object);
-    add_model(plan, object);
-    if (experiment->ranks_nothing)
-        json_add_string(object, "answer", "none");
+static struct archive_answer *answer_of(const struct experiment *experiment) {
+    if (!experiment->answer && !experiment->ranks_nothing)
+        return NULL;
+    struct archive_answer *ret = xcalloc(1, sizeof *ret);
     if (experiment->answer)
-        bind_resolve(experiment_answer_fields, EXPERIMENT_ANSWER_FIELDS, experiment->answer,
-                     json_add_object(object, "answer"));
+        bind_copy(archive_answer_fields, ARCHIVE_ANSWER_FIELDS, experiment->answer, ret);
+    else
+        ret->best = ARCHIVE_BEST_NONE;
+    return ret;
+}
+
+void plan_summarize(const struct plan *plan, struct archive_run *run) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    char seed[NUMBER_TEXT_SIZE];
+    number_format_uint64(design_specification_seed(plan->campaign->design), seed);
+    run->counts.rows = (int64_t)plan->design->row_count;
+    run->name = xstrdup(plan->campaign->name);
+    run->seed = xstrdup(seed);
+    run->generator = xstrdup(generator);
+    run->order = xstrdup(design_order_kind_name(plan->order->kind));
+    run->repeat = repeat_of_plan(plan);
+    run->testbed = xstrdup(plan->campaign->testbed.backend->name);
+    run->experiment.name = xstrdup(experiment->name);
+    run->experiment.folder = experiment->folder ? xstrdup(ARCHIVE_EXPERIMENT) : NULL;
+    for (size_t i = 0; i < experiment->option_count; i++) {
+        bind_texts_add(&run->options, experiment->options[i].factor.name);
+        bind_texts_add(&run->options, experiment->options[i].value);
+    }
+    run->model = model_of(plan);
+    run->answer = answer_of(experiment);
 }

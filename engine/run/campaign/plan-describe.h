@@ -2,6 +2,7 @@
 #ifndef ASSAY_CAMPAIGN_PLAN_DESCRIBE_H
 #define ASSAY_CAMPAIGN_PLAN_DESCRIBE_H
 
+#include "archive-format/run.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
@@ -13,7 +14,7 @@ int plan_describe(const struct plan *plan, const char *runs, struct text *ret, s
 
 /* campaign.resolved.json: every default filled in. The caller's. */
 cJSON *plan_resolve(const struct plan *plan);
-/* Adds what run.json has of the plan to OBJECT, which has `counts` already. */
-void plan_summarize(const struct plan *plan, cJSON *object);
+/* Adds what run.json has of the plan to RUN. */
+void plan_summarize(const struct plan *plan, struct archive_run *run);
 
 #endif

@@ -273,9 +273,9 @@ size_t plan_positions(const struct plan *plan) {
     return plan->order->count;
 }
 
-static int append_columns(const struct plan *plan, size_t row, size_t from, size_t to, struct text *text) {
+static int append_columns(const struct plan *plan, size_t row, size_t count, struct text *text) {
     int r = 0;
-    for (size_t i = from; r == 0 && i < to; i++) {
+    for (size_t i = 0; r == 0 && i < count; i++) {
         char buffer[NUMBER_TEXT_SIZE];
         const char *value = design_value(plan->design, row, i, buffer);
         r = csv_append_field(text, false, value, strlen(value));
@@ -284,11 +284,11 @@ static int append_columns(const struct plan *plan, size_t row, size_t from, size
 }
 
 int plan_append_factors(const struct plan *plan, size_t row, struct text *text) {
-    return append_columns(plan, row, 0, first_control(plan), text);
+    return append_columns(plan, row, first_control(plan), text);
 }
 
-int plan_append_controls(const struct plan *plan, size_t row, struct text *text) {
-    return append_columns(plan, row, first_control(plan), plan->design->column_count, text);
+int plan_append_row(const struct plan *plan, size_t row, struct text *text) {
+    return append_columns(plan, row, plan->design->column_count, text);
 }
 
 size_t plan_control_count(const struct plan *plan) {

@@ -60,10 +60,10 @@ void plan_cleanup(struct plan **plan); /* for the cleanup attribute */
 
 size_t plan_positions(const struct plan *plan); /* rows times repetitions, of which there may be fewer */
 
-/* Appends the experiment's factors of a row, or the design's controls, as CSV fields, each preceded by a
- * comma. */
+/* Appends the experiment's factors of a row, or all columns of the design, which has controls behind them, as
+ * CSV fields, each preceded by a comma. */
 int plan_append_factors(const struct plan *plan, size_t row, struct text *text);
-int plan_append_controls(const struct plan *plan, size_t row, struct text *text);
+int plan_append_row(const struct plan *plan, size_t row, struct text *text);
 
 /* The controls that the design has columns of, counted from 0: their names, such as "turbo", and what a row
  * wants of them. All rows of a block (plan->order->blocks) want the same. */

@@ -81,19 +81,19 @@ void repeat_describe(const struct plan *plan, struct text *ret) {
             repeat->at_least, repeat->at_most);
 }
 
-void repeat_resolve(const struct plan *plan, cJSON *object) {
+struct archive_repeat *repeat_of_plan(const struct plan *plan) {
     const struct design_repeat *repeat = &plan->campaign->design->repeat;
     if (!repeat->wanted)
-        return;
-    cJSON *item = json_add_object(object, "repeat");
-    json_add_double(item, "ci", repeat->ci);
-    json_add_double(item, "confidence", repeat->confidence);
-    json_add_uint64(item, "at_least", repeat->at_least);
-    json_add_uint64(item, "at_most", repeat->at_most);
-    cJSON *between = json_add_array(item, "between");
+        return NULL;
+    struct archive_repeat *ret = xcalloc(1, sizeof *ret);
+    *ret = (struct archive_repeat){.ci = repeat->ci,
+                                   .confidence = repeat->confidence,
+                                   .at_least = (int64_t)repeat->at_least,
+                                   .at_most = (int64_t)repeat->at_most,
+                                   .response = xstrdup(response_of(plan)->name)};
     if (repeat->between & DESIGN_BETWEEN_NODE)
-        json_add_string(between, NULL, "node");
+        bind_texts_add(&ret->between, "node");
     if (repeat->between & DESIGN_BETWEEN_BLOCK)
-        json_add_string(between, NULL, "block");
-    json_add_string(item, "response", response_of(plan)->name);
+        bind_texts_add(&ret->between, "block");
+    return ret;
 }

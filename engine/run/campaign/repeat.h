@@ -5,7 +5,7 @@
 #ifndef ASSAY_CAMPAIGN_REPEAT_H
 #define ASSAY_CAMPAIGN_REPEAT_H
 
-#include "engine/documents/json.h"
+#include "archive-format/run.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
 #include "engine/run/campaign/plan.h"
@@ -17,7 +17,7 @@ int repeat_choose_response(const struct campaign *campaign, size_t *ret, struct 
 int repeat_refuse_one_node(const struct campaign *campaign, struct failure *failure);
 /* Appends a line of a plan's description, indented as those are: until when rows are repeated. */
 void repeat_describe(const struct plan *plan, struct text *ret);
-/* Adds `repeat` to the JSON of a campaign or run. */
-void repeat_resolve(const struct plan *plan, cJSON *object);
+/* `repeat` as run.json and the resolved campaign have it; the caller's. NULL: there is none. */
+struct archive_repeat *repeat_of_plan(const struct plan *plan);
 
 #endif

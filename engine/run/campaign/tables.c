@@ -1,48 +1,16 @@
 #include "engine/run/campaign/tables.h"
 
+#include "archive-format/layout.h"
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/record/history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Those of results.csv before the factors. */
-static const struct column unit_columns[RESULTS_FACTORS] = {
-    [RESULTS_ROW] = {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "row", .help = "line of design.csv, from 1"},
-    [RESULTS_REPETITION] = {"repetition", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "repetition",
-                            .help = "of the row, from 1"},
-    [RESULTS_ORDER] = {"order", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "order",
-                       .help = "position in the order of measurement, from 1"},
-    [RESULTS_BLOCK] =
-        {"block", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "block",
-         .help = "of units that were measured one after the other in one state of the controls, from "
-                 "1"},
-    [RESULTS_ATTEMPT] =
-        {"attempt", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "attempt",
-         .help = "1, or higher where a gate had the unit measured again; all attempts have a line"},
-    [RESULTS_NODE] = {"node", COLUMN_STRING, "", COLUMN_ROLE_ID, "node",
-                      .help = "host name, or names of all nodes of the unit, folded"},
-    [RESULTS_CORE] = {"core", COLUMN_STRING, "", COLUMN_ROLE_ID, "core",
-                      .help = "number of the logical CPU, or all"},
-    [RESULTS_START] = {"start", COLUMN_TIME, "", COLUMN_ROLE_TIME, "start",
-                       .help = "when the unit began, by the node's clock, in UTC"},
-    [RESULTS_START_MONOTONIC] =
-        {"start_monotonic", COLUMN_INTEGER, "ns", COLUMN_ROLE_TIME, "start, monotonic",
-         .help = "the same by the node's monotonic clock, to be compared on that node only; "
-                 "empty where the experiment's kernel does not report it"},
-};
-static const struct column state_columns[] = {
-    {"state.frequency", COLUMN_NUMBER, "Hz", COLUMN_ROLE_COVARIATE, "frequency",
-     .help = "mean of the unit's PUs while it ran; empty where it is not known"},
-    {"state.temperature", COLUMN_NUMBER, "Cel", COLUMN_ROLE_COVARIATE, "temperature",
-     .help = "of the hottest package at the unit's end; empty where it is not known"},
-    {"state.flags", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, "flags",
-     .help = "gates that the unit did not pass, separated by semicolons"},
-};
-enum { STATE_COLUMNS = sizeof state_columns / sizeof *state_columns };
+const enum results_column tables_missing_columns[TABLES_MISSING_COLUMNS] = {
+    RESULTS_ROW, RESULTS_REPETITION, RESULTS_ORDER, RESULTS_NODE, RESULTS_CORE};
 
 static struct column factor_column(const struct design_factor *factor) {
     static const enum column_type types[] = {
@@ -59,16 +27,20 @@ static struct column response_column(const struct experiment_response *response)
                            response->name, .help = response->description};
 }
 
+size_t tables_plan_columns(const struct plan *plan) {
+    return plan->design->column_count + plan->campaign->experiment->response_count;
+}
+
 static size_t count_columns(const struct plan *plan) {
-    return RESULTS_FACTORS + plan->design->column_count + plan->campaign->experiment->response_count +
-           STATE_COLUMNS;
+    return RESULTS_COLUMNS + tables_plan_columns(plan);
 }
 
 /* Puts the columns of results.csv into COLUMNS, which has room for them. */
 static void find_columns(const struct plan *plan, struct column *columns) {
     const struct experiment *experiment = plan->campaign->experiment;
     const struct design *design = plan->design;
-    memcpy(columns, unit_columns, sizeof unit_columns);
+    for (enum results_column i = 0; i < RESULTS_COLUMNS; i++)
+        columns[i < RESULTS_FACTORS ? i : i + tables_plan_columns(plan)] = *results_column_describe(i);
     columns += RESULTS_FACTORS;
     for (size_t i = 0; i < design->column_count; i++)
         *columns++ =
@@ -76,7 +48,6 @@ static void find_columns(const struct plan *plan, struct column *columns) {
                                                        : control_factor_find(design->columns[i].name));
     for (size_t i = 0; i < experiment->response_count; i++)
         *columns++ = response_column(&experiment->responses[i]);
-    memcpy(columns, state_columns, sizeof state_columns);
 }
 
 int tables_append_header(const struct plan *plan, struct text *text) {
@@ -129,33 +100,30 @@ int tables_write_package(const struct plan *plan, const char *folder, struct fai
     cleanup_free struct column *columns = xcalloc(count + further, sizeof *columns);
     struct column *at = columns + count;
     find_columns(plan, columns);
-    const struct column missing[] = {
-        unit_columns[RESULTS_ROW],
-        unit_columns[RESULTS_REPETITION],
-        unit_columns[RESULTS_ORDER],
-        unit_columns[RESULTS_NODE],
-        unit_columns[RESULTS_CORE],
-        {"why", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, "why",
-         .help =
-             "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, revoked (its "
-             "nodes were), or stopped (the run failed)"}};
+    struct column missing[TABLES_MISSING_COLUMNS + 1] = {
+        [TABLES_MISSING_COLUMNS] = {
+            "why", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, "why",
+            .help =
+                "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, revoked (its "
+                "nodes were), or stopped (the run failed)"}};
+    for (size_t i = 0; i < TABLES_MISSING_COLUMNS; i++)
+        missing[i] = *results_column_describe(tables_missing_columns[i]);
     struct column repeat[TABLES_REPEAT_COLUMNS];
     tables_repeat_columns(plan, repeat);
     struct archive_table tables[4 + EXPERIMENT_TABLES_MAX] = {
-        {"results/results.csv", "one line a unit that was measured, in the order of the answers", columns,
-         count},
+        {ARCHIVE_RESULTS, "one line a unit that was measured, in the order of the answers", columns, count},
     };
     size_t table_count = 1;
     if (of_design > 0)
-        tables[table_count++] = (struct archive_table){"design.csv", "one line a row of the design",
+        tables[table_count++] = (struct archive_table){ARCHIVE_DESIGN, "one line a row of the design",
                                                        columns + RESULTS_FACTORS, of_design};
-    if (is_there(folder, "results/missing.csv"))
+    if (is_there(folder, ARCHIVE_MISSING))
         tables[table_count++] =
-            (struct archive_table){"results/missing.csv", "one line a unit that was planned and is not done",
+            (struct archive_table){ARCHIVE_MISSING, "one line a unit that was planned and is not done",
                                    missing, sizeof missing / sizeof *missing};
-    if (is_there(folder, "results/repeat.csv"))
+    if (is_there(folder, ARCHIVE_REPEAT))
         tables[table_count++] = (struct archive_table){
-            "results/repeat.csv", "how well each row of the design is known", repeat, TABLES_REPEAT_COLUMNS};
+            ARCHIVE_REPEAT, "how well each row of the design is known", repeat, TABLES_REPEAT_COLUMNS};
     for (size_t t = 0; t < experiment->table_count; t++) {
         const struct experiment_table *table = &experiment->tables[t];
         if (!is_there(folder, table->file))
@@ -169,6 +137,6 @@ int tables_write_package(const struct plan *plan, const char *folder, struct fai
             *at++ = response_column(&table->columns[i]);
         described->column_count = (size_t)(at - described->columns);
     }
-    cleanup_free char *path = xformat("%s/datapackage.json", folder);
+    cleanup_free char *path = xformat("%s/" ARCHIVE_DATAPACKAGE, folder);
     return archive_write_datapackage(path, plan->campaign->name, tables, table_count, failure);
 }

@@ -1,5 +1,6 @@
 /* A lane that runs one command a unit: its output, kept in results/raw/, is read with the responses'
  * patterns. */
+#include "archive-format/layout.h"
 #include "engine/run/measure/measurement.h"
 #include "engine/run/measure/unit-output.h"
 
@@ -24,15 +25,15 @@ static int start_unit(struct lane *lane, struct failure *failure);
 static char *name_output(const struct lane *lane, const char *suffix) {
     const struct ledger *ledger = lane->measurement->set->record->ledger;
     size_t position = lane_position(lane, lane->next);
-    return unit_output_name(position + 1, ledger_place_node(ledger, lane->at.place), lane->at.core,
-                            ledger_attempts(ledger, lane->at.place, position) + 1, suffix);
+    return archive_output_path(position + 1, ledger_place_node(ledger, lane->at.place), lane->at.core,
+                               ledger_attempts(ledger, lane->at.place, position) + 1, suffix);
 }
 
 /* Keeps what the unit wrote, so that a number can be traced to its text. */
 static int keep_output(struct lane *lane, struct failure *failure) {
     struct node_set *set = lane->measurement->set;
     const struct text *texts[] = {&lane->unit.output, &lane->errors};
-    int r = record_make_folder(set->record, "results/raw", failure);
+    int r = record_make_folder(set->record, ARCHIVE_RAW, failure);
     for (size_t i = 0; r == 0 && i < 2; i++) {
         cleanup_free char *name = name_output(lane, i ? "err" : "out");
         if (texts[i]->length > 0)

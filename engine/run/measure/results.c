@@ -47,23 +47,28 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     const struct plan *plan = set->plan;
     size_t row = design_order_row(plan->order, unit->position);
     struct text *text = &set->record->results->pending;
-    char flags[128], monotonic[32] = "", start[CLOCK_TEXT_SIZE];
-    if (unit->start.monotonic_ns >= 0)
-        snprintf(monotonic, sizeof monotonic, "%" PRId64, unit->start.monotonic_ns);
+    char flags[128];
+    unit_state_flags(state->flags, flags, sizeof flags);
+    const struct results_row line = {
+        .row = (int64_t)row + 1,
+        .repetition = (int64_t)design_order_repetition(plan->order, unit->position) + 1,
+        .order = (int64_t)unit->position + 1,
+        .block = (int64_t)measurement->progress->block_number,
+        .attempt = unit->attempt,
+        .node = {nodes, strlen(nodes)},
+        .core = {lane->at.core, strlen(lane->at.core)},
+        .start_ns = unit->start.wall_ns,
+        .start_monotonic_ns = unit->start.monotonic_ns,
+        .frequency_hz = round(state->frequency_hz),
+        .temperature = state->temperature,
+        .flags = {flags, strlen(flags)},
+    };
     struct text_mark mark = text_mark(text);
-    text_printf(text, "%zu,%zu,%zu,%zu,%u", row + 1, design_order_repetition(plan->order, unit->position) + 1,
-                unit->position + 1, measurement->progress->block_number, unit->attempt);
-    csv_append_field(text, false, nodes, strlen(nodes));
-    csv_append_field(text, false, lane->at.core, strlen(lane->at.core));
-    text_printf(text, ",%s,%s", clock_format_ns(unit->start.wall_ns, start), monotonic);
-    plan_append_factors(plan, row, text);
-    plan_append_controls(plan, row, text);
+    results_row_append(text, &line, RESULTS_ROW, RESULTS_FACTORS);
+    plan_append_row(plan, row, text);
     for (size_t i = 0; i < set->experiment->response_count; i++)
         append_response(measurement, set->experiment->responses[i].type, unit->responses[i], text);
-    csv_append_double(text, false, round(state->frequency_hz));
-    csv_append_double(text, false, state->temperature);
-    unit_state_flags(state->flags, flags, sizeof flags);
-    csv_append_field(text, false, flags, strlen(flags));
+    results_row_append(text, &line, RESULTS_FREQUENCY, RESULTS_COLUMNS);
     text_append_character(text, '\n');
     return text_keep(text, mark);
 }

@@ -1,5 +1,6 @@
 #include "engine/run/measure/settling.h"
 
+#include "archive-format/layout.h"
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -61,43 +62,21 @@ int settling_take(struct settling *settling, size_t place, size_t position, cons
     return stopping_rule_take(settling->rule, &value) < 0 ? failure_memory(failure) : 0;
 }
 
-/* ---- Lines of the results */
-
-/* Field number INDEX, from 0, of LINE: a number, so without quotes, which fields before it may have. */
-static const char *find_field(const char *line, size_t index, size_t *ret_length) {
-    bool quoted = false;
-    for (; *line && index > 0; line++) {
-        quoted ^= *line == '"';
-        index -= *line == ',' && !quoted;
-    }
-    *ret_length = strcspn(line, ",");
-    return line;
-}
-
-int settling_take_line(const char *line, size_t length, void *context, struct failure *failure) {
+int settling_take_row(const struct results_row *row, void *context, struct failure *failure) {
     struct settling *settling = context;
-    enum { BEFORE_FACTORS = 9 };
-    if (!settling->rule)
-        return 0;
-    bool job = settling->plan->campaign->experiment->placement ==
-               EXPERIMENT_PLACEMENT_JOB; /* whose nodes may be in quotes */
-    cleanup_free char *copy = xstrndup(line, length);
-    char node[512] = PLACEMENT_JOB_NODE, core[64] = PLACEMENT_ALL_CORES;
-    size_t row = 0, repetition = 0, response_length;
-    struct stopping_value value = {.node = node, .core = core, .value = NAN};
-    int found = sscanf(copy, job ? "%zu,%zu," : "%zu,%zu,%*u,%*u,%*u,%511[^,],%63[^,],", &row, &repetition,
-                       node, core);
-    const char *response = find_field(
-        copy, BEFORE_FACTORS + settling->plan->design->column_count + settling->plan->repeat_response,
-        &response_length);
-    value.row = row - 1;
-    value.repetition = repetition - 1;
-    if (found < (job ? 2 : 4) || value.row >= settling->plan->design->row_count ||
-        value.repetition >= settling->plan->order->repetitions ||
-        (response_length > 0 && !number_parse_double(response, response_length, &value.value)))
-        return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
-                                "results.csv has the line '%.*s', which does not belong to this run",
-                                (int)(length < 128 ? length : 128), line);
+    const struct plan *plan = settling->plan;
+    bool job = plan->campaign->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
+    cleanup_free char *node = job ? xstrdup(PLACEMENT_JOB_NODE) : xstrndup(row->node.bytes, row->node.length),
+                      *core =
+                          job ? xstrdup(PLACEMENT_ALL_CORES) : xstrndup(row->core.bytes, row->core.length);
+    struct stopping_value value = {.row = (size_t)(row->row - 1),
+                                   .repetition = (size_t)(row->repetition - 1),
+                                   .node = node,
+                                   .core = core,
+                                   .value = NAN};
+    if (value.row >= plan->design->row_count || value.repetition >= plan->order->repetitions ||
+        (row->picked.length > 0 && !number_parse_double(row->picked.bytes, row->picked.length, &value.value)))
+        return -EBADMSG;
     return stopping_rule_take(settling->rule, &value) < 0 ? failure_memory(failure) : 0;
 }
 
@@ -186,7 +165,7 @@ int settling_record(struct settling *settling, struct failure *failure) {
     if (!settling->rule)
         return 0;
     struct stopping_rule *rule = settling->rule;
-    cleanup_free char *path = record_path(settling->record, "results/repeat.csv");
+    cleanup_free char *path = record_path(settling->record, ARCHIVE_REPEAT);
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 30);
     struct column columns[TABLES_REPEAT_COLUMNS];

@@ -9,6 +9,7 @@
 #include "engine/foundation/failure.h"
 #include "engine/run/measure/unit-times.h"
 #include "engine/run/nodes/nodes.h"
+#include "engine/run/record/results-row.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,10 +31,11 @@ int settling_check_nodes(const struct node_set *set, struct failure *failure);
 int settling_take(struct settling *settling, size_t place, size_t position, const double *responses,
                   struct failure *failure);
 
-/* The same from a LINE of results.csv, LENGTH bytes without the newline; CONTEXT is the settling. For
- * run_history_read_units(): lines of the parts that are over, in their order, make the state that these had.
+/* The same from a ROW of results.csv, which has picked the response; CONTEXT is the settling, which has a
+ * rule. For run_history_read_units(): rows of the parts that are over, in their order, make the state that
+ * these had.
  */
-int settling_take_line(const char *line, size_t length, void *context, struct failure *failure);
+int settling_take_row(const struct results_row *row, void *context, struct failure *failure);
 
 /* Is POSITION not needed any more? */
 bool settling_leaves_out(const struct settling *settling, size_t position);

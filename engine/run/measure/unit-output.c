@@ -1,5 +1,6 @@
 #include "engine/run/measure/unit-output.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
@@ -9,14 +10,6 @@
 #include <string.h>
 
 enum { SNIPPET_MAX = 160 }; /* bytes of an output, in a sentence about it */
-
-char *unit_output_name(size_t order, const char *node, const char *core, unsigned attempt,
-                       const char *suffix) {
-    char again[32] = "";
-    if (attempt > 1)
-        snprintf(again, sizeof again, "-again-%u", attempt);
-    return xformat("results/raw/%zu-%s-%s%s.%s", order, node, core, again, suffix);
-}
 
 static bool is_one_of(const struct bind_texts *texts, const char *bytes, size_t length) {
     for (size_t i = 0; i < texts->count; i++)

@@ -1,9 +1,10 @@
 /*
- * What a unit wrote: the file that has it in the run's folder, and the responses that are read from it.
+ * What a unit wrote: the responses that are read from it.
  */
 #ifndef ASSAY_MEASURE_UNIT_OUTPUT_H
 #define ASSAY_MEASURE_UNIT_OUTPUT_H
 
+#include "archive-format/layout.h"
 #include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
 #include "engine/run/campaign/experiment.h"
@@ -13,11 +14,6 @@
 #include <stddef.h>
 
 enum { UNIT_OUTPUT_WHY_MAX = 1024 }; /* bytes of a sentence about a unit */
-
-/* "results/raw/12-dahu-3-all.out"; of a later attempt "results/raw/12-dahu-3-all-again-2.out". ORDER from 1.
- * The caller frees. */
-char *unit_output_name(size_t order, const char *node, const char *core, unsigned attempt,
-                       const char *suffix);
 
 /* Reads the responses of EXPERIMENT, whose PATTERNS are compiled, from OUTPUT: the first group of each
  * pattern's first match. A match that ends where the output was CUT may have had more behind it, and does not

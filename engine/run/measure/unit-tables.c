@@ -1,5 +1,6 @@
 #include "engine/run/measure/unit-tables.h"
 
+#include "archive-format/layout.h"
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -100,14 +101,14 @@ static int take_output(struct making *making, const char *name, struct failure *
 static int take_unit(struct making *making, const struct csv_field *fields, struct failure *failure) {
     const struct node_set *set = making->set;
     bool job = set->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
-    cleanup_free char *node = job ? xstrdup(PLACEMENT_JOB_NODE)
-                                  : xstrndup(fields[RESULTS_NODE].bytes, fields[RESULTS_NODE].length),
-                      *core = xstrndup(fields[RESULTS_CORE].bytes, fields[RESULTS_CORE].length);
-    uint64_t order = 0, attempt = 0;
-    if (!number_parse_uint64(fields[RESULTS_ORDER].bytes, fields[RESULTS_ORDER].length, &order) ||
-        !number_parse_uint64(fields[RESULTS_ATTEMPT].bytes, fields[RESULTS_ATTEMPT].length, &attempt))
-        return csv_failure(making->units, RESULTS_ORDER, failure, "this is no unit of a run");
-    cleanup_free char *name = unit_output_name((size_t)order, node, core, (unsigned)attempt, "out"),
+    struct results_row row;
+    for (enum results_column i = 0; i < RESULTS_FACTORS; i++)
+        if (!results_row_take(i, fields[i].bytes, fields[i].length, &row))
+            return csv_failure(making->units, i, failure, "this is no unit of a run");
+    cleanup_free char *node = job ? xstrdup(PLACEMENT_JOB_NODE) : xstrndup(row.node.bytes, row.node.length),
+                      *core = xstrndup(row.core.bytes, row.core.length),
+                      *name =
+                          archive_output_path((size_t)row.order, node, core, (unsigned)row.attempt, "out"),
                       *path = record_path(set->record, name);
     if (access(path, F_OK) < 0 && errno == ENOENT)
         return 0;
@@ -134,12 +135,12 @@ static int append_header(struct making *making) {
 }
 
 static int make(struct making *making, const char *path, struct failure *failure) {
-    cleanup_free char *results = record_path(making->set->record, "results/results.csv");
+    cleanup_free char *results = record_path(making->set->record, ARCHIVE_RESULTS);
     const struct csv_field *fields;
     char reason[PATTERN_REASON_SIZE];
     if (pattern_compile(making->table->pattern, &making->pattern, reason) < 0)
         return failure_memory(failure); /* it compiled when the experiment was read */
-    int r = record_make_folder(making->set->record, "results/tables", failure);
+    int r = record_make_folder(making->set->record, ARCHIVE_TABLES, failure);
     r = r < 0 ? r : csv_open(results, &making->units, failure);
     if (r < 0)
         return r;

@@ -1,6 +1,7 @@
 /* How the nodes' clocks stand to the engine's, at the start and at the end of a run: nodes/NAME/clock.json.
  * With them, stamps of different nodes can be put on one time line, and a clock that was set meanwhile is
  * seen. */
+#include "archive-format/layout.h"
 #include "engine/run/nodes/nodes.h"
 
 #include "engine/foundation/cleanup.h"
@@ -76,7 +77,7 @@ static int write_clock(struct node_set *set, const struct run_node *node, struct
     add_clock(object, "start", &node->clocks[RUN_CLOCK_START]);
     add_clock(object, "end", &node->clocks[RUN_CLOCK_END]);
     add_drift(object, node->clocks);
-    return record_write_node_json(set->record, node->name, "clock.json", object, failure);
+    return record_write_node_json(set->record, node->name, ARCHIVE_NODE_CLOCK, object, failure);
 }
 
 /* Whoever compares stamps of nodes should know how far apart their clocks are. */

@@ -1,5 +1,6 @@
 #include "engine/run/nodes/command.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/nodes/kinds.h"
@@ -259,7 +260,7 @@ int node_command_run(struct node_set *set, const struct node_command *command, s
     cleanup_free char *folder = NULL;
     int r = 0;
     if (command->name) {
-        issue.kept = xformat("logs/commands/%03u-%s", ++set->record->commands_kept, command->name);
+        issue.kept = xformat(ARCHIVE_COMMANDS "/%03u-%s", ++set->record->commands_kept, command->name);
         folder = record_path(set->record, issue.kept);
         r = record_make_folder(set->record, issue.kept, failure);
     }

@@ -1,5 +1,6 @@
 /* The inspect phase: what each node is, from its agent, kept in nodes/<host>/ of the run's folder; and
  * whether the design fits into its memory. */
+#include "archive-format/layout.h"
 #include "engine/run/nodes/nodes.h"
 
 #include "archive-format/reader.h"
@@ -157,7 +158,7 @@ static int write_facts(const struct reading *reading, const struct run_node *nod
     json_add_string(object, "microcode", reading->microcodes.items[number]);
     json_add_uint64(object, "physical_cores_usable", node->core_count);
     describe_agent(node, object);
-    return record_write_node_json(reading->set->record, node->name, "facts.json", object, failure);
+    return record_write_node_json(reading->set->record, node->name, ARCHIVE_NODE_FACTS, object, failure);
 }
 
 /* One sentence for all nodes that are alike. */

@@ -1,3 +1,4 @@
+#include "archive-format/layout.h"
 #include "engine/run/nodes/nodes.h"
 
 #include "engine/foundation/cleanup.h"
@@ -28,7 +29,7 @@ struct run_node *node_set_find(const struct node_set *set, const char *name) {
 }
 
 char *node_set_path(const struct node_set *set, const struct run_node *node, const char *file) {
-    cleanup_free char *folder = record_node_folder(node->name, set->record->part);
+    cleanup_free char *folder = archive_node_folder(node->name, set->record->part);
     return xformat("%s/%s", folder, file);
 }
 

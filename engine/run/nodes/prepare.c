@@ -1,5 +1,6 @@
 /* The prepare phase, on all nodes at once: packages, the experiment's files, its source, its setup commands.
  */
+#include "archive-format/layout.h"
 #include "engine/run/nodes/nodes.h"
 
 #include "archive-format/tar.h"
@@ -142,7 +143,7 @@ enum { COMMIT_MIN = 40, COMMIT_MAX = 64 }; /* hexadecimal digits of SHA-1 and SH
 /* The commit that this run has built already, in an earlier part or on other nodes, the caller's; NULL: none.
  * A branch may move on while a run continues. */
 static int read_commit(const struct node_set *set, char **ret, struct failure *failure) {
-    cleanup_free char *path = record_path(set->record, RUN_SOURCE_COMMIT);
+    cleanup_free char *path = record_path(set->record, ARCHIVE_SOURCE_COMMIT);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 4096);
     if (!file_exists(path))
@@ -177,7 +178,7 @@ static int check_commits(struct node_set *set, const struct node_texts *commits,
     }
     if (built || !first)
         return 0;
-    cleanup_free char *path = record_path(set->record, RUN_SOURCE_COMMIT), *line = xformat("%s\n", first);
+    cleanup_free char *path = record_path(set->record, ARCHIVE_SOURCE_COMMIT), *line = xformat("%s\n", first);
     return file_replace(path, line, strlen(line), 0666, failure);
 }
 
@@ -227,7 +228,7 @@ static int put(struct node_set *set, const struct node_put *put, struct failure 
 
 /* What every part and every node builds: the copy that the run took when it began. */
 static int prepare_local_source(struct node_set *set, struct failure *failure) {
-    cleanup_free char *tar = record_path(set->record, RUN_SOURCE_TAR),
+    cleanup_free char *tar = record_path(set->record, ARCHIVE_SOURCE),
                       *folder = record_path(set->record, unpacked_source);
     int r = file_remove_tree(folder, failure); /* a part that died may have left it */
     if (r == 0)
@@ -240,7 +241,7 @@ static int prepare_local_source(struct node_set *set, struct failure *failure) {
     for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         cJSON *source = json_add_object(node->software, "source");
         json_add_string(source, "folder", file_base_name(set->experiment->source.folder));
-        json_add_string(source, "files", RUN_SOURCE_MANIFEST);
+        json_add_string(source, "files", ARCHIVE_SOURCE_MANIFEST);
     }
     return 0;
 }
@@ -261,15 +262,15 @@ static int prepare_files(struct node_set *set, struct failure *failure) {
     else
         r = make_work_folders(set, failure);
     if (r == 0 && experiment->inputs.count > 0) {
-        cleanup_free char *inputs = record_path(set->record, RUN_INPUTS_FOLDER);
-        r = put(set, &(struct node_put){.local = inputs, .remote = RUN_WORK_FOLDER "/" RUN_INPUTS_FOLDER},
+        cleanup_free char *inputs = record_path(set->record, ARCHIVE_INPUT_FILES);
+        r = put(set, &(struct node_put){.local = inputs, .remote = RUN_WORK_FOLDER "/" ARCHIVE_INPUT_FILES},
                 failure);
     }
     /* A source is left as it came: the experiment's own files lie beside it. */
     if (r < 0 || !experiment->folder)
         return r;
-    cleanup_free char *copy = record_path(set->record, RUN_EXPERIMENT_FOLDER);
-    struct node_put files = {.local = copy, .remote = source ? RUN_EXPERIMENT_FOLDER : RUN_WORK_FOLDER};
+    cleanup_free char *copy = record_path(set->record, ARCHIVE_EXPERIMENT);
+    struct node_put files = {.local = copy, .remote = source ? ARCHIVE_EXPERIMENT : RUN_WORK_FOLDER};
     return put(set, &files, failure);
 }
 

@@ -1,4 +1,5 @@
 /* Whether the nodes of a run that is resumed are those that it began on. */
+#include "archive-format/layout.h"
 #include "engine/run/nodes/nodes.h"
 
 #include "engine/documents/document.h"
@@ -52,8 +53,8 @@ void node_set_leave_old_nodes(struct node_set *set) {
 }
 
 static char *facts_path(const struct node_set *set, const struct run_node *node, unsigned part) {
-    cleanup_free char *folder = record_node_folder(node->name, part);
-    return xformat("%s/%s/facts.json", set->record->folder, folder);
+    cleanup_free char *folder = archive_node_folder(node->name, part);
+    return xformat("%s/%s/" ARCHIVE_NODE_FACTS, set->record->folder, folder);
 }
 
 /* nodes/NAME/facts.json of the last part before this one that inspected the node; NULL: no part did. */

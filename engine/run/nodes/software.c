@@ -1,6 +1,7 @@
 /* What ran on each node, as its loader, its package manager and its compiler say: software/versions.json. */
 #include "engine/run/nodes/software.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
@@ -264,7 +265,7 @@ int software_write(struct node_set *set, struct failure *failure) {
     for (size_t i = 0; i < set->count; i++)
         if (set->items[i].software)
             cJSON_AddItemReferenceToObject(nodes, set->items[i].name, set->items[i].software);
-    cleanup_free char *path = record_path(set->record, "software/versions.json");
+    cleanup_free char *path = record_path(set->record, ARCHIVE_VERSIONS);
     /* A part that got no further than to reach the nodes knows less than those before. */
     if (cJSON_GetArraySize(nodes) == 0 && file_exists(path))
         return 0;

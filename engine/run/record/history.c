@@ -1,10 +1,10 @@
 #include "engine/run/record/history.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -308,7 +308,7 @@ static void take_command(struct run_history *history, const struct journal_entry
     unsigned number;
     for (size_t i = 0; i < 2; i++)
         if (journal_entry_text(entry, members[i], name, sizeof name) &&
-            sscanf(name, "logs/commands/%u", &number) == 1 && number > history->commands_kept &&
+            sscanf(name, ARCHIVE_COMMANDS "/%u", &number) == 1 && number > history->commands_kept &&
             number < NUMBER_MAX)
             history->commands_kept = number;
 }
@@ -437,6 +437,22 @@ static void take_members(struct run_history *history, const struct journal_entry
     }
 }
 
+/* What somebody who follows the run is told. */
+static void report_entry(const struct run_observer *observer, const struct journal_entry *entry) {
+    static const struct {
+        const char *event, *key;
+        enum run_event_kind kind;
+    } reported[] = {{"phase-started", "phase", RUN_EVENT_PHASE},
+                    {"note", "sentence", RUN_EVENT_NOTE},
+                    {"error", "sentence", RUN_EVENT_FAILED}};
+    char text[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
+    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++)
+        if (journal_entry_is(entry, reported[i].event) &&
+            journal_entry_text(entry, reported[i].key, text, sizeof text))
+            observer->event(observer->context,
+                            &(struct run_event){.kind = reported[i].kind, .text = text, .seconds_left = -1});
+}
+
 struct fold {
     struct run_history *history;
     const struct run_history_units *units; /* NULL: not wanted */
@@ -453,15 +469,17 @@ static int take_entry(const struct journal_entry *entry, void *context, struct f
             events[i].take(history, entry);
     if (!journal_entry_is(entry, "reservation-released")) /* perhaps long after it has ended */
         last_part(history)->ended_ns = entry->wall_ns;
+    if (history->observer)
+        report_entry(history->observer, entry);
     return fold->units && journal_entry_is(entry, "unit-failed")
                ? take_failed_unit(fold->units, entry, failure)
                : 0;
 }
 
-int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *ret,
+int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *history,
                      struct failure *failure) {
-    cleanup_free char *path = xformat("%s/journal.jsonl", folder);
-    int r = journal_replay(path, take_entry, &(struct fold){ret, units}, &ret->journal, failure);
+    cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
+    int r = journal_replay(path, take_entry, &(struct fold){history, units}, &history->journal, failure);
     return r < 0 ? failure_prefix(failure, "'%s' is no journal of a run", path) : 0;
 }
 
@@ -500,58 +518,33 @@ void run_history_find_archive(const struct run_history *history, const char *fol
 
 /* ---- Lines of the results ---------------------------------------------------------------------- */
 
-enum { LAST = RESULTS_CORE + 1, FIELDS };
-
-struct field {
-    const char *bytes;
-    size_t length;
-};
-
-/* Splits the line at AT into its first fields and its last, which has the flags, without the quotes around
- * them. Returns its newline; NULL: it has none. */
-static const char *split_line(const char *at, const char *end, struct field fields[static FIELDS]) {
-    const char *begin = at;
-    bool quoted = false;
-    memset(fields, 0, FIELDS * sizeof *fields);
-    for (size_t i = 0; at < end; at++) {
-        if (*at == '"')
-            quoted = !quoted;
-        if (quoted || (*at != ',' && *at != '\n'))
-            continue;
-        size_t quote = *begin == '"';
-        fields[i < LAST ? i : LAST] = (struct field){begin + quote, (size_t)(at - begin) - 2 * quote};
-        if (*at == '\n')
-            return at;
-        i++;
-        begin = at + 1;
-    }
-    return NULL;
+static void copy_text(const struct results_text *text, char buffer[static NAME_SIZE]) {
+    size_t length = text->length < NAME_SIZE ? text->length : NAME_SIZE - 1;
+    memcpy(buffer, text->bytes, length);
+    buffer[length] = '\0';
 }
 
-static void copy_field(const struct field *field, char buffer[static NAME_SIZE]) {
-    size_t length = field->length < NAME_SIZE ? field->length : NAME_SIZE - 1;
-    memcpy(buffer, field->bytes ? field->bytes : "", length);
-    buffer[length] = '\0';
+static int take_row(const struct run_history_units *units, const struct results_row *row,
+                    struct failure *failure) {
+    struct attempt attempt = {.order = row->order, .number = row->attempt, .done = true};
+    copy_text(&row->node, attempt.node);
+    copy_text(&row->core, attempt.core);
+    copy_text(&row->flags, attempt.flags);
+    if (!take_attempt(units, &attempt))
+        return -EBADMSG;
+    return units->take_row ? units->take_row(row, units->context, failure) : 0;
 }
 
 static int take_lines(const struct run_history_units *units, const char *at, const char *end,
                       struct failure *failure) {
-    struct field fields[FIELDS];
     for (const char *newline; at < end; at = newline + 1) {
-        struct attempt attempt = {.done = true};
-        newline = split_line(at, end, fields);
-        copy_field(&fields[RESULTS_NODE], attempt.node);
-        copy_field(&fields[RESULTS_CORE], attempt.core);
-        copy_field(&fields[LAST], attempt.flags);
-        if (!newline ||
-            !number_parse_int64(fields[RESULTS_ORDER].bytes, fields[RESULTS_ORDER].length, &attempt.order) ||
-            !number_parse_int64(fields[RESULTS_ATTEMPT].bytes, fields[RESULTS_ATTEMPT].length,
-                                &attempt.number) ||
-            !take_attempt(units, &attempt))
-            return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
+        struct results_row row;
+        newline = results_row_read(at, end, units->columns, units->picked, &row);
+        int r = newline ? take_row(units, &row, failure) : -EBADMSG;
+        if (r == -EBADMSG)
+            return failure_set_kind(failure, FAILURE_VERIFICATION, r,
                                     "results.csv has the line '%.*s', which does not belong to this run",
                                     end - at < 128 ? (int)(end - at) : 128, at);
-        int r = units->take_line ? units->take_line(at, (size_t)(newline - at), units->context, failure) : 0;
         if (r < 0)
             return r;
     }
@@ -593,7 +586,7 @@ static int read_lines(FILE *file, const struct run_history_units *units, struct 
 
 int run_history_read_units(const char *folder, const struct run_history_units *units,
                            struct run_history *history, struct failure *failure) {
-    cleanup_free char *path = xformat("%s/results/results.csv", folder);
+    cleanup_free char *path = xformat("%s/" ARCHIVE_RESULTS, folder);
     int descriptor = file_open(path, FILE_REGULAR, failure);
     if (descriptor < 0 && descriptor != -ENOENT)
         return descriptor;

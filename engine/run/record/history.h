@@ -1,7 +1,7 @@
 /*
  * The history of a run: its journal, folded. All that must be known of what has
- * happened to a run is read here: by `assay resume` to continue it, by `assay status` and `assay list` to
- * show it.
+ * happened to a run is read here: by `assay resume` to continue it, by `assay status`, `list` and `attach` to
+ * show it, by `assay report` to count units. A history goes on from where the journal ended when it was read.
  *
  * The journal is the truth. An entry `results` says that results.csv stands up to a byte, has the checksum of
  * what was added to it since the entry before, and counts the units; units that failed have entries of their
@@ -19,6 +19,8 @@
 #include "engine/foundation/text-set.h"
 #include "engine/run/record/journal-read.h"
 #include "engine/run/record/ledger.h"
+#include "engine/run/record/observer.h"
+#include "engine/run/record/results-row.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,20 +43,6 @@ enum run_phase {
     RUN_PHASES,
 };
 extern const char *const run_phase_names[RUN_PHASES];
-
-/* The columns of results.csv before the factors. */
-enum results_column {
-    RESULTS_ROW,
-    RESULTS_REPETITION,
-    RESULTS_ORDER,
-    RESULTS_BLOCK,
-    RESULTS_ATTEMPT,
-    RESULTS_NODE,
-    RESULTS_CORE,
-    RESULTS_START,
-    RESULTS_START_MONOTONIC,
-    RESULTS_FACTORS,
-};
 
 struct run_history_phase {
     int64_t started_ns, ended_ns; /* wall; 0: it did not */
@@ -118,7 +106,8 @@ struct run_history_reservation {
 
 /* Zeroed, it is that of a run that has not begun. */
 struct run_history {
-    char run_id[64], campaign[256]; /* "": not known */
+    const struct run_observer *observer; /* is told of phases, notes and failures as they are read; or NULL */
+    char run_id[64], campaign[256];      /* "": not known */
     struct run_history_part *parts;
     size_t part_count;
     struct run_history_node **nodes; /* of all parts */
@@ -164,23 +153,25 @@ struct run_history {
     uint64_t lost;                       /* units that were done, and whose lines do not stand */
 };
 
-/* A line of the results that stands, in their order, without its newline. */
-typedef int run_history_line_taker(const char *line, size_t length, void *context, struct failure *failure);
+/* A line of the results that stands, in their order. -EBADMSG: the run cannot have it. */
+typedef int run_history_row_taker(const struct results_row *row, void *context, struct failure *failure);
 
 /* What to make of the units. */
 struct run_history_units {
     struct ledger *ledger;
     size_t positions;   /* of the plan's order, as the ledger has them */
     const char *header; /* the first line of the results, with its newline */
+    size_t columns;     /* of the plan, in the results */
+    size_t picked;      /* the one of them that take_row looks at */
     const char *node; /* whatever the results say, the ledger has the units in this one; NULL: as they say */
     unsigned (*parse_flags)(const char *text);
-    run_history_line_taker *take_line; /* NULL: not wanted */
+    run_history_row_taker *take_row; /* NULL: not wanted */
     void *context;
 };
 
-/* Folds the journal of the run in FOLDER into RET, which is zeroed. UNITS, unless NULL, gets those that
- * failed. */
-int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *ret,
+/* Folds the journal of the run in FOLDER into HISTORY: all of it if that is zeroed, else what was added since
+ * it was read. UNITS, unless NULL, gets those that failed. After a failure HISTORY can only be cleared. */
+int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *history,
                      struct failure *failure);
 /* The same of a journal from anywhere. */
 int run_history_read_from(const struct journal_source *source, struct run_history *ret,

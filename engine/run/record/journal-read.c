@@ -120,17 +120,21 @@ static int take_line(struct replay *replay, const char *line, size_t length, str
 }
 
 int journal_replay_from(const struct journal_source *source, journal_taker *take, void *context,
-                        struct journal_end *ret, struct failure *failure) {
+                        struct journal_end *end, struct failure *failure) {
     cleanup_free struct json_arena *arena = xmalloc(sizeof *arena);
-    struct replay replay = {.take = take, .context = context, .arena = arena};
+    struct replay replay = {.take = take,
+                            .context = context,
+                            .arena = arena,
+                            .end = {.bytes = end->bytes, .entries = end->entries}};
+    replay.end.file_bytes = end->bytes;
     cleanup_free char *piece = xmalloc(READ_BYTES), *line = xmalloc(JOURNAL_LINE_BYTES_MAX + 1);
     size_t length = 0;
     int64_t got;
     while ((got = source->read(source->context, piece, READ_BYTES)) > 0) {
         replay.end.file_bytes += (uint64_t)got;
-        for (char *at = piece, *end = piece + got; at < end;) {
-            char *newline = memchr(at, '\n', (size_t)(end - at));
-            size_t more = (size_t)((newline ? newline : end) - at),
+        for (char *at = piece, *stop = piece + got; at < stop;) {
+            char *newline = memchr(at, '\n', (size_t)(stop - at));
+            size_t more = (size_t)((newline ? newline : stop) - at),
                    room = JOURNAL_LINE_BYTES_MAX + 1 - length;
             memcpy(line + length, at,
                    more < room ? more : room); /* one byte more shows that it is too long */
@@ -144,7 +148,7 @@ int journal_replay_from(const struct journal_source *source, journal_taker *take
     }
     if (got < 0)
         return failure_set(failure, (int)got, "cannot read '%s': %s", source->name, strerror((int)-got));
-    *ret = replay.end;
+    *end = replay.end;
     return 0;
 }
 
@@ -153,7 +157,7 @@ static int64_t read_file(void *context, char *buffer, size_t room) {
     return got < 0 ? -errno : got;
 }
 
-int journal_replay(const char *path, journal_taker *take, void *context, struct journal_end *ret,
+int journal_replay(const char *path, journal_taker *take, void *context, struct journal_end *end,
                    struct failure *failure) {
     /* O_NONBLOCK: what looks like a journal may be a FIFO, which would block. */
     cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -162,5 +166,8 @@ int journal_replay(const char *path, journal_taker *take, void *context, struct 
         return failure_set(failure, -errno, "cannot open '%s': %s", path, strerror(errno));
     if (!S_ISREG(status.st_mode))
         return failure_set(failure, -EINVAL, "'%s' is not a file", path);
-    return journal_replay_from(&(struct journal_source){path, read_file, &file}, take, context, ret, failure);
+    if ((uint64_t)status.st_size < end->bytes || lseek(file, (off_t)end->bytes, SEEK_SET) < 0)
+        return failure_set(failure, -EBADMSG, "'%s' has become shorter since it was read; read it again",
+                           path);
+    return journal_replay_from(&(struct journal_source){path, read_file, &file}, take, context, end, failure);
 }

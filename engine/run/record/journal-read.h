@@ -11,6 +11,7 @@
  *         return 0;
  *     }
  *     ...
+ *     struct journal_end end = {0};
  *     r = journal_replay("runs/x/journal.jsonl", take, &context, &end, failure);
  */
 #ifndef ASSAY_RECORD_JOURNAL_READ_H
@@ -49,21 +50,25 @@ struct journal_end {
     uint64_t whole_after;    /* lines with a right checksum behind the first that is not whole */
 };
 
-/* A negative result ends the replay, which then gives the same. */
+/* Zeroed, it is the beginning of a journal. A replay that is given the end of an earlier one goes on from
+ * there: a line that was torn then is read again.
+ *
+ * A negative result ends the replay, which then gives the same. */
 typedef int journal_taker(const struct journal_entry *entry, void *context, struct failure *failure);
-/* TAKE may be NULL: then it is only measured. A torn end is no failure: RET says where it begins. */
-int journal_replay(const char *path, journal_taker *take, void *context, struct journal_end *ret,
+/* TAKE may be NULL: then it is only measured. A torn end is no failure: END says where it begins. After a
+ * failure END is as it was. */
+int journal_replay(const char *path, journal_taker *take, void *context, struct journal_end *end,
                    struct failure *failure);
 
-/* The same from any source: READ puts at most ROOM bytes into BUFFER and returns how many, 0 at the end, or a
- * negative errno. NAME is for the sentences. */
+/* The same from any source, which begins at END: READ puts at most ROOM bytes into BUFFER and returns how
+ * many, 0 at the end, or a negative errno. NAME is for the sentences. */
 struct journal_source {
     const char *name;
     int64_t (*read)(void *context, char *buffer, size_t room);
     void *context;
 };
 int journal_replay_from(const struct journal_source *source, journal_taker *take, void *context,
-                        struct journal_end *ret, struct failure *failure);
+                        struct journal_end *end, struct failure *failure);
 
 enum {
     JOURNAL_LINE_BYTES_MAX = 1 << 20, /* without its newline; an entry that is longer is not kept */

@@ -1,5 +1,6 @@
 #include "engine/run/record/run-record.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -42,6 +43,7 @@ void record_note(struct run_record *record, const char *format, ...) {
     va_start(arguments, format);
     cleanup_free char *sentence = add_sentence(record, format, arguments);
     va_end(arguments);
+    journal_note(record->journal, "note", "sentence", sentence);
     record_tell(record, RUN_EVENT_NOTE, sentence);
 }
 
@@ -159,13 +161,9 @@ int record_make_folder(struct run_record *record, const char *name, struct failu
 /* ---- Files of nodes --------------------------------------------------------------------------------------
  */
 
-char *record_node_folder(const char *node, unsigned part) {
-    return part > 1 ? xformat("nodes/%s/part-%u", node, part) : xformat("nodes/%s", node);
-}
-
 int record_write_node_json(struct run_record *record, const char *node, const char *file, const cJSON *value,
                            struct failure *failure) {
-    cleanup_free char *folder = record_node_folder(node, record->part),
+    cleanup_free char *folder = archive_node_folder(node, record->part),
                       *name = xformat("%s/%s", folder, file);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 64 << 20);

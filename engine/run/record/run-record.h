@@ -5,6 +5,7 @@
 #ifndef ASSAY_RECORD_RUN_RECORD_H
 #define ASSAY_RECORD_RUN_RECORD_H
 
+#include "archive-format/layout.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/append-file.h"
 #include "engine/foundation/failure.h"
@@ -60,7 +61,8 @@ void record_clear(struct run_record *record);
 
 /* A line in logs/engine.log, with its time. Kept until the next commit; failures to write surface there. */
 void record_log(struct run_record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same, and reported to the observer. */
+/* The same, in the journal too, and reported to the observer. Not between journal_begin() and journal_end().
+ */
 void record_note(struct run_record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Reports EVENT to the observer, if there is one; an event of KIND that has nothing but TEXT. */
 void record_send(const struct run_record *record, const struct run_event *event);
@@ -83,8 +85,6 @@ char *record_path(const struct run_record *record, const char *name);
 /* Makes the folder NAME below the run's folder, and those above it; nothing is done if NAME was the last one
  * made. */
 int record_make_folder(struct run_record *record, const char *name, struct failure *failure);
-/* "nodes/NODE", where the files of a node are; from part 2 on "nodes/NODE/part-K". The caller frees. */
-char *record_node_folder(const char *node, unsigned part);
 /* run_files_write() of VALUE, pretty, as FILE in the folder of NODE. */
 int record_write_node_json(struct run_record *record, const char *node, const char *file, const cJSON *value,
                            struct failure *failure);

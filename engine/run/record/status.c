@@ -1,10 +1,10 @@
 #include "engine/run/record/status.h"
 
+#include "archive-format/layout.h"
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +72,7 @@ static struct run_status *new_status(const char *path) {
 /* ---- Where things are -------------------------------------------------------------------------- */
 
 bool run_status_is_run(const char *folder) {
-    cleanup_free char *journal = xformat("%s/journal.jsonl", folder);
+    cleanup_free char *journal = xformat("%s/" ARCHIVE_JOURNAL, folder);
     return file_exists(journal);
 }
 
@@ -109,8 +109,8 @@ static int take_first(const struct journal_entry *entry, void *context, struct f
 }
 
 int64_t run_status_begun_ns(const char *folder) {
-    cleanup_free char *journal = xformat("%s/journal.jsonl", folder);
-    struct journal_end end;
+    cleanup_free char *journal = xformat("%s/" ARCHIVE_JOURNAL, folder);
+    struct journal_end end = {0};
     int64_t wall_ns = 0;
     journal_replay(journal, take_first, &wall_ns, &end, NULL);
     return wall_ns;
@@ -139,7 +139,7 @@ static char *command_of(const char *verb, const char *path) {
 }
 
 static bool can_resume(const struct run_status *status) {
-    cleanup_free char *inputs = xformat("%s/inputs.json", status->folder);
+    cleanup_free char *inputs = xformat("%s/" ARCHIVE_INPUTS, status->folder);
     return file_exists(inputs) && status->journal_bytes > 0;
 }
 
@@ -303,15 +303,20 @@ static int name_by_folder(struct run_status *status, struct failure *failure) {
 /* What was read is shown, so it must survive a power cut: an engine has written its last entries before it
  * syncs them. Where this fails (a read-only file system, say) there is nothing that could be done better. */
 static void sync_journal(const char *folder) {
-    cleanup_free char *path = xformat("%s/journal.jsonl", folder);
+    cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
     cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (file >= 0)
         (void)fdatasync(file);
 }
 
-static int read_folder(const char *path, enum run_archive_check check, struct run_status **ret,
-                       struct failure *failure) {
+/* Goes on from the journal of HISTORY, which it takes over; NULL: reads it from its beginning. */
+static int read_folder(const char *path, enum run_archive_check check, struct run_history *history,
+                       struct run_status **ret, struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *status = new_status(path);
+    if (history) {
+        status->history = *history;
+        *history = (struct run_history){0};
+    }
     status->folder = xstrdup(status->path);
     status->condition = RUN_IS_STOPPED;
     /* The lock first: a run that ends meanwhile is then seen as running, and not as one that died. */
@@ -340,54 +345,45 @@ static int read_folder(const char *path, enum run_archive_check check, struct ru
 
 /* ---- From an archive --------------------------------------------------------------------------- */
 
-static void copy_text(const struct archive_reader *archive, const char *key, char *buffer, size_t size) {
-    const char *text = archive_run_text(archive, key, NULL);
+static void copy_text(const char *text, char *buffer, size_t size) {
     snprintf(buffer, size, "%s", text ? text : "");
 }
 
-static uint64_t count_called(const struct archive_reader *archive, const char *key) {
-    const char *text = archive_run_text(archive, "counts", key, NULL);
-    uint64_t count = 0;
-    return text && number_parse_uint64(text, strlen(text), &count) ? count : 0;
-}
-
-static void take_record(struct run_status *status, const struct archive_reader *archive) {
-    copy_text(archive, "name", status->name, sizeof status->name);
-    copy_text(archive, "run_id", status->run_id, sizeof status->run_id);
-    copy_text(archive, "started", status->started, sizeof status->started);
-    copy_text(archive, "ended", status->ended, sizeof status->ended);
-    copy_text(archive, "error", status->last_error, sizeof status->last_error);
-    status->condition = condition_called(archive_run_text(archive, "status", NULL));
-    status->planned = count_called(archive, "units_planned");
-    status->done = count_called(archive, "units_done");
-    status->failed = count_called(archive, "units_failed");
-    status->flagged = count_called(archive, "units_flagged");
-    status->repeated = count_called(archive, "units_repeated");
+static void take_record(struct run_status *status, const struct archive_run *run) {
+    copy_text(run->name, status->name, sizeof status->name);
+    copy_text(run->run_id, status->run_id, sizeof status->run_id);
+    copy_text(run->error, status->last_error, sizeof status->last_error);
+    if (run->started_ns)
+        clock_format(run->started_ns, status->started);
+    if (run->ended_ns)
+        clock_format(run->ended_ns, status->ended);
+    status->condition = condition_called(run->status);
+    status->planned = (uint64_t)run->counts.planned;
+    status->done = (uint64_t)run->counts.done;
+    status->failed = (uint64_t)run->counts.failed;
+    status->flagged = (uint64_t)run->counts.flagged;
+    status->repeated = (uint64_t)run->counts.repeated;
     count_left(status);
     /* A run that failed before it knew says 0. */
     status->is_planned = status->planned > 0 || status->condition == RUN_IS_COMPLETED;
 }
 
-static void take_nodes(struct run_status *status, const struct archive_reader *archive) {
-    const struct document_node *nodes = document_get(archive_run(archive)->root, "nodes");
-    if (!nodes || nodes->kind != DOCUMENT_SEQUENCE)
-        return;
+static void take_nodes(struct run_status *status, const struct bind_texts *nodes) {
     free(status->nodes);
     status->nodes = xcalloc(nodes->count + 1, sizeof *status->nodes);
     for (size_t i = 0; i < nodes->count; i++)
-        add_node(status, run_history_find_node(&status->history,
-                                               nodes->items[i]->text ? nodes->items[i]->text : "?"));
+        add_node(status, run_history_find_node(&status->history, nodes->items[i]));
 }
 
 /* What the journal in it has beyond run.json. */
 static int take_journal(struct run_status *status, struct archive_reader *archive, struct failure *failure) {
     cleanup(archive_close_member) struct archive_member *member = NULL;
-    if (!archive_find(archive, "journal.jsonl", NULL))
+    if (!archive_find(archive, ARCHIVE_JOURNAL, NULL))
         return 0;
-    int r = archive_member_open(archive, "journal.jsonl", &member, failure);
+    int r = archive_member_open(archive, ARCHIVE_JOURNAL, &member, failure);
     if (r < 0)
         return r;
-    struct journal_source source = {"journal.jsonl", archive_member_read, member};
+    struct journal_source source = {ARCHIVE_JOURNAL, archive_member_read, member};
     r = run_history_read_from(&source, &status->history, failure);
     if (r < 0)
         return archive_member_status(member, failure) < 0 ? failure->code : r;
@@ -399,16 +395,16 @@ static int read_archive(const char *path, bool with_journal, struct run_status *
                         struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     cleanup(run_status_cleanup) struct run_status *status = new_status(path);
-    int r = archive_open(path, &archive, failure);
+    int r = archive_open_zip(path, &archive, failure);
     if (r < 0)
         return r;
     status->archive = xstrdup(path);
-    take_record(status, archive);
+    take_record(status, archive_run(archive));
     r = with_journal ? take_journal(status, archive, failure) : 0;
     if (r < 0)
         return r;
     if (status->node_count == 0)
-        take_nodes(status, archive);
+        take_nodes(status, &archive_run(archive)->nodes);
     advise(status);
     *ret = take_pointer(status);
     return 0;
@@ -425,7 +421,8 @@ static int read_beside(const char *path, enum run_archive_check check, struct ru
     cleanup_free char *folder = run_status_folder_of(path);
     struct failure unread = {0};
     int r = read_archive(path, true, &status, failure);
-    if (r == 0 && folder && run_status_is_run(folder) && read_folder(folder, check, &beside, &unread) == 0 &&
+    if (r == 0 && folder && run_status_is_run(folder) &&
+        read_folder(folder, check, NULL, &beside, &unread) == 0 &&
         strcmp(beside->run_id, status->run_id) == 0)
         *ret = take_pointer(beside);
     else if (r == 0)
@@ -442,11 +439,16 @@ static int read_run(const char *path, enum run_archive_check check, struct run_s
         return read_beside(path, check, ret, failure);
     if (!run_status_is_run(path))
         return failure_input(failure, NULL, 0, 0, "'%s' is no run: there is no journal.jsonl in it", path);
-    return read_folder(path, check, ret, failure);
+    return read_folder(path, check, NULL, ret, failure);
 }
 
 int run_status_read(const char *path, struct run_status **ret, struct failure *failure) {
     return read_run(path, RUN_ARCHIVE_SIZE, ret, failure);
+}
+
+int run_status_read_on(struct run_status **status, struct failure *failure) {
+    cleanup(run_status_cleanup) struct run_status *before = take_pointer(*status);
+    return read_folder(before->path, RUN_ARCHIVE_SIZE, &before->history, status, failure);
 }
 
 int run_status_read_whole(const char *path, struct run_status **ret, struct failure *failure) {

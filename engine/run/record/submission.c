@@ -1,5 +1,6 @@
 #include "engine/run/record/submission.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/record/journal.h"
@@ -10,8 +11,8 @@ static void close_journal(struct journal **journal) {
 
 int submission_journal(const char *folder, const char *event, const char *sentence, struct failure *failure) {
     cleanup(close_journal) struct journal *journal = NULL;
-    cleanup_free char *path = xformat("%s/journal.jsonl", folder);
-    struct journal_end end;
+    cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
+    struct journal_end end = {0};
     int r = journal_replay(path, NULL, NULL, &end, failure);
     if (r < 0 || end.bytes != end.file_bytes)
         return r;

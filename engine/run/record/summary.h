@@ -2,11 +2,11 @@
 #ifndef ASSAY_RECORD_SUMMARY_H
 #define ASSAY_RECORD_SUMMARY_H
 
-#include "engine/documents/json.h"
+#include "archive-format/run.h"
 #include "engine/run/record/history.h"
 
-/* Adds to OBJECT, which has members of its own, what FORMAT.md, "run.json", has of HISTORY, which has a part:
- * run_id, status, error, times, counts of units, nodes, parts and phases. */
-void run_history_summarize(const struct run_history *history, cJSON *object);
+/* Adds what HISTORY, which has a part, says to RUN: run_id, status, error, times, counts of units, nodes,
+ * parts and phases. */
+void run_history_summarize(const struct run_history *history, struct archive_run *run);
 
 #endif

@@ -1,5 +1,6 @@
 /* The controls of the nodes: the control phase; the state of each block, where the design has columns of
  * controls; and the restore phase. What was found and done is in nodes/NODE/controls.json. */
+#include "archive-format/layout.h"
 #include "engine/run/state/state.h"
 
 #include "engine/foundation/cleanup.h"
@@ -51,7 +52,7 @@ static int write_records(struct node_set *set, struct failure *failure) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < set->count; i++)
         if (set->items[i].control.json)
-            r = record_write_node_json(set->record, set->items[i].name, "controls.json",
+            r = record_write_node_json(set->record, set->items[i].name, ARCHIVE_NODE_CONTROLS,
                                        set->items[i].control.json, failure);
     return r;
 }
@@ -114,7 +115,7 @@ static int keep_controls(struct node_set *set, struct failure *failure) {
     int r = node_controls_keep(set->group, label, snapshots, &failures, failure);
     for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));) {
         size_t i = node->number;
-        cleanup_free char *name = node_set_path(set, node, "controls-before.tsv");
+        cleanup_free char *name = node_set_path(set, node, ARCHIVE_NODE_CONTROLS_BEFORE);
         if (failures[i].code < 0)
             continue;
         node->control.kept = true;

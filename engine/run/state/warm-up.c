@@ -1,5 +1,6 @@
 /* The warm-up phase: all nodes are kept busy, for a time or until temperature and frequency have settled on
  * each of them; what was reached is recorded. */
+#include "archive-format/layout.h"
 #include "engine/run/state/state.h"
 
 #include "engine/foundation/cleanup.h"
@@ -235,7 +236,8 @@ static int record(const struct warming *warming, struct run_node *node, const st
     json_add_double(object, "window_seconds", warming->settings->limits.window_seconds);
     for (size_t i = 0; i < count; i++)
         add_quantity_state(object, &quantities[i]);
-    return record_write_node_json(warming->set->record, node->name, "warm-up.json", node->warm_up, failure);
+    return record_write_node_json(warming->set->record, node->name, ARCHIVE_NODE_WARM_UP, node->warm_up,
+                                  failure);
 }
 
 /* "steady after 3 min: 67 Cel, 2.1 GHz" */

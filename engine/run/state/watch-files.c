@@ -1,4 +1,5 @@
 /* The files of watching. */
+#include "archive-format/layout.h"
 #include "engine/run/state/watch.h"
 
 #include "engine/documents/csv.h"
@@ -90,7 +91,7 @@ void watch_probe_clear(struct watch_probe *probe) {
 static struct watch_file *new_file(struct watch_node *node, const char *base, const struct column *columns,
                                    size_t count, struct failure *failure) {
     struct node_set *set = node->watch->set;
-    cleanup_free char *home = record_node_folder(node->node->name, set->record->part);
+    cleanup_free char *home = archive_node_folder(node->node->name, set->record->part);
     cleanup_free char *folder = xformat("%s/probes", home);
     if (record_make_folder(set->record, folder, failure) < 0)
         return NULL;
@@ -207,8 +208,8 @@ int watch_describe_files(struct watch_node *node, struct failure *failure) {
                                    .description = "what the sampler noticed",
                                    .columns = event_columns,
                                    .column_count = sizeof event_columns / sizeof *event_columns};
-    cleanup_free char *home = record_node_folder(node->node->name, set->record->part);
-    cleanup_free char *path = xformat("%s/%s/probes/datapackage.json", set->record->folder, home);
+    cleanup_free char *home = archive_node_folder(node->node->name, set->record->part);
+    cleanup_free char *path = xformat("%s/%s/probes/" ARCHIVE_DATAPACKAGE, set->record->folder, home);
     cleanup_free char *title = xformat("probes-%s", node->node->name);
     int r = count ? archive_write_datapackage(path, title, tables, count, failure) : 0;
     if (r < 0)

@@ -39,7 +39,9 @@ static void make_run(const char *name, const char *answer, const char *results) 
     snprintf(path, sizeof path, "%s/results/results.csv", name);
     test_put(path, results);
     snprintf(path, sizeof path, "%s/run.json", name);
-    snprintf(run, sizeof run, "{\"run_id\": \"%s\", \"experiment\": {\"name\": \"x\"}%s}", name, answer);
+    snprintf(run, sizeof run,
+             "{\"archive_version\":\"1.0\",\"run_id\": \"%s\", \"experiment\": {\"name\": \"x\"}%s}", name,
+             answer);
     test_put(path, run);
     snprintf(path, sizeof path, "%s/datapackage.json", name);
     assert_ok(archive_write_datapackage(test_path(path), name, tables, 3, &test_failure));

@@ -1,11 +1,16 @@
 /* datapackage.json: what is written is what is read, and what is not understood. */
 #include "archive-format/datapackage.h"
+#include "archive-format/reader.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 
 static int parse(const char *text, const char *table, struct archive_columns *ret) {
-    return archive_parse_columns("datapackage.json", text, strlen(text), table, ret, &test_failure);
+    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    test_put("run/run.json", "{\"archive_version\": \"1.0\"}");
+    test_put("run/datapackage.json", text);
+    assert_ok(archive_open(test_path("run"), &archive, &test_failure));
+    return archive_table_columns(archive, table, ret, &test_failure);
 }
 
 TEST(round_trip) {

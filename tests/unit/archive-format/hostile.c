@@ -257,7 +257,7 @@ TEST(good) {
         archive_open_descriptor(descriptor_of(zip.bytes, zip.length), "a.zip", &archive, &test_failure));
     assert_ok(archive_verify(archive, &test_failure));
     assert_int_equal(archive_member_count(archive), 4);
-    assert_string_equal(archive_run_text(archive, "experiment", "name", NULL), "sample");
+    assert_string_equal(archive_run(archive)->experiment.name, "sample");
     assert_ok(archive_read_member(archive, "results/results.csv", &content, &test_failure));
     assert_string_equal(content.bytes, BUILD_RESULTS);
 }

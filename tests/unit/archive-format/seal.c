@@ -135,22 +135,13 @@ TEST(round_trip) {
     assert_string_equal(archive_member_name(archive, 0), "ro-crate-metadata.json");
     assert_string_equal(archive_member_name(archive, 1), "manifest-sha256.txt");
     assert_string_equal(archive_member_name(archive, 2), "run.json");
-    assert_string_equal(archive_run_text(archive, "seed", NULL), "18446744073709551615");
-    assert_string_equal(archive_run_text(archive, "model", "method", NULL), "linear");
-    assert_null(archive_run_text(archive, "model", "sizes", NULL));  /* a list is no text */
-    assert_null(archive_run_text(archive, "seed", "nothing", NULL)); /* nor has a text members */
-    size_t index = 99;
-    assert_true(archive_find(archive, "campaign.yaml", &index));
-    assert_int_equal(archive_member_size(archive, index), sizeof campaign - 1);
-    hash_bytes(campaign, sizeof campaign - 1, found);
-    assert_string_equal(archive_member_sha256(archive, index), found);
-    /* A member of a few bytes is stored: to deflate it takes time and gains none. */
-    assert_true(archive_find(archive, "results/raw/1/stdout", &index));
-    assert_int_equal(archive_member_stored_size(archive, index), strlen("hello\n"));
-    assert_true(archive_find(archive, "run.json", &index));
-    assert_true(archive_member_stored_size(archive, index) < sizeof run_json - 1);
-    assert_false(archive_find(archive, "Campaign.yaml", &index));
-    assert_false(archive_find(archive, "results", &index));
+    assert_string_equal(archive_run(archive)->seed, "18446744073709551615");
+    assert_string_equal(archive_run(archive)->model->method, "linear");
+    uint64_t bytes;
+    assert_true(archive_find(archive, "campaign.yaml", &bytes));
+    assert_int_equal(bytes, sizeof campaign - 1);
+    assert_false(archive_find(archive, "Campaign.yaml", NULL));
+    assert_false(archive_find(archive, "results", NULL));
     /* What comes out is what was staged. */
     assert_ok(archive_extract(archive, into, NULL, 0, &test_failure));
     assert_int_equal(archive_member_count(archive), STAGED_FILES + 3);
@@ -161,6 +152,13 @@ TEST(round_trip) {
         assert_ok(hash_file(before, hashes[0], NULL, &test_failure));
         assert_ok(hash_file(extracted, hashes[1], NULL, &test_failure));
         assert_string_equal(hashes[0], hashes[1]);
+        const char *name = archive_member_name(archive, i), *sealed = archive_member_sha256(archive, i);
+        assert_true(strcmp(name, "manifest-sha256.txt") == 0 || strcmp(sealed, hashes[1]) == 0);
+        /* A member of a few bytes is stored: to deflate it takes time and gains none. */
+        if (strcmp(name, "results/raw/1/stdout") == 0)
+            assert_int_equal(archive_member_stored_size(archive, i), strlen("hello\n"));
+        if (strcmp(name, "run.json") == 0)
+            assert_true(archive_member_stored_size(archive, i) < sizeof run_json - 1);
     }
 }
 

@@ -57,6 +57,7 @@ static void write_journal(void) {
 /* What is read when the journal is the first LENGTH of `bytes`. */
 static void replay_bytes(size_t length, journal_taker *taker, void *context) {
     assert_int_equal(file_replace(path, bytes.bytes, length, 0600, NULL), 0);
+    end = (struct journal_end){0};
     assert_ok(journal_replay(path, taker, context, &end, &test_failure));
 }
 
@@ -147,6 +148,7 @@ static int take(const struct journal_entry *entry, void *context, struct failure
 
 static void replay(void (*look)(const struct journal_entry *entry, size_t number)) {
     struct seen seen = {.look = look};
+    end = (struct journal_end){0};
     assert_ok(journal_replay(path, take, &seen, &end, &test_failure));
     assert_int_equal(end.entries, seen.count);
 }
@@ -318,10 +320,10 @@ static int refuse_second(const struct journal_entry *entry, void *context, struc
 
 TEST(a_taker_ends_it) {
     write_journal();
-    end.entries = 77;
+    end = (struct journal_end){.whole_after = 77};
     assert_int_equal(journal_replay(path, refuse_second, NULL, &end, &test_failure), -EDOM);
     assert_string_equal(test_failure.text, "the second");
-    assert_int_equal(end.entries, 77);
+    assert_int_equal(end.whole_after, 77);
 }
 
 TEST(what_is_no_file_is_refused) {

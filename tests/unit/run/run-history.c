@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 static const char *journal_path, *results_path;
-static const char header[] = "row,repetition,order,block,attempt,node,core,n,state.flags\n";
+static const char header[] = "row,repetition,order,block,attempt,node,core,start,start_monotonic,n,"
+                             "state.frequency,state.temperature,state.flags\n";
 
 /* ---- Runs that are made up */
 
@@ -26,7 +27,7 @@ static struct {
     size_t lines;
 } read_back;
 
-static cJSON *summary;
+static struct archive_run summary;
 
 static void end_journal(void) {
     journal_close(made.journal);
@@ -50,8 +51,7 @@ static void begin(void) {
 }
 
 static void clear(void) {
-    cJSON_Delete(summary);
-    summary = NULL;
+    archive_run_clear(&summary);
     run_history_clear(&read_back.history);
     ledger_free(read_back.ledger);
     read_back.ledger = NULL;
@@ -73,9 +73,9 @@ static int tear_down(void **state) {
 }
 
 static void add_line(unsigned order, unsigned attempt, const char *node, const char *flags) {
-    assert_int_equal(
-        text_printf(&made.results, "1,1,%u,1,%u,%s,7,\"a \"\"b\"\",\nc\",%s\n", order, attempt, node, flags),
-        0);
+    assert_int_equal(text_printf(&made.results, "1,1,%u,1,%u,%s,7,,,\"a \"\"b\"\",\nc\",,,%s\n", order,
+                                 attempt, node, flags),
+                     0);
     made.done++;
 }
 
@@ -110,8 +110,9 @@ static unsigned parse_flags(const char *text) {
     return strcmp(text, "load") == 0 ? 4 : 0;
 }
 
-static int count_line(const char *line, size_t length, void *context, struct failure *failure) {
-    assert_int_equal(line[length], '\n');
+static int count_row(const struct results_row *row, void *context, struct failure *failure) {
+    assert_int_equal(row->row, 1);
+    assert_int_equal(row->picked.length, strlen("a \"\"b\"\",\nc"));
     ++*(size_t *)context;
     return 0;
 }
@@ -125,7 +126,8 @@ static int try_read(void) {
                                       .positions = 8,
                                       .header = header,
                                       .parse_flags = parse_flags,
-                                      .take_line = count_line,
+                                      .columns = 1,
+                                      .take_row = count_row,
                                       .context = &read_back.lines};
     int r = run_history_read(test_folder(), &units, &read_back.history, &test_failure);
     return r < 0 ? r : run_history_read_units(test_folder(), &units, &read_back.history, &test_failure);
@@ -231,6 +233,46 @@ TEST(what_the_run_cannot_have_is_refused) {
     refuse("does not belong to this run");
 }
 
+/* ---- Going on ---------------------------------------------------------------------------------- */
+
+static char told[512];
+
+static void tell(void *context, const struct run_event *event) {
+    size_t length = strlen(told);
+    snprintf(told + length, sizeof told - length, "%d %s;", event->kind, event->text);
+}
+
+/* A journal that grows, read after every byte, is the same history as when it is read at once, and whoever
+ * follows it is told of each entry once. */
+TEST(a_history_goes_on_from_a_byte) {
+    static const struct run_observer observer = {.event = tell};
+    struct run_history history = {.observer = &observer};
+    cleanup(text_clear) struct text whole;
+    fail_unit(1, 1, "a");
+    commit();
+    journal_note(made.journal, "note", "sentence", "all is well");
+    journal_note(made.journal, "error", "sentence", "it broke");
+    save();
+    end_journal();
+    text_init(&whole, 1 << 20);
+    assert_ok(file_read(journal_path, &whole, &test_failure));
+    told[0] = '\0';
+    for (size_t length = 0; length <= whole.length; length++) {
+        assert_ok(file_replace(journal_path, whole.bytes, length, 0600, &test_failure));
+        assert_ok(run_history_read(test_folder(), NULL, &history, &test_failure));
+        assert_int_equal(history.journal.file_bytes, length);
+    }
+    assert_int_equal(history.journal.bytes, whole.length);
+    assert_int_equal(history.journal.entries, 6);
+    assert_int_equal(history.commit_count, 2); /* of `measure` and `results` */
+    assert_string_equal(history.error, "it broke");
+    assert_string_equal(told, "1 measure;2 all is well;6 it broke;");
+    assert_ok(file_replace(journal_path, whole.bytes, 9, 0600, &test_failure));
+    assert_true(run_history_read(test_folder(), NULL, &history, &test_failure) < 0);
+    assert_says(test_failure.text, "has become shorter");
+    run_history_clear(&history);
+}
+
 /* ---- run.json ---------------------------------------------------------------------------------- */
 
 static void phase(const char *name, const char *status) {
@@ -249,22 +291,24 @@ static void read_journal(void) {
 
 static void summarize(void) {
     read_journal();
-    summary = cJSON_CreateObject();
-    run_history_summarize(&read_back.history, summary);
+    run_history_summarize(&read_back.history, &summary);
 }
 
-static const char *text_of(const char *list, int item, const char *key) {
-    const cJSON *owner = list ? cJSON_GetArrayItem(cJSON_GetObjectItem(summary, list), item) : summary;
-    return cJSON_GetStringValue(cJSON_GetObjectItem(owner, key));
+static const char *phase_status(enum run_phase phase) {
+    return ((const struct archive_phase *)summary.phases.items)[phase].status;
+}
+
+static const char *part_status(void) {
+    return ((const struct archive_part *)summary.parts.items)->status;
 }
 
 /* Of a run that failed as it was prepared, whose archive could not be made either. */
 TEST(a_summary_is_the_journals) {
     begin_journal();
     summarize();
-    assert_string_equal(text_of(NULL, 0, "status"), "running");
-    assert_string_equal(text_of("phases", RUN_RESERVE, "status"), "not reached");
-    assert_string_equal(text_of("parts", 0, "status"), "running");
+    assert_string_equal(summary.status, "running");
+    assert_string_equal(phase_status(RUN_RESERVE), "not reached");
+    assert_string_equal(part_status(), "running");
     phase("reserve", "done");
     journal_note(made.journal, "node", "name", "n-1");
     journal_note(made.journal, "node", "name", "n-2");
@@ -280,22 +324,21 @@ TEST(a_summary_is_the_journals) {
     journal_integer(made.journal, "units_missing", 4);
     journal_end(made.journal);
     summarize();
-    assert_string_equal(text_of(NULL, 0, "status"), "interrupted");
-    assert_string_equal(text_of(NULL, 0, "error"), "interrupted after 0 units");
-    assert_string_equal(text_of("phases", RUN_RESERVE, "status"), "done");
-    assert_string_equal(text_of("phases", RUN_CONNECT, "status"), "skipped");
-    assert_string_equal(text_of("phases", RUN_PREPARE, "status"), "failed");
-    assert_string_equal(text_of("phases", RUN_MEASURE, "status"), "not reached");
-    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(summary, "nodes")), 2);
-    assert_string_equal(text_of("nodes_out", 0, "sentence"), "it hangs");
-    const cJSON *counts = cJSON_GetObjectItem(summary, "counts");
-    assert_string_equal(cJSON_GetObjectItem(counts, "units_planned")->valuestring, "4");
+    assert_string_equal(summary.status, "interrupted");
+    assert_string_equal(summary.error, "interrupted after 0 units");
+    assert_string_equal(phase_status(RUN_RESERVE), "done");
+    assert_string_equal(phase_status(RUN_CONNECT), "skipped");
+    assert_string_equal(phase_status(RUN_PREPARE), "failed");
+    assert_string_equal(phase_status(RUN_MEASURE), "not reached");
+    assert_int_equal((int)summary.nodes.count, 2);
+    assert_string_equal(((const struct archive_node_out *)summary.nodes_out.items)->sentence, "it hangs");
+    assert_int_equal(summary.counts.planned, 4);
     journal_note(made.journal, "error", "sentence", "no space left");
     phase("seal", "failed");
     summarize();
-    assert_string_equal(text_of(NULL, 0, "status"), "failed");
-    assert_string_equal(text_of(NULL, 0, "error"), "no space left");
-    assert_string_equal(text_of("parts", 0, "status"), "failed");
+    assert_string_equal(summary.status, "failed");
+    assert_string_equal(summary.error, "no space left");
+    assert_string_equal(part_status(), "failed");
     assert_int_equal(read_back.history.exit_code, FAILURE_SYSTEM);
 }
 

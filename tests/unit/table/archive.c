@@ -1,6 +1,7 @@
 /* Tables of archives: roles, units and the suggested model come from inside. With --make FOLDER it only
  * writes the archives that the integration tests use. */
 #include "archive-format/datapackage.h"
+#include "archive-format/layout.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/file.h"
 #include "engine/table/table.h"
@@ -43,7 +44,7 @@ static void make_archive(const char *name, const struct measures *measures, bool
     text_init(&results, 1 << 20);
     text_init(&run, 1 << 16);
     make_results(measures, &results);
-    test_put("staging/" TABLE_ARCHIVE_MEMBER, results.bytes);
+    test_put("staging/" ARCHIVE_RESULTS, results.bytes);
     assert_int_equal(
         text_printf(&run,
                     "{\"archive_version\":\"1.0\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b%02x\","
@@ -72,7 +73,7 @@ static void make_archive(const char *name, const struct measures *measures, bool
         {"duration", COLUMN_NUMBER, measures->duration, COLUMN_ROLE_RESPONSE, .label = NULL},
         {"state.flags", COLUMN_STRING, "", COLUMN_ROLE_NONE, .label = NULL},
     };
-    const struct archive_table table = {TABLE_ARCHIVE_MEMBER, "calls", columns,
+    const struct archive_table table = {ARCHIVE_RESULTS, "calls", columns,
                                         sizeof columns / sizeof *columns - !measures->flagged};
     assert_ok(
         archive_write_datapackage(test_path("staging/datapackage.json"), "x", &table, 1, &test_failure));
@@ -121,15 +122,15 @@ TEST(what_an_archive_says) {
     assert_string_equal(table->inputs[0].name, "dgemm.csv");
     assert_string_equal(table->inputs[0].sha256, hash);
     assert_string_equal(table->inputs[0].run_id, "3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b64");
-    const struct table_suggestion *suggestion = table->suggestion;
+    const struct archive_model *suggestion = table->suggestion;
     assert_string_equal(suggestion->method, "linear");
     assert_string_equal(suggestion->response, "duration");
     assert_string_equal(suggestion->terms, "M-2");
-    assert_int_equal(suggestion->size_count, 3);
-    assert_string_equal(suggestion->sizes[2], "k");
-    assert_int_equal(suggestion->by_count, 2);
-    assert_string_equal(suggestion->by[0], "node");
-    assert_string_equal(suggestion->set[0], "noise=homoscedastic");
+    assert_int_equal(suggestion->sizes.count, 3);
+    assert_string_equal(suggestion->sizes.items[2], "k");
+    assert_int_equal(suggestion->by.count, 2);
+    assert_string_equal(suggestion->by.items[0], "node");
+    assert_string_equal(suggestion->set.items[0], "noise=homoscedastic");
     assert_int_equal(table_find(table, "duration")->role, COLUMN_ROLE_RESPONSE);
     assert_string_equal(table_find(table, "duration")->unit, "s");
     assert_int_equal(table_find(table, "m")->role, COLUMN_ROLE_FACTOR);
@@ -206,14 +207,34 @@ static int load_damaged(const char *member, size_t offset, struct table **ret) {
     return r < 0 ? r : load(*ret, NULL, 0);
 }
 
-/* A flipped byte of the results must not become a model; one of a record beside them is noted. */
+/* A flipped byte of the results must not become a model; what is beside them is not read. */
 TEST(damage_is_found) {
     cleanup(table_cleanup) struct table *table = NULL, *other = NULL;
-    assert_true(load_damaged(TABLE_ARCHIVE_MEMBER, 150, &table) < 0);
+    assert_true(load_damaged(ARCHIVE_RESULTS, 150, &table) < 0);
     assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
     assert_ok(load_damaged("clock.json", 5, &other));
-    assert_int_equal(other->note_count, 1);
-    assert_says(other->notes[0], "damaged.zip' is damaged beside its table (");
+    assert_int_equal(other->note_count, 0);
+}
+
+/* The folder that was sealed gives the same table, as it stands, and is no file that has a hash. */
+TEST(a_folder_is_read_as_its_archive_is) {
+    cleanup(table_cleanup) struct table *sealed = NULL, *folder = NULL;
+    assert_ok(open_names((const char *const[]){"dgemm.csv", NULL}, &sealed)); /* made last */
+    assert_ok(open_names((const char *const[]){"staging", NULL}, &folder));
+    assert_string_equal(folder->inputs[0].run_id, sealed->inputs[0].run_id);
+    assert_string_equal(folder->inputs[0].sha256, "");
+    assert_string_equal(folder->suggestion->terms, "M-2");
+    assert_string_equal(table_find(folder, "duration")->unit, "s");
+    assert_ok(load(sealed, NULL, 0));
+    assert_ok(load(folder, NULL, 0));
+    assert_int_equal(folder->rows, 120);
+    for (size_t i = 0; i < 3; i++)
+        assert_memory_equal(folder->numbers[i].values, sealed->numbers[i].values, 120 * sizeof(double));
+    assert_true(open_names((const char *const[]){".", NULL}, &folder) < 0);
+    assert_says(test_failure.text, "'.' is a folder, but not that of a run");
+    unlink("staging/run.json");
+    assert_int_equal(symlink("/dev/null", "staging/run.json"), 0);
+    assert_true(open_names((const char *const[]){"staging", NULL}, &folder) < 0);
 }
 
 TEST_GROUP(set_up, NULL)

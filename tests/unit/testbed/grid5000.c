@@ -112,7 +112,7 @@ TEST(times_of_metrics_are_read) {
                  {"", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t ns = 0;
-        assert_int_equal(grid5000_parse_time(cases[i].text, &ns), cases[i].ns != 0);
+        assert_int_equal(clock_parse(cases[i].text, &ns), cases[i].ns != 0);
         assert_true(ns == cases[i].ns);
     }
 }

@@ -1,0 +1,109 @@
+/*
+ * run.json: an archive in short (FORMAT.md, "run.json"). This struct is its only form in memory, and one
+ * table of fields (run.c) reads and writes it. Zeroed members are not known.
+ */
+#ifndef ASSAY_ARCHIVE_FORMAT_RUN_H
+#define ASSAY_ARCHIVE_FORMAT_RUN_H
+
+#include "engine/documents/bind.h"
+#include "engine/documents/document.h"
+#include "engine/foundation/failure.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Of this version archives are written; every minor version of its major version is read. */
+#define ARCHIVE_VERSION "1.0"
+
+/* What the archive is of; a run.json that does not say so is a run's. */
+enum archive_kind { ARCHIVE_OF_RUN, ARCHIVE_OF_PREDICTION, ARCHIVE_IMPORTED };
+
+struct archive_engine {
+    char *name, *version, *commit, *sha256;
+};
+
+/* Of units, but for the rows of the design. */
+struct archive_counts {
+    int64_t rows, planned, done, failed, flagged, repeated;
+    int64_t rows_settled; /* negative: rows were not repeated until they were known */
+};
+
+/* How rows were repeated until they were known. */
+struct archive_repeat {
+    double ci, confidence;
+    int64_t at_least, at_most;
+    struct bind_texts between; /* "node", "block" */
+    char *response;
+};
+
+/* What `assay fit ARCHIVE` does by default. */
+struct archive_model {
+    char *method, *response, *terms;
+    char *table; /* the further table that it is of, or NULL */
+    struct bind_texts sizes, by;
+    struct bind_texts set; /* parameters of the method, NAME=VALUE */
+};
+
+/* By what `assay report` ranks settings. */
+enum archive_best { ARCHIVE_BEST_MOST, ARCHIVE_BEST_LEAST, ARCHIVE_BEST_NONE /* no settings are compared */ };
+struct archive_answer {
+    char *response; /* a response, or an expression over responses and factors */
+    char *unit;     /* UCUM; of a response, its own unless it is given; of an expression "1" */
+    int best;       /* enum archive_best */
+    char *lines;    /* the beginning of lines of a unit's output; the rest of them says how to run it again */
+    struct bind_texts sizes; /* factors whose levels are no alternatives; none: the sizes of the model */
+};
+
+struct archive_node_out {
+    char *node, *why, *sentence;
+    bool replaced;
+};
+struct archive_slow_node {
+    char *node, *sentence;
+};
+struct archive_part {
+    int64_t started_ns, ended_ns, units_done;
+    char *status, *engine;
+};
+struct archive_phase {
+    char *name, *status;
+    int64_t started_ns, ended_ns;
+};
+
+/* Times are wall clock, ns since 1970. */
+struct archive_run {
+    char *version; /* read only: "1.0" */
+    int kind;      /* enum archive_kind */
+    char *run_id, *name, *status, *error;
+    struct archive_engine engine;
+    int64_t started_ns, ended_ns;
+    char *seed, *generator, *order;
+    struct archive_counts counts;
+    struct archive_repeat *repeat; /* NULL: there is none; likewise the pointers below */
+    struct bind_texts nodes;
+    struct bind_items nodes_out;  /* struct archive_node_out */
+    struct bind_items slow_nodes; /* struct archive_slow_node */
+    char *testbed;
+    struct {
+        char *name, *folder;
+    } experiment;
+    struct bind_texts options; /* names, each followed by its value */
+    struct archive_model *model;
+    struct archive_answer *answer;
+    struct bind_texts command;
+    struct bind_items parts;  /* struct archive_part */
+    struct bind_items phases; /* struct archive_phase; of the last part */
+};
+
+enum { ARCHIVE_REPEAT_FIELDS = 6, ARCHIVE_MODEL_FIELDS = 7, ARCHIVE_ANSWER_FIELDS = 5 };
+extern const struct bind_field archive_repeat_fields[ARCHIVE_REPEAT_FIELDS],
+    archive_model_fields[ARCHIVE_MODEL_FIELDS], archive_answer_fields[ARCHIVE_ANSWER_FIELDS];
+
+/* Reads DOCUMENT into RET, which is zeroed and the caller's to clear, also after a failure. A version that
+ * this reader does not know, and a member that is not what it has to be, are FAILURE_VERIFICATION. */
+int archive_run_read(const struct document *document, struct archive_run *ret, struct failure *failure);
+/* Writes PATH whole, durably and at once. */
+int archive_run_write(const char *path, const struct archive_run *run, struct failure *failure);
+void archive_run_clear(struct archive_run *run);
+
+#endif

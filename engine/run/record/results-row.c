@@ -1,0 +1,120 @@
+#include "engine/run/record/results-row.h"
+
+#include "engine/documents/csv.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/number.h"
+
+#include <string.h>
+
+/* A COUNT below 0 is an empty field. */
+enum form { COUNT, TEXT, TIME, NUMBER };
+
+#define MEMBER(form_, member_) form_, offsetof(struct results_row, member_)
+static const struct {
+    struct column about;
+    enum form form;
+    size_t offset;
+} columns[RESULTS_COLUMNS] = {
+    [RESULTS_ROW] = {{"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "row", .help = "line of design.csv, from 1"},
+                     MEMBER(COUNT, row)},
+    [RESULTS_REPETITION] = {{"repetition", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "repetition",
+                             .help = "of the row, from 1"},
+                            MEMBER(COUNT, repetition)},
+    [RESULTS_ORDER] = {{"order", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "order",
+                        .help = "position in the order of measurement, from 1"},
+                       MEMBER(COUNT, order)},
+    [RESULTS_BLOCK] =
+        {{"block", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "block",
+          .help = "of units that were measured one after the other in one state of the controls, from "
+                  "1"},
+         MEMBER(COUNT, block)},
+    [RESULTS_ATTEMPT] =
+        {{"attempt", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "attempt",
+          .help = "1, or higher where a gate had the unit measured again; all attempts have a line"},
+         MEMBER(COUNT, attempt)},
+    [RESULTS_NODE] = {{"node", COLUMN_STRING, "", COLUMN_ROLE_ID, "node",
+                       .help = "host name, or names of all nodes of the unit, folded"},
+                      MEMBER(TEXT, node)},
+    [RESULTS_CORE] = {{"core", COLUMN_STRING, "", COLUMN_ROLE_ID, "core",
+                       .help = "number of the logical CPU, or all"},
+                      MEMBER(TEXT, core)},
+    [RESULTS_START] = {{"start", COLUMN_TIME, "", COLUMN_ROLE_TIME, "start",
+                        .help = "when the unit began, by the node's clock, in UTC"},
+                       MEMBER(TIME, start_ns)},
+    [RESULTS_START_MONOTONIC] =
+        {{"start_monotonic", COLUMN_INTEGER, "ns", COLUMN_ROLE_TIME, "start, monotonic",
+          .help = "the same by the node's monotonic clock, to be compared on that node only; "
+                  "empty where the experiment's kernel does not report it"},
+         MEMBER(COUNT, start_monotonic_ns)},
+    [RESULTS_FREQUENCY] = {{"state.frequency", COLUMN_NUMBER, "Hz", COLUMN_ROLE_COVARIATE, "frequency",
+                            .help = "mean of the unit's PUs while it ran; empty where it is not known"},
+                           MEMBER(NUMBER, frequency_hz)},
+    [RESULTS_TEMPERATURE] = {{"state.temperature", COLUMN_NUMBER, "Cel", COLUMN_ROLE_COVARIATE, "temperature",
+                              .help =
+                                  "of the hottest package at the unit's end; empty where it is not known"},
+                             MEMBER(NUMBER, temperature)},
+    [RESULTS_FLAGS] = {{"state.flags", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, "flags",
+                        .help = "gates that the unit did not pass, separated by semicolons"},
+                       MEMBER(TEXT, flags)},
+};
+
+const struct column *results_column_describe(enum results_column column) {
+    return &columns[column].about;
+}
+
+static void append_time(struct text *text, int64_t wall_ns) {
+    char time[CLOCK_TEXT_SIZE];
+    clock_format_ns(wall_ns, time);
+    csv_append_field(text, false, time, strlen(time));
+}
+
+void results_row_append(struct text *text, const struct results_row *row, enum results_column from,
+                        enum results_column to) {
+    for (enum results_column column = from; column < to; column++) {
+        const void *member = (const char *)row + columns[column].offset;
+        const struct results_text *field = member;
+        int64_t count = columns[column].form == COUNT ? *(const int64_t *)member : -1;
+        if (columns[column].form == TEXT)
+            csv_append_field(text, false, field->bytes, field->length);
+        else if (columns[column].form == NUMBER)
+            csv_append_double(text, false, *(const double *)member);
+        else if (columns[column].form == TIME)
+            append_time(text, *(const int64_t *)member);
+        else if (count >= 0)
+            csv_append_int64(text, column == RESULTS_ROW, count);
+        else
+            csv_append_field(text, false, "", 0);
+    }
+}
+
+bool results_row_take(enum results_column column, const char *bytes, size_t length, struct results_row *ret) {
+    void *member = (char *)ret + columns[column].offset;
+    if (columns[column].form == TEXT)
+        *(struct results_text *)member = (struct results_text){bytes, length};
+    return columns[column].form != COUNT || column > RESULTS_START ||
+           number_parse_int64(bytes, length, member);
+}
+
+const char *results_row_read(const char *at, const char *end, size_t between, size_t picked,
+                             struct results_row *ret) {
+    const char *begin = at;
+    bool quoted = false, is_good = true;
+    size_t i = 0;
+    for (; at < end; at++) {
+        if (*at == '"')
+            quoted = !quoted;
+        if (quoted || (*at != ',' && *at != '\n'))
+            continue;
+        size_t quote = *begin == '"', length = (size_t)(at - begin) - 2 * quote;
+        if (i == RESULTS_FACTORS + picked)
+            ret->picked = (struct results_text){begin + quote, length};
+        if (i < RESULTS_FACTORS || (i >= RESULTS_FACTORS + between && i < RESULTS_COLUMNS + between))
+            is_good &= results_row_take((enum results_column)(i < RESULTS_FACTORS ? i : i - between),
+                                        begin + quote, length, ret);
+        i++;
+        if (*at == '\n')
+            return is_good && i == RESULTS_COLUMNS + between ? at : NULL;
+        begin = at + 1;
+    }
+    return NULL;
+}
