@@ -105,7 +105,8 @@ int archive_read_member(struct archive_reader *archive, const char *name, struct
 int archive_read_document(struct archive_reader *archive, const char *name, struct document **ret,
                           struct failure *failure);
 
-/* Inflates and hashes every member of a zip. */
+/* Inflates every member of a zip and compares its SHA-256 with the manifest. FAILURE_VERIFICATION names the
+ * first member that differs. */
 int archive_verify(struct archive_reader *archive, struct failure *failure);
 
 /* Verifies a whole zip, then writes the members NAMES (a member, or a folder and all below it; COUNT 0:

@@ -28,7 +28,7 @@ struct archive_counts {
     int64_t rows_settled; /* negative: rows were not repeated until they were known */
 };
 
-/* How rows were repeated until they were known. */
+/* The limits of a campaign's `repeat: {until: ...}`; `ci` and `confidence` are fractions. */
 struct archive_repeat {
     double ci, confidence;
     int64_t at_least, at_most;
@@ -44,7 +44,7 @@ struct archive_model {
     struct bind_texts set; /* parameters of the method, NAME=VALUE */
 };
 
-/* By what `assay report` ranks settings. */
+/* Whether `assay report` puts the setting with the greatest or the least response first. */
 enum archive_best { ARCHIVE_BEST_MOST, ARCHIVE_BEST_LEAST, ARCHIVE_BEST_NONE /* no settings are compared */ };
 struct archive_answer {
     char *response; /* a response, or an expression over responses and factors */

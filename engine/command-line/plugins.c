@@ -12,7 +12,7 @@
 static const char *const kinds[] = {"fit", "predict", "export", "generate"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* What stands behind "KIND-" in FILE; NULL: the file is no plugin of this kind. */
+/* The name of a plugin, such as "hpl" of the FILE "predict-hpl"; NULL: it is not of this KIND. */
 static const char *name_of(const char *file, const char *kind) {
     size_t length = strlen(kind);
     return strncmp(file, kind, length) == 0 && file[length] == '-' ? file + length + 1 : NULL;

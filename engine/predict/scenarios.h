@@ -43,8 +43,9 @@ int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *fail
 size_t scenarios_combinations(const struct scenarios *scenarios);
 /* Appends combination NUMBER, below that. */
 int scenarios_add(struct scenarios *scenarios, size_t number, struct failure *failure);
-/* The parameters of NAME=VALUE: how many; how many values number I has, and the distance in combinations from
- * one value to the next. */
+/* The number of parameters that NAME=VALUE sets. scenarios_sweep() returns how many values parameter I has;
+ * *RET_STRIDE is the difference of the numbers of two combinations that differ in the next value of I alone.
+ */
 size_t scenarios_sweep_count(const struct scenarios *scenarios);
 size_t scenarios_sweep(const struct scenarios *scenarios, size_t i, size_t *ret_stride);
 /* Forgets the items from FIRST on. */

@@ -33,10 +33,10 @@ void chart_free(struct chart *copy); /* NULL is fine */
 /* Appends its lines; nothing where there is nothing to draw. With UNICODE in braille characters and blocks.
  */
 void chart_append_text(const struct chart *chart, bool unicode, struct text *ret);
-/* Appends an element <svg> with the charts below each other. */
+/* Appends one element <svg> that shows the COUNT charts from top to bottom. */
 void chart_append_svg(const struct chart *charts, size_t count, struct text *ret);
-/* For other pictures: how an <svg> begins, in pixels; an element <text> at X, Y; and TEXT within an element.
- */
+/* Parts of an <svg> for pictures that are no charts: its beginning, with its size in pixels; an element
+ * <text> at X, Y; TEXT with its special characters escaped. */
 void chart_append_head(struct text *svg, size_t width, size_t height);
 void chart_append_words(struct text *svg, double x, double y, const char *attributes, const char *words,
                         bool is_logarithmic);

@@ -72,7 +72,7 @@ static const struct predict_column columns[] = {
     {.name = NULL},
 };
 
-/* Of one panel; `panel` is its first column. */
+/* The table `panels`: a row for each panel of the factorisation. Times are s. */
 static const struct predict_column panel_columns[] = {
     {"panel", "1", "", "first column of the panel"},
     {"panel_time", "s", "s", "of the panel: factorisation + broadcast + update + swap"},

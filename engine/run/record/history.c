@@ -437,7 +437,7 @@ static void take_members(struct run_history *history, const struct journal_entry
     }
 }
 
-/* What somebody who follows the run is told. */
+/* Reports ENTRY to OBSERVER if it is a phase, a note or a failure. */
 static void report_entry(const struct run_observer *observer, const struct journal_entry *entry) {
     static const struct {
         const char *event, *key;

@@ -106,7 +106,7 @@ struct run_history_reservation {
 
 /* Zeroed, it is that of a run that has not begun. */
 struct run_history {
-    const struct run_observer *observer; /* is told of phases, notes and failures as they are read; or NULL */
+    const struct run_observer *observer; /* gets phases, notes and failures as they are read; or NULL */
     char run_id[64], campaign[256];      /* "": not known */
     struct run_history_part *parts;
     size_t part_count;

@@ -82,8 +82,8 @@ struct run_status {
 /* PATH is a run's folder or an archive. Of an archive whose run has its folder beside it, the folder is read.
  * What is neither is FAILURE_INPUT with one sentence. */
 int run_status_read(const char *path, struct run_status **ret, struct failure *failure);
-/* Reads the folder that *STATUS is of once more, its journal from where it ended then; its observer
- * (history.h) is told of what has come. After a failure *STATUS is NULL. */
+/* Reads the folder of *STATUS again. Of the journal only the bytes that were appended since are read, and its
+ * observer (history.h) gets the new entries. After a failure *STATUS is NULL. */
 int run_status_read_on(struct run_status **status, struct failure *failure);
 /* The same as run_status_read(), and the whole archive of a folder is read to compare its hash, not its size
  * alone. */
