@@ -1,5 +1,6 @@
-/* assay archive: lists, prints, extracts and verifies sealed runs. */
+/* assay archive: lists, prints, extracts, verifies and fetches sealed runs. */
 #include "engine/command-line/output.h"
+#include "engine/command-line/status/fetch.h"
 #include "engine/command-line/verb.h"
 #include "engine/report/shown.h"
 
@@ -228,6 +229,8 @@ static const struct verb_action actions[] = {
     {"cat", 2, 2, "an archive and one of its members", NULL, cat},
     {"extract", 1, SIZE_MAX, "an archive, and members of it or nothing", "--folder", extract},
     {"verify", 1, SIZE_MAX, "archives", "--json", verify},
+    {"fetch", 1, 2, "HOST:RUN, and a folder or nothing", "--partial --jump --ssh-config --quiet",
+     archive_fetch},
     {0},
 };
 

@@ -99,6 +99,17 @@ static bool is_letter_free(const struct verb_option *options, char letter) {
     return !options || !options->name;
 }
 
+/* The title of the group that begins with COMMAND, or NULL. */
+static const char *find_group(const char *command) {
+    static const char *const groups[][2] = {{"run", "Measuring"},        {"nodes", "Nodes"},
+                                            {"experiments", "Planning"}, {"fit", "Models"},
+                                            {"archive", "Results"},      {"help", "Help"}};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (strcmp(groups[i][0], command) == 0)
+            return groups[i][1];
+    return NULL;
+}
+
 char *manual_text(const struct verb *verb, size_t width) {
     static const char usage[] = "Usage:", more[] = "'assay COMMAND --help' says more about a command.\n";
     const struct verb *page = verb ? verb : &verb_assay;
@@ -114,10 +125,12 @@ char *manual_text(const struct verb *verb, size_t width) {
     append_words(&text, page->synopsis, strlen(page->synopsis), strlen(usage) + 1, width, &column);
     text_append_string(&text, "\n\n");
     append_description(&text, page->description, width);
-    if (!verb)
-        append_list(&text, "Commands", NULL, width);
-    for (const struct verb *const *at = verb_table; !verb && *at; at++)
+    for (const struct verb *const *at = verb_table; !verb && *at; at++) {
+        const char *title_of_group = find_group((*at)->name);
+        if (title_of_group)
+            append_list(&text, title_of_group, NULL, width);
         append_item(&text, &(struct verb_option){.name = (*at)->name, .help = (*at)->summary}, width);
+    }
     append_list(&text, "Options", page->options, width);
     append_item(&text, &(struct verb_option){"--help", help_letter, NULL, "Print this help."}, width);
     if (!verb)

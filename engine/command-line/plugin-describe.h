@@ -1,4 +1,4 @@
-/* What a plugin takes: `assay fit METHOD --parameters`, that of predict, export and generate, and their
+/* What a plugin takes: `assay fit METHOD --parameters`, that of predict and export, and their
  * --help. */
 #ifndef ASSAY_COMMAND_LINE_PLUGIN_DESCRIBE_H
 #define ASSAY_COMMAND_LINE_PLUGIN_DESCRIBE_H

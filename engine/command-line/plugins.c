@@ -1,4 +1,4 @@
-/* assay plugins: what fits, predictors, exporters and generators there are, and what one takes and gives. */
+/* assay plugins: which fits, predictors and exporters there are, and what one takes and gives. */
 #include "engine/command-line/output.h"
 #include "engine/command-line/plugin-describe.h"
 #include "engine/command-line/verb.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"fit", "predict", "export", "generate"};
+static const char *const kinds[] = {"fit", "predict", "export"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* The name of a plugin, such as "hpl" of the FILE "predict-hpl"; NULL: it is not of this KIND. */

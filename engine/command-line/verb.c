@@ -18,6 +18,16 @@ static char *advise(const char *word, const char *const *names, size_t count, co
     return nearest ? xformat("did you mean '%s'?", nearest) : xstrdup(otherwise);
 }
 
+/* The command that NAME is now, of a command that was renamed; or NULL. */
+static const char *find_new_name(const char *name) {
+    static const char *const renamed[][2] = {
+        {"attach", "watch"}, {"fetch", "archive fetch"}, {"generate", "export"}};
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (strcmp(renamed[i][0], name) == 0)
+            return renamed[i][1];
+    return NULL;
+}
+
 int verb_find(const char *name, const struct verb **ret, struct failure *failure) {
     const char *names[NAMES_MAX];
     size_t count = 0;
@@ -28,7 +38,9 @@ int verb_find(const char *name, const struct verb **ret, struct failure *failure
         }
         names[count++] = (*at)->name;
     }
-    cleanup_free char *advice = advise(name, names, count, "'assay --help' lists them");
+    const char *now = find_new_name(name);
+    cleanup_free char *advice =
+        now ? xformat("did you mean '%s'?", now) : advise(name, names, count, "'assay --help' lists them");
     return failure_input(failure, NULL, 0, 0, "there is no command '%s'; %s", name, advice);
 }
 

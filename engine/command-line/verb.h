@@ -77,11 +77,11 @@ int verb_act(const struct verb_arguments *arguments, const struct verb_action *a
 /* Refuses a repeatable option NAME=VALUE that sets the same NAME twice. */
 int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure);
 
-/* The commands, a file each; export.c has two. */
-verb_function command_run, command_reserve, command_resume, command_attach, command_stop, command_release,
-    command_fetch, command_list, command_status, command_report, command_experiments, command_design,
-    command_fit, command_model, command_predict, command_generate, command_plugins, command_export,
-    command_archive, command_nodes, command_help;
+/* The commands, a file each. */
+verb_function command_run, command_resume, command_watch, command_stop, command_status, command_list,
+    command_nodes, command_reserve, command_release, command_experiments, command_design, command_fit,
+    command_predict, command_export, command_model, command_plugins, command_archive, command_report,
+    command_compare, command_help;
 
 /* All of them, in the order in which help lists them, ended by NULL; and the page of the program itself. */
 extern const struct verb *const verb_table[];

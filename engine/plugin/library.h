@@ -20,7 +20,7 @@ struct library {
     const struct predict_plugin *predict; /* likewise */
 };
 
-/* Loads PREFIX-NAME.so; PREFIX is "fit" (of the kind PLUGIN_FIT), or "predict", "export", "generate". */
+/* Loads PREFIX-NAME.so; PREFIX is "fit" (of the kind PLUGIN_FIT), or "predict", "export". */
 int library_open(const struct installation *installation, const char *prefix, const char *name,
                  struct library **ret, struct failure *failure);
 /* Unloads it: nothing that came from the plugin may be used after this. NULL is fine. */

@@ -1,5 +1,5 @@
 /*
- * The host of predictors, exporters and generators (plugins of <assay/predict.h>): opens the plugin, gives
+ * The host of predictors and exporters (plugins of <assay/predict.h>): opens the plugin, gives
  * the models to its roles, runs every scenario, and runs them again with models drawn from their covariance,
  * so that each number that comes of the models has an interval.
  *
@@ -88,7 +88,7 @@ struct prediction_table {
 struct prediction {
     struct library *library;
     const struct predict_plugin *plugin;
-    const char *prefix; /* borrowed: "predict", "export" or "generate" */
+    const char *prefix; /* borrowed: "predict" or "export" */
     struct models models;
     struct scenarios scenarios;
     struct prediction_result *results;
@@ -105,7 +105,7 @@ struct prediction {
     void *state;                              /* the plugin's */
 };
 
-/* PREFIX: "predict", "export" or "generate". Does all of it. */
+/* PREFIX: "predict" or "export". Does all of it. */
 int prediction_make(const struct installation *installation, const char *prefix, const char *name,
                     const struct prediction_request *request, struct prediction **ret,
                     struct failure *failure);

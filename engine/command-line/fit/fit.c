@@ -187,13 +187,12 @@ static int fit_parameters(const struct verb_arguments *arguments, struct failure
 
 static const struct verb_action actions[] = {
     {"alternatives", 0, SIZE_MAX, NULL, FIT_OPTIONS, fit_alternatives},
-    {"compare", 0, SIZE_MAX, NULL, DATA_OPTIONS "--data --verbose", fit_compare},
     {"--parameters", 0, SIZE_MAX, NULL, "--parameters", fit_parameters},
     {"INPUT", 0, SIZE_MAX, NULL, FIT_OPTIONS "--output --plot --brief", fit},
     {0},
 };
 
-/* What is done is chosen by the first word or a switch; a file of such a name is ./compare. */
+/* What is done is chosen by the first word or a switch; a file of such a name is ./alternatives. */
 int command_fit(const struct verb_arguments *arguments, struct failure *failure) {
     const struct verb_action *action = actions;
     while (action->run != fit &&

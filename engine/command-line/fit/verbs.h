@@ -6,7 +6,6 @@
 #include "engine/foundation/text.h"
 
 int fit_alternatives(const struct verb_arguments *arguments, struct failure *failure);
-int fit_compare(const struct verb_arguments *arguments, struct failure *failure);
 
 /* Fits what the archive PATH suggests, in silence: the text of the model file, and the name of the archive's
  * experiment (NULL: it is no archive), which the caller frees. */

@@ -1,5 +1,4 @@
-/* assay export: models in, files for other programs out; and assay generate: what no testbed has, drawn from
- * models. */
+/* assay export: models in, files for other programs out, or what no testbed has, drawn from models. */
 #include "engine/command-line/output.h"
 #include "engine/command-line/plugin-describe.h"
 #include "engine/command-line/predict/prediction-command.h"
@@ -10,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_export(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(prediction_cleanup) struct prediction *prediction = NULL;
     const char *output = verb_value(arguments, "--output");
     if (verb_switch(arguments, "--parameters"))
@@ -35,12 +34,4 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         fprintf(stderr, "assay: %s: %s\n", prediction->results[0].remarks[i].warning ? "warning" : "note",
                 shown(prediction->results[0].remarks[i].sentence).text);
     return 0;
-}
-
-int command_export(const struct verb_arguments *arguments, struct failure *failure) {
-    return run(arguments, failure);
-}
-
-int command_generate(const struct verb_arguments *arguments, struct failure *failure) {
-    return run(arguments, failure);
 }

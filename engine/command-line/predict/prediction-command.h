@@ -1,4 +1,4 @@
-/* What `assay predict`, `export` and `generate` have in common: operands and options become a prediction. */
+/* What `assay predict` and `export` have in common: operands and options become a prediction. */
 #ifndef ASSAY_COMMAND_LINE_PREDICT_PREDICTION_COMMAND_H
 #define ASSAY_COMMAND_LINE_PREDICT_PREDICTION_COMMAND_H
 

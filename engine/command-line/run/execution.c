@@ -187,7 +187,7 @@ static int detach(const struct execution *execution, struct failure *failure) {
     if (r < 0 || !folder)
         return r;
     puts(folder);
-    fprintf(stderr, "'assay attach %s' follows it, and ends with its settings, best first\n",
+    fprintf(stderr, "'assay watch %s' follows it, and ends with its settings, best first\n",
             shown(folder).text);
     return 0;
 }

@@ -169,7 +169,7 @@ static int run_each(const struct execution *execution, const char *path, struct 
         return failure_input(
             failure, path, 0, 0,
             "--resume and --json are for one run, and this campaign has a run on each of %zu "
-            "testbeds; expected 'assay resume' or 'assay attach --json' with the folder of one",
+            "testbeds; expected 'assay resume' or 'assay watch --json' with the folder of one",
             count);
     cleanup(clear_each) struct each each = {.count = count,
                                             .overrides = xcalloc(count, sizeof *each.overrides),

@@ -28,7 +28,7 @@ int command_stop(const struct verb_arguments *arguments, struct failure *failure
     if (r < 0)
         return r == -ESRCH ? failure_prefix(failure, "it is %s", run_condition_name(status->condition)) : r;
     printf("process %" PRId64
-           " ends its measurements, and seals what there is; 'assay attach %s' follows it\n",
+           " ends its measurements, and seals what there is; 'assay watch %s' follows it\n",
            owner.pid, shown(folder).text);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* assay fetch: brings the archive of a run that was carried out elsewhere, over ssh. */
+/* assay archive fetch: brings the archive of a run that was carried out elsewhere, over ssh. */
+#include "engine/command-line/status/fetch.h"
 #include "archive-format/layout.h"
 #include "engine/command-line/nodes/nodes.h"
 #include "engine/command-line/verb.h"
@@ -157,9 +158,9 @@ static int fetch(struct fetching *fetching, const char *run, bool partial, struc
     return r;
 }
 
-int command_fetch(const struct verb_arguments *arguments, struct failure *failure) {
-    struct fetching fetching = {.folder = arguments->operand_count > 1 ? arguments->operands[1] : "."};
-    const char *from = arguments->operands[0], *colon = strchr(from, ':');
+int archive_fetch(const struct verb_arguments *arguments, struct failure *failure) {
+    struct fetching fetching = {.folder = arguments->operand_count > 2 ? arguments->operands[2] : "."};
+    const char *from = arguments->operands[1], *colon = strchr(from, ':');
     if (!colon || colon == from || !colon[1])
         return failure_input(failure, NULL, 0, 0, "'%s' is not HOST:RUN, such as login:runs/quickstart-1",
                              from);

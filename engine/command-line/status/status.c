@@ -1,4 +1,5 @@
-/* assay status: how one run stands. */
+/* assay status: how one run stands; and assay watch --page, which shows it again and again. */
+#include "engine/command-line/status/status.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/status/run-list.h"
 #include "engine/command-line/verb.h"
@@ -52,7 +53,7 @@ static int print_page(const char *page, bool in_place) {
     return output_flush();
 }
 
-static int follow(const char *path, bool json, struct failure *failure) {
+int status_watch(const char *path, bool json, struct failure *failure) {
     bool in_place = !json && isatty(STDOUT_FILENO);
     cleanup_free char *last = NULL;
     for (bool first = true;; first = false) {
@@ -86,8 +87,6 @@ int command_status(const struct verb_arguments *arguments, struct failure *failu
         return r;
     if (!path)
         path = newest;
-    if (verb_switch(arguments, "--follow"))
-        return follow(path, json, failure);
     cleanup(run_status_cleanup) struct run_status *status = NULL;
     r = run_status_read_whole(path, &status, failure);
     if (r < 0)

@@ -1,6 +1,6 @@
 /*
  * The history of a run: its journal, folded. All that must be known of what has
- * happened to a run is read here: by `assay resume` to continue it, by `assay status`, `list` and `attach` to
+ * happened to a run is read here: by `assay resume` to continue it, by `assay status`, `list` and `watch` to
  * show it, by `assay report` to count units. A history goes on from where the journal ended when it was read.
  *
  * The journal is the truth. An entry `results` says that results.csv stands up to a byte, has the checksum of
@@ -200,7 +200,7 @@ size_t run_history_next_part(const struct run_history *history);
  * matter. nan: not known. */
 double run_history_rate(const struct run_history *history);
 /* What is left at NOW_NS, by the monotonic clock of the engine; negative: not known. The run itself shows it,
- * and so do status, list and attach. */
+ * and so do status, list and watch. */
 int64_t run_left_ns(const struct run_left *left, int64_t now_ns);
 
 #endif

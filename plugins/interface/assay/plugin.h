@@ -1,7 +1,7 @@
 /*
  * What every plugin of assay is: a shared object with one const struct under one fixed symbol, which the
  * macros of fit.h and predict.h define. It includes these headers, links nothing of assay, and is found by
- * its file's name (fit-METHOD.so, predict-METHOD.so, export-FORMAT.so, generate-THING.so) in the folders of
+ * its file's name (fit-METHOD.so, predict-METHOD.so, export-FORMAT.so) in the folders of
  * ASSAY_PATH and in assay's own.
  *
  * Growth. Every struct that begins with `size` is filled by one side, which writes its sizeof there; the

@@ -1,6 +1,6 @@
 /*
- * A predict plugin turns models and a scenario into numbers, or into a text: predictors, exporters and
- * generators are one interface. The host reads the models and gives each to its role, checks every parameter
+ * A predict plugin turns models and a scenario into numbers, or into a text: predictors and exporters are
+ * one interface. The host reads the models and gives each to its role, checks every parameter
  * with its unit, makes tables of scenarios, writes CSV, JSON and files, and finds how uncertain a prediction
  * is by running the plugin again with models drawn from their covariances and noise (--draws). Besides its
  * result a plugin may declare tables: lists, curves and intervals of time. The host writes them as CSV and

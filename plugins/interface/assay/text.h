@@ -1,4 +1,4 @@
-/* What exporters and generators write their texts with: numbers that read back, and escapes. */
+/* What exporters write their texts with: numbers that read back, and escapes. */
 #ifndef ASSAY_ASSAY_TEXT_H
 #define ASSAY_ASSAY_TEXT_H
 

@@ -17,7 +17,7 @@ exits() { # exits NAME CODE COMMAND...: its output in shown and said
 }
 attach() { # in the background; what an earlier one has said goes first, so that it is not taken for this one's
     rm -f shown said
-    "$ASSAY" attach "$run" "$@" >shown 2>said </dev/null &
+    "$ASSAY" watch "$run" "$@" >shown 2>said </dev/null &
     attached=$!
 }
 
@@ -28,7 +28,7 @@ campaign long local 1 2 3 4 5
 touch hold
 check "a run is detached" begin long
 check "its folder is printed" test -d "$run"
-check "... and how it is followed" grep -qx "'assay attach $run' follows it, and ends with its settings, best first" err
+check "... and how it is followed" grep -qx "'assay watch $run' follows it, and ends with its settings, best first" err
 check "its name is journalled" grep -q '"event":"run-started"' "$run/journal.jsonl"
 check "it measures" eventually measures "$run"
 engine=$(pid_of "$run")
@@ -62,14 +62,14 @@ refuse "there is nothing left to stop" 2 "^assay: it is interrupted: no process 
 
 check "what is left is resumed, detached" sh -c '"$0" resume "$1" --detach >began' "$ASSAY" "$run"
 rm hold
-exits "... and completed" 0 "$ASSAY" attach "$run"
+exits "... and completed" 0 "$ASSAY" watch "$run"
 is "... whose archive is printed" "$(cat shown)" "$run-2.zip"
-exits "attach to a run that has ended" 0 "$ASSAY" attach "$run-2.zip"
+exits "attach to a run that has ended" 0 "$ASSAY" watch "$run-2.zip"
 is "... prints its archive too" "$(cat shown)" "$run-2.zip"
 exits "what is complete is not begun again" 0 "$ASSAY" resume "$run" --detach
 is "... and its archive is printed" "$(cat shown)" "$run-2.zip"
 begin bad
-exits "a run that fails" 3 "$ASSAY" attach "$run"
+exits "a run that fails" 3 "$ASSAY" watch "$run"
 check "... says why" grep -q '^assay: .*out of beats' said
 
 # ---- the logout
@@ -86,7 +86,7 @@ wait $shell
 is "the session is hung up" $? 129
 check "the run is not" kill -0 "$(pid_of "$run")"
 rm hold
-exits "... and it completes" 0 "$ASSAY" attach "$run"
+exits "... and it completes" 0 "$ASSAY" watch "$run"
 
 # ---- an engine that is killed
 touch hold
@@ -122,11 +122,11 @@ refuse "... and so is a folder that cannot be made" 2 "cannot make folder 'good.
 refuse "... a job where there are none" 2 "testbed 'local' has none; expected slurm or oar" "$ASSAY" run good.yaml -o "$runs" --detach=job
 refuse "... and what is neither" 2 "expected --detach or --detach=job" "$ASSAY" run good.yaml -o "$runs" --detach=sometimes
 is "nothing is left of these" "$(ls "$runs")" "$before"
-refuse "a run that is not there" 2 "there is no folder of a run 'nowhere'" "$ASSAY" attach nowhere
+refuse "a run that is not there" 2 "there is no folder of a run 'nowhere'" "$ASSAY" watch nowhere
 refuse "... cannot be stopped" 2 "there is no folder of a run 'nowhere'" "$ASSAY" stop nowhere
 
 bed_for_part 2 --share "$scratch" || { skip "archives are fetched, and testbeds are several" "no test bed"; finish; }
-fetch() { (umask 022; bed run "$ASSAY" fetch -F "$BED/ssh_config" "$@"); }
+fetch() { (umask 022; bed run "$ASSAY" archive fetch -F "$BED/ssh_config" "$@"); }
 check "the archive of a run is fetched" fetch "node1:$interrupted" fetched
 name=${interrupted##*/}-2.zip
 check "... is the same" cmp "$interrupted-2.zip" "fetched/$name"
@@ -153,7 +153,7 @@ refuse "... nor what leads elsewhere" 2 "a newline in its name" fetch "node1:$sc
 lines/run" fetched
 refuse "no run at all" 2 "is not HOST:RUN" fetch node1 fetched
 sed 's|UserKnownHostsFile.*|UserKnownHostsFile /dev/null|' "$BED/ssh_config" >strangers
-refuse "a host whose key is not known is refused" 1 "key" bed run "$ASSAY" fetch -F "$scratch/strangers" "node1:$interrupted" stranger
+refuse "a host whose key is not known is refused" 1 "key" bed run "$ASSAY" archive fetch -F "$scratch/strangers" "node1:$interrupted" stranger
 
 # ---- on several testbeds
 there="ssh-config: $BED/ssh_config"

@@ -37,7 +37,7 @@ check "a locale with a decimal comma changes nothing" \
 
 # The same manual in every form, for every command that there is.
 widest() { awk '{ if (length($0) > most) most = length($0) } END { print most + 0 }'; }
-verbs=$("$ASSAY" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  .*/\1/p')
+verbs=$("$ASSAY" --help | sed -n '/^Measuring:/,/^Options:/s/^  \([a-z]*\)  .*/\1/p')
 check "the commands were found" test -n "$verbs"
 for verb in $verbs; do
     check "$verb --help fits 80 columns" sh -c '[ "$1" -le 80 ]' - "$("$ASSAY" "$verb" --help | widest)"

@@ -84,7 +84,7 @@ check "... and left" has left 3
 check "... nothing is to do" next_is "nothing: it is running"
 check "the newest run is shown without being named" sh -c "cd '$scratch' && '$ASSAY' status | grep -q '^name  *long\$'"
 check "... with a bar" sh -c "cd '$scratch' && '$ASSAY' status | grep -q '^units  *\\[################\\.\\.\\.*\\] 40.0 %\$'"
-"$ASSAY" status "$long" --follow --json >"$scratch/followed" 2>&1 </dev/null &
+"$ASSAY" watch "$long" --page --json >"$scratch/followed" 2>&1 </dev/null &
 follower=$!
 eventually test -s "$scratch/followed"
 kill -9 $pid; wait $pid 2>/dev/null
@@ -94,7 +94,7 @@ check "... with what was done" has done 2
 check "... by nobody" has owner null
 check "... the wish to go on is met by a command, or by why there is none" next_is "(\`assay resume .*|run the campaign again.*)"
 wait $follower
-check "--follow showed it running" sh -c "head -1 '$scratch/followed' | grep -q '\"status\":\"running\"'"
+check "watch --page showed it running" sh -c "head -1 '$scratch/followed' | grep -q '\"status\":\"running\"'"
 check "... and ended when it did" sh -c "tail -1 '$scratch/followed' | grep -q '\"status\":\"stopped\"'"
 cp -r "$long" "$scratch/copied"
 status "$scratch/copied/"

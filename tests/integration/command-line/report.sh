@@ -94,7 +94,7 @@ rm broken
 "$ASSAY" resume "$folder" >resumed.out 2>resumed.err
 check "resumed, it has all" contains resumed.err '4 settings, 8 measurements; units failed: 0, not measured: 0$'
 check "... ranked" contains resumed.err '^2  2 +2 '
-check "attached to, it says the same" "$ASSAY" attach "$folder"
+check "attached to, it says the same" "$ASSAY" watch "$folder"
 report $(contains .err '^2  2 +2 '; echo $?) "... at its end"
 
 touch broken

@@ -1,5 +1,5 @@
 #!/bin/bash
-# assay fit alternatives and assay fit compare: which model suffices.
+# assay fit alternatives and assay compare: which model suffices.
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
@@ -74,14 +74,14 @@ line 7919 >line.csv
 line 7907 >other.csv
 for terms in 1 1+x 1+x+x^2; do fit line.csv --response y --terms $terms -o "$terms.json"; done
 fit other.csv --response y --terms 1+x -o other.json
-check "compare" "$ASSAY" fit compare 1.json 1+x.json other.json
+check "compare" "$ASSAY" compare 1.json 1+x.json other.json
 report $(output '^ *A +1.json +linear +120 +1 +N-1 +2$' && output '^note: which suffices is judged on measurements' && ! grep -q '[*] suffices' .out; echo $?) "what they are, without a verdict"
 report $(output '^all +1 +C +[0-9.]+ +[0-9.]+ +-[0-9.]+$' && output '^all +1 +B +[0-9.]+ +[0-9.]+ +-$' && output '^note: A and B were fitted to the same data'; echo $?) \
     "estimates are so many standard errors apart only where data differ"
 report $([ "$(grep -cE '^warning: A is not usable for prediction: cross-validated error [0-9.]+ %' .out)" -eq 1 ] && ! grep -q '^warning: [BC] is' .out; echo $?) "and which of them is not usable"
-check "on data" "$ASSAY" fit compare 1+x+x^2.json 1+x.json 1.json --data other.csv
+check "on data" "$ASSAY" compare 1+x+x^2.json 1+x.json 1.json --data other.csv
 report $(output '^rows of the data +120$' && output '^\* +B '; echo $?) "the simplest that suffices"
-check "as JSON" "$ASSAY" fit compare 1.json 1+x.json --data other.csv --json
+check "as JSON" "$ASSAY" compare 1.json 1+x.json --data other.csv --json
 report $(output '"grade": "not usable"' && output '"grade": "usable"'; echo $?) "the grades are words"
 awk -F, 'NR > 1 {n++; d = $2 - m; q += d * d} END {printf "%.6g\n", sqrt(q / n)}' \
     m="$(grep -oE '"estimate": [0-9.e]+' 1.json | cut -d' ' -f2)" other.csv >1
@@ -89,9 +89,9 @@ grep -oE '"rmse": [0-9.e]+' .out | head -1 | awk '{printf "%.6g\n", $2}' >2
 report $(cmp 1 2 >&2; echo $?) "the error is right"
 sed 's/"response": {"name": "y", "unit": null}/"response": {"name": "y", "unit": "ms"}/' 1+x.json >ms.json
 sed 's/"response": {"name": "y", "unit": null}/"response": {"name": "y", "unit": "s"}/' 1+x.json >s.json
-check "units" "$ASSAY" fit compare ms.json s.json --data other.csv
+check "units" "$ASSAY" compare ms.json s.json --data other.csv
 report $(output 'error \(ms\)' && output 'B +s.json +linear +120 +1 +N-[12] +[34] +[0-9]{5} '; echo $?) "models in other units are converted"
-check "its own data" "$ASSAY" fit compare 1.json 1+x.json --data line.csv
+check "its own data" "$ASSAY" compare 1.json 1+x.json --data line.csv
 report $(output "^warning: A was fitted to 'line.csv'"; echo $?) "are warned of"
 # Of the same mean the log score decides, in whatever order.
 scattered() { awk -v grows=$1 -v by=$2 'BEGIN {print "x,y"; for (i = 1; i <= 400; i++) {x = i % 80 + 1
@@ -101,12 +101,12 @@ for grows in 0 1; do
     scattered $grows 7907 >judged$grows.csv
     for noise in homoscedastic heteroscedastic; do fit fitted.csv --response y --terms 1+x --set noise=$noise -o $noise$grows.json; done
 done
-check "noise that grows" "$ASSAY" fit compare homoscedastic1.json heteroscedastic1.json --data judged1.csv
+check "noise that grows" "$ASSAY" compare homoscedastic1.json heteroscedastic1.json --data judged1.csv
 report $(output '^\* +B .* N-2 '; echo $?) "is heteroscedastic"
-check "noise that does not" "$ASSAY" fit compare heteroscedastic0.json homoscedastic0.json --data judged0.csv
+check "noise that does not" "$ASSAY" compare heteroscedastic0.json homoscedastic0.json --data judged0.csv
 report $(output '^\* +B .* N-1 '; echo $?) "is homoscedastic"
 sed 's/"name": "y"/"name": "z"/' 1+x.json >z.json
-refuse "another response" 2 "the model is of 'z'; expected 'y'" "$ASSAY" fit compare 1.json z.json --data line.csv
-refuse "one model" 2 "'compare' is given 1 model; expected 2 to 16" "$ASSAY" fit compare 1.json
-refuse "an option of another action" 2 "'assay fit compare' has no option '--plot'" "$ASSAY" fit compare 1.json 1.json --plot x.svg
+refuse "another response" 2 "the model is of 'z'; expected 'y'" "$ASSAY" compare 1.json z.json --data line.csv
+refuse "one model" 2 "compare: too few operands; usage: assay compare MODEL MODEL" "$ASSAY" compare 1.json
+refuse "an option of another action" 2 "compare: unknown option '--plot'" "$ASSAY" compare 1.json 1.json --plot x.svg
 finish

@@ -44,7 +44,7 @@ printf 'm,duration\n1,1\n2,2\n3,3.1\n4,4\n' >m.csv
 "$ASSAY" fit linear m.csv --response duration --terms m --folds 0 -o m.json >/dev/null 2>&1
 refuse "... and refuses a model of other columns when it is opened" 2 "needs the column 'm'" "$ASSAY" predict stencil m.json --set size=4
 printf 'host,duration\nb,2\nb,4\na,5\na,6\n' >more.csv
-check "... and compared" "$ASSAY" fit compare model.json model.json --data more.csv
+check "... and compared" "$ASSAY" compare model.json model.json --data more.csv
 if [ "$(id -u)" = 0 ]; then
     chmod 777 own/plugins
     refuse "root loads none that others could replace" 2 "cannot use '$scratch/own/plugins/fit-mean.so': '$scratch/own/plugins' belongs to user 0 and has mode 0777" \

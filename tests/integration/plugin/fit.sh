@@ -177,7 +177,7 @@ one fold|2|--folds '1'; expected 0 or a number from 2 to 255|calls.csv --folds 1
 a separator of two|2|--separator ';;'|calls.csv --separator ;; --terms 1+a
 a plugin of another ABI|2|it has ABI 7 and this assay has ABI 4|other-abi calls.csv
 a plugin's own refusal|2|fails: the first of [0-9]+ rows is odd|fails calls.csv
-an option of another action|2|'assay fit INPUT' has no option '--data'|calls.csv --data calls.csv
+an option of another action|2|'assay fit alternatives' has no option '--plot'|alternatives calls.csv --plot y.svg
 END
 report $([ ! -e no.json ]; echo $?) "then no model is written"
 refuse "a folder that is not there" 2 "cannot create 'no/model.json'" "$ASSAY" fit calls.csv --terms 1+a -o no/model.json

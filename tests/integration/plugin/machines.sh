@@ -85,7 +85,7 @@ report $(contains slow.json '"name": "typical".*"weight": 0\.87.*"name": "slow".
 check "both are good models" "$ASSAY" model check one.json slow.json
 
 # ---- Drawn clusters
-draw() { "$ASSAY" generate cluster slow.json --set nodes="$1" --set cpus=2 --set form=table --seed "$2" -o "$3"; }
+draw() { "$ASSAY" export cluster slow.json --set nodes="$1" --set cpus=2 --set form=table --seed "$2" -o "$3"; }
 check "a cluster" draw 50 7 cluster.csv
 report $([ "$(wc -l <cluster.csv)" -eq 101 ]; echo $?) "a line each"
 report $(contains cluster.csv '^node,cpu,day,population,"?mnk"?,"?intercept"?,"?mnk_residual"?'; echo $?) "its columns"
@@ -94,12 +94,12 @@ report $(cmp fewer.csv <(head -21 cluster.csv); echo $?) "are the first of them"
 check "another seed" draw 50 8 other.csv
 report $(! cmp -s other.csv cluster.csv; echo $?) "is another cluster"
 check "the drawn cluster as a population" "$ASSAY" fit population cluster.csv --response mnk --set coefficients=intercept
-check "a model of it" "$ASSAY" generate cluster slow.json --set nodes=16 --seed 7 -o nodes.json
+check "a model of it" "$ASSAY" export cluster slow.json --set nodes=16 --seed 7 -o nodes.json
 report $(contains nodes.json '"engine": "[0-9]' && ! grep -qE '"estimate": [0-9.]{19}' nodes.json; echo $?) "with the version alone, and the fewest digits"
 check "is a good model" "$ASSAY" model check nodes.json
 report $([ $(grep -c '"labels": {"node": "node-' nodes.json) -eq 16 ]; echo $?) "with a group for each node"
-refuse "a model of another kind" 2 "population" "$ASSAY" generate cluster modes.json --set nodes=2
-refuse "no nodes" 2 "nodes" "$ASSAY" generate cluster one.json
-refuse "too many" 2 "expected at most 2097152" "$ASSAY" generate cluster one.json --set nodes=16777216 --set cpus=2
-refuse "a sigma of nothing" 2 "of which there is no coefficient" "$ASSAY" generate cluster one.json --set nodes=2 --set as=mnk=none
+refuse "a model of another kind" 2 "population" "$ASSAY" export cluster modes.json --set nodes=2
+refuse "no nodes" 2 "nodes" "$ASSAY" export cluster one.json
+refuse "too many" 2 "expected at most 2097152" "$ASSAY" export cluster one.json --set nodes=16777216 --set cpus=2
+refuse "a sigma of nothing" 2 "of which there is no coefficient" "$ASSAY" export cluster one.json --set nodes=2 --set as=mnk=none
 finish

@@ -99,7 +99,7 @@ refuse "... beside an earlier part, too" 2 "neither continues the other" "$ASSAY
 "$ASSAY" fit "$third" --terms 1+x --by none -o line.json >/dev/null
 "$ASSAY" fit calls.csv -y y --terms 1+x -o calls.json >/dev/null
 left_out=("$first")
-for command in "fit alternatives linear --sizes x" "fit compare line.json calls.json" "model check line.json"; do
+for command in "fit alternatives linear --sizes x" "compare line.json calls.json" "model check line.json"; do
     data=; [ "${command#fit a}" != "$command" ] || data=--data
     check "'assay $command' leaves earlier parts out" \
         sh -c "'$ASSAY' $command $data '$first' $data '$third' >out 2>&1; cat out; grep -qF \"note: '$first' is left out\" out"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# assay predict, export and generate: models and scenarios in; tables with intervals, JSON, texts out.
+# assay predict and export: models and scenarios in; tables with intervals, JSON, texts out.
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
@@ -115,7 +115,7 @@ report $(tr -d '\n' <panels.csv.datapackage.json | grep -q '"panel_time",[^}]*"s
 check "help names the tables" "$ASSAY" predict hpl --help
 report $(output '^panels +curve +the time of each panel' && output '^panels +panel_swap +s +of rows'; echo $?) "their shape and columns"
 check "plugins are listed" "$ASSAY" plugins
-report $(output "^predict +hpl +[0-9.]+ +HPL's time" && output '^generate +cluster' && output '^fit +other-abi .*it has ABI 7'; echo $?) "by kind, with a line each"
+report $(output "^predict +hpl +[0-9.]+ +HPL's time" && output '^export +cluster' && output '^fit +other-abi .*it has ABI 7'; echo $?) "by kind, with a line each"
 check "and shown" "$ASSAY" plugins show hpl
 report $(output '^dgemm +linear +the time of dgemm' && output '^bandwidth +B/s' && output '^result +gflops +Gflop/s +more +' && output '^file +/.*/predict-hpl.so$'; echo $?) \
     "with inputs, parameters, columns and file"
@@ -313,7 +313,7 @@ report $(contains kernels.h 'bad.json \(SHA-256 .*; warning: not usable for pred
 check "a platform" "$ASSAY" export simgrid speeds=bad.json --set latency=1us --set bandwidth=1GB/s -o platform.xml
 report $(contains platform.xml '^<!-- .*bad.json \(SHA-256 .*; warning: not usable for prediction: .* -->$'; echo $?) "likewise"
 refuse "an exporter that is not there" 2 "there is no plugin 'export-trawel'; did you mean" "$ASSAY" export trawel travel.json
-refuse "a generator that is not there" 2 "there is no plugin 'generate-nothing'" "$ASSAY" generate nothing travel.json
+refuse "a command that was renamed" 2 "there is no command 'generate'; did you mean 'export'" "$ASSAY" generate cluster travel.json
 
 # HPL on 32 nodes of dahu in March 2019: the formulas have no look-ahead, imbalance or contention, and what the slowest
 # of 64 cpus does is nearer to what was measured than the mean; recursive panels are nearer than asymptotic ones.

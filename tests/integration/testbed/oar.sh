@@ -46,7 +46,7 @@ check "and gives them back" eventually jobs_over
 tick_campaign "$scratch/within" 20 0 "{oar: {cluster: bed, nodes: 2, walltime: 10min}, ssh-config: $scratch/ssh/ssh_config}"
 begin_within() { as_user "$ASSAY" run within.yaml -o "$shared" --detach=job >"$scratch/began"; run=$(cat "$scratch/began"); }
 check "a job with the engine in it is submitted" begin_within
-check "it measures" as_user "$ASSAY" attach "$run"
+check "it measures" as_user "$ASSAY" watch "$run"
 is "each unit on each node" "$("$ASSAY" archive cat "$run.zip" results/results.csv | tail -n +2 | wc -l)" 40
 check "the job that it is in was its reservation" grep -q "job [0-9]* of OAR is there already" "$run/logs/engine.log"
 check "and ended with it" eventually jobs_over

@@ -53,7 +53,7 @@ check "... with the end of the reservation" grep -q 'reserved *slurm, job [0-9]*
 check "the job is left to run" eval 'jobs | grep -q "RUNNING assay-"'
 is "assay list has it" "$(reserved hand)" 1
 check "assay status says so" eval '"$ASSAY" status hand/*/ | grep -q "status *reserved"'
-refuse "there is nothing to attach to" 2 "no engine works on the run .*assay resume.* measures on what is reserved" there attach hand/*/
+refuse "there is nothing to attach to" 2 "no engine works on the run .*assay resume.* measures on what is reserved" there watch hand/*/
 check "assay nodes runs commands as steps of it" by_hand
 check "assay resume measures on it" there resume hand/*/ -q
 is "... on the same job" "$(grep -oh '"reservation","testbed":"slurm","id":"[0-9]*"' hand/*/journal.jsonl | sort -u | wc -l)" 1
@@ -287,7 +287,7 @@ state_of() { bed run scontrol show job "$(bed run squeue -h --states=all -o '%i 
 no_waiting() { ! waits; }
 begin_within() { there "$@" --detach=job >"$scratch/began"; run=$(cat "$scratch/began"); }
 check "a job with the engine in it is submitted" begin_within run within.yaml -o "$shared" --until 9min
-check "it measures" there attach "$run"
+check "it measures" there watch "$run"
 is "each unit on each node" "$(lines "$run.zip")" 80
 check "... until the time that was meant then" sh -c '"$0" archive cat "$1.zip" run.json | tr -d " \n" | grep -Eq "\"--until\",\"[-0-9]+T[0-9:]+Z\""' "$ASSAY" "$run"
 check "... and says there what it did" grep -qx "run folder: $run" "$run.out"
@@ -307,7 +307,7 @@ check "... which status knows" sh -c '"$0" status "$1" | grep -q "^status  *stop
 check "it is put there again" begin_within resume "$run"
 echo '# for the next one' >>"$scratch/within.yaml" # it was begun with what it was
 bed run scancel --name=other
-check "... and measures when its job begins" there attach "$run"
+check "... and measures when its job begins" there watch "$run"
 is "... everything" "$(lines "$run.zip")" 80
 slow touch
 tick_campaign "$scratch/stays" 2000 0 "{slurm: {nodes: 2, walltime: 10min, partition: test}, launcher: srun}"
@@ -316,7 +316,7 @@ check "... units" eventually grep -qs '"event":"results"' "$run/journal.jsonl"
 refuse "stop is for engines of the same machine" 2 'on host node[1-4] works on the run' there stop "$run"
 owner() { "$ASSAY" status --json "$run" | sed -n "s/^ *\"$1\": \"*\([a-z0-9]*\)\"*,*\$/\1/p" | head -1; }
 bed on "$(owner host)" kill -9 "$(owner pid)"
-refuse "attach ends when the engine is killed" 1 "the engine of '$run' ended before the run was sealed" there attach "$run"
+refuse "attach ends when the engine is killed" 1 "the engine of '$run' ended before the run was sealed" there watch "$run"
 check "... and the job with it" eventually no_jobs
 slow rm -f
 check "what is left is resumed" there resume "$run"

@@ -8,7 +8,7 @@
  * product; what has a "*" or "^" is read as a term; "sigma.X" and "X_residual" are sigma(X), and "sigma" is
  * that of 1.
  */
-#include "plugins/generate-cluster/cluster.h"
+#include "plugins/export-cluster/cluster.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "plugins/generate-cluster/cluster.h"
+#include "plugins/export-cluster/cluster.h"
 
 #include <assay/text.h>
 

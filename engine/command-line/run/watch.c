@@ -1,5 +1,7 @@
-/* assay attach: follows a run that another process carries out. */
+/* assay watch: follows a run that another process carries out. */
 #include "engine/command-line/run/follow.h"
+#include "engine/command-line/status/run-list.h"
+#include "engine/command-line/status/status.h"
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
@@ -10,11 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int command_attach(const struct verb_arguments *arguments, struct failure *failure) {
+int command_watch(const struct verb_arguments *arguments, struct failure *failure) {
     struct progress progress;
-    cleanup_free char *folder = NULL;
+    cleanup_free char *folder = NULL, *newest = NULL;
     bool is_interrupted = false;
-    int r = run_status_find_folder(arguments->operands[0], &folder, failure);
+    const char *path = arguments->operand_count ? arguments->operands[0] : NULL;
+    int r = path ? 0 : run_list_newest("runs", &newest, failure);
+    path = path ? path : newest;
+    if (r == 0 && verb_switch(arguments, "--page"))
+        return status_watch(path, verb_switch(arguments, "--json"), failure);
+    r = r < 0 ? r : run_status_find_folder(path, &folder, failure);
     if (r < 0)
         return r;
     progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
@@ -24,7 +31,7 @@ int command_attach(const struct verb_arguments *arguments, struct failure *failu
         progress_end(&progress);
     if (!is_interrupted)
         return r;
-    fprintf(stderr, "%sthe run continues: 'assay attach %s' follows it again, 'assay stop %s' ends it\n",
+    fprintf(stderr, "%sthe run continues: 'assay watch %s' follows it again, 'assay stop %s' ends it\n",
             progress.line_drawn ? "\n" : "", shown(folder).text, shown(folder).text);
     signal(SIGINT, SIG_DFL); /* what a shell takes for 130 */
     raise(SIGINT);

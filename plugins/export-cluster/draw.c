@@ -1,4 +1,4 @@
-#include "plugins/generate-cluster/cluster.h"
+#include "plugins/export-cluster/cluster.h"
 
 #include "engine/numerics/cholesky.h"
 #include "engine/numerics/random.h"

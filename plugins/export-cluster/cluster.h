@@ -8,8 +8,8 @@
  * others are normal; README.md has the formulas, which keep means and covariances. Machine c is the same
  * however many there are.
  */
-#ifndef ASSAY_GENERATE_CLUSTER_CLUSTER_H
-#define ASSAY_GENERATE_CLUSTER_CLUSTER_H
+#ifndef ASSAY_EXPORT_CLUSTER_CLUSTER_H
+#define ASSAY_EXPORT_CLUSTER_CLUSTER_H
 
 #include <assay/predict.h>
 

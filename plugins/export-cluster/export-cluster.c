@@ -1,5 +1,5 @@
-/* The plugin generate-cluster: see README.md for what it draws. */
-#include "plugins/generate-cluster/cluster.h"
+/* The plugin export-cluster: see README.md for what it draws. */
+#include "plugins/export-cluster/cluster.h"
 
 #include <stdlib.h>
 #include <string.h>

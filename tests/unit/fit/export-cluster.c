@@ -1,4 +1,4 @@
-/* The plugin generate-cluster: means and covariances of what it draws, the same machines whatever their
+/* The plugin export-cluster: means and covariances of what it draws, the same machines whatever their
  * number, models that read back, and what is refused. What the host does is done here in a few lines. */
 #include "engine/foundation/file.h"
 #include "engine/model/read.h"
@@ -122,7 +122,7 @@ static int generate(uint64_t seed, const char *const *settings) {
 
 static int set_up(void **state) {
     fitted_set_up(state);
-    if (library_open(&installation, "generate", "cluster", &library, &refusal) == 0)
+    if (library_open(&installation, "export", "cluster", &library, &refusal) == 0)
         return 0;
     fprintf(stderr, "%s\n", refusal.text);
     return -1;
