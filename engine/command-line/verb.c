@@ -18,12 +18,14 @@ static char *advise(const char *word, const char *const *names, size_t count, co
     return nearest ? xformat("did you mean '%s'?", nearest) : xstrdup(otherwise);
 }
 
-/* The command that NAME is now, of a command that was renamed; or NULL. */
-static const char *find_new_name(const char *name) {
-    static const char *const renamed[][2] = {
-        {"attach", "watch"}, {"fetch", "archive fetch"}, {"generate", "export"}};
+const char *verb_new_name(const char *words) {
+    static const char *const renamed[][2] = {{"attach", "watch"},
+                                             {"fetch", "archive fetch"},
+                                             {"fit compare", "compare"},
+                                             {"generate", "export"},
+                                             {"status --follow", "watch"}};
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-        if (strcmp(renamed[i][0], name) == 0)
+        if (strcmp(renamed[i][0], words) == 0)
             return renamed[i][1];
     return NULL;
 }
@@ -38,7 +40,7 @@ int verb_find(const char *name, const struct verb **ret, struct failure *failure
         }
         names[count++] = (*at)->name;
     }
-    const char *now = find_new_name(name);
+    const char *now = verb_new_name(name);
     cleanup_free char *advice =
         now ? xformat("did you mean '%s'?", now) : advise(name, names, count, "'assay --help' lists them");
     return failure_input(failure, NULL, 0, 0, "there is no command '%s'; %s", name, advice);
@@ -186,8 +188,11 @@ static int unknown_option(const struct verb *verb, const char *word, struct fail
     for (const struct verb_option *option = verb->options; option && option->name && count < NAMES_MAX;
          option++)
         names[count++] = option->name;
+    cleanup_free char *words = xformat("%s %s", verb->name, word);
     cleanup_free char *otherwise = xformat("'assay %s --help' lists them", verb->name);
-    cleanup_free char *advice = advise(word, names, count, otherwise);
+    const char *now = verb_new_name(words);
+    cleanup_free char *advice =
+        now ? xformat("did you mean 'assay %s'?", now) : advise(word, names, count, otherwise);
     return failure_input(failure, verb->name, 0, 0, "unknown option '%s'; %s", word, advice);
 }
 

@@ -57,6 +57,9 @@ const char *verb_value_at(const struct verb_arguments *arguments, const char *na
 /* All of them, and how many; an array for free(). */
 const char **verb_values(const struct verb_arguments *arguments, const char *name, size_t *ret_count);
 
+/* The command that WORDS, the former name of one, such as "fit compare", is now; or NULL. */
+const char *verb_new_name(const char *words);
+
 /* The whole number given for option NAME, from LEAST to MOST; *RET is untouched where it is not given. */
 int verb_count(const struct verb_arguments *arguments, const char *name, uint64_t least, uint64_t most,
                uint64_t *ret, struct failure *failure);

@@ -128,7 +128,12 @@ bool fit_arguments_is_method(const struct installation *installation, const char
 static int refuse_word(const struct installation *installation, const char *word, struct failure *failure) {
     cleanup_free char *plugin = xformat("fit-%s", word);
     cleanup_free char *path = NULL;
+    cleanup_free char *words = xformat("fit %s", word);
+    const char *command = verb_new_name(words);
     struct failure own = {0};
+    if (command)
+        return failure_input(failure, NULL, 0, 0, "'assay fit' has no method '%s'; did you mean 'assay %s'?",
+                             word, command);
     installation_find(installation, INSTALLATION_PLUGIN, plugin, &path, &own);
     return failure_input(failure, NULL, 0, 0, "'%s' is neither a file nor a method: %s", word, own.text);
 }

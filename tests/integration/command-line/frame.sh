@@ -16,6 +16,16 @@ check "help VERB is VERB --help" \
 
 refuse "no command" 2 "^assay: no command given; 'assay --help' lists them$" "$ASSAY"
 refuse "a mistyped command" 2 "^assay: there is no command 'hlep'; did you mean 'help'\?$" "$ASSAY" hlep
+while IFS='|' read -r words now; do
+    # shellcheck disable=SC2086 # words are separate arguments
+    refuse "a former name: $words" 2 "did you mean '$now'\?$" "$ASSAY" $words
+done <<'END'
+attach run|watch
+fetch run|archive fetch
+fit compare a.json b.json|assay compare
+generate cluster|export
+status --follow run|assay watch
+END
 refuse "an unheard-of command" 2 "^assay: there is no command 'zzzzzz'; 'assay --help' lists them$" "$ASSAY" zzzzzz
 refuse "an option instead of a command" 2 "unknown option '--frob'; expected a command" "$ASSAY" --frob
 refuse "a mistyped option" 2 "^assay: help: unknown option '--mann'; did you mean '--man'\?$" "$ASSAY" help --mann
