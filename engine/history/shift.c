@@ -1,0 +1,136 @@
+#include "engine/history/shift.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/numerics/distribution.h"
+#include "engine/numerics/quantile.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double WINSOR = 2.5;             /* standard deviations */
+static const double MEDIAN_TO_SIGMA = 1.4826; /* of the median absolute residual of a normal variable */
+static const double CORRELATION_MOST = 0.95;
+
+struct ranked {
+    double value;
+    size_t row;
+};
+
+static int compare_ranked(const void *left, const void *right) {
+    const struct ranked *a = left, *b = right;
+    if (a->value != b->value)
+        return a->value < b->value ? -1 : 1;
+    return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static double median(const double *values, size_t count, double *scratch) {
+    memcpy(scratch, values, count * sizeof *scratch);
+    return quantile_median(scratch, count);
+}
+
+/* The value that a standard normal variable exceeds with the probability UPPER. */
+static double normal_quantile(double upper) {
+    double z = distribution_student_quantile(2 * fmin(upper, 1 - upper), 0);
+    return upper <= 0.5 ? z : -z;
+}
+
+/* Normal scores of the ranks; equal values have the mean of theirs. */
+static void score(const double *values, size_t count, double *ret) {
+    cleanup_free struct ranked *scratch = xcalloc(count, sizeof *scratch);
+    for (size_t i = 0; i < count; i++)
+        scratch[i] = (struct ranked){values[i], i};
+    qsort(scratch, count, sizeof *scratch, compare_ranked);
+    for (size_t i = 0, end; i < count; i = end) {
+        double sum = 0;
+        for (end = i; end < count && scratch[end].value == scratch[i].value; end++)
+            sum += normal_quantile(1 - (double)(end + 1) / (double)(count + 1));
+        for (size_t k = i; k < end; k++)
+            ret[scratch[k].row] = sum / (double)(end - i);
+    }
+}
+
+static size_t find_row(const double *scores, size_t count, size_t side) {
+    double sum = 0, best = -1, n = (double)count;
+    size_t row = side;
+    for (size_t at = 1; at <= count - side; at++) {
+        sum += scores[at - 1];
+        double difference = fabs(sum) / sqrt((double)at * (n - (double)at) / n);
+        if (at >= side && difference > best) {
+            best = difference;
+            row = at;
+        }
+    }
+    return row;
+}
+
+/* What is left of the rows when each side's level is taken off, with rows that are far off moved nearer; and
+ * the levels. */
+static void take_levels_off(const double *values, size_t count, struct shift *shift, double *ret_residuals) {
+    cleanup_free double *sizes = xcalloc(count, sizeof *sizes);
+    cleanup_free double *scratch = xcalloc(count, sizeof *scratch);
+    size_t row = shift->row;
+    double left = median(values, row, scratch), right = median(values + row, count - row, scratch);
+    for (size_t i = 0; i < count; i++) {
+        ret_residuals[i] = values[i] - (i < row ? left : right);
+        sizes[i] = fabs(ret_residuals[i]);
+    }
+    double n = (double)count, most = WINSOR * MEDIAN_TO_SIGMA * quantile_median(sizes, count) * n / (n - 2);
+    double sums[2] = {0, 0};
+    for (size_t i = 0; i < count; i++) {
+        if (most > 0)
+            ret_residuals[i] = fmax(-most, fmin(most, ret_residuals[i]));
+        sums[i >= row] += ret_residuals[i];
+    }
+    sums[0] /= (double)row;
+    sums[1] /= (double)(count - row);
+    for (size_t i = 0; i < count; i++)
+        ret_residuals[i] -= sums[i >= row];
+    shift->before = left + sums[0];
+    shift->after = right + sums[1];
+}
+
+/* By how much the rows' likeness to their neighbours multiplies the variance of a mean. */
+static double variance_factor(const double *residuals, size_t count, size_t row, double squares) {
+    double products = 0, n = (double)count;
+    for (size_t i = 1; i < count; i++)
+        products += i != row ? residuals[i] * residuals[i - 1] : 0;
+    double rho = products / squares;
+    rho = fmax(0, fmin(CORRELATION_MOST, rho + 2 * (1 + 3 * rho) / n + 1 / sqrt(n)));
+    return (1 + rho) / (1 - rho);
+}
+
+static double p_of_greatest(double z, size_t count, size_t side) {
+    double h = (double)side / (double)count, density = exp(-z * z / 2) / sqrt(2 * M_PI);
+    if (z < 1.5)
+        return 1; /* the formula is for the tail */
+    return fmin(1, z * density * ((1 - 1 / (z * z)) * 2 * log((1 - h) / h) + 4 / (z * z)));
+}
+
+int shift_find(const double *values, size_t count, struct shift *ret) {
+    if (count < SHIFT_ROWS_LEAST)
+        return -EDOM;
+    cleanup_free double *numbers = xcalloc(count, sizeof *numbers);
+    size_t side = count / 20 > SHIFT_SIDE_LEAST ? count / 20 : SHIFT_SIDE_LEAST;
+    double squares = 0, n = (double)count;
+    score(values, count, numbers);
+    *ret = (struct shift){.row = find_row(numbers, count, side)};
+    take_levels_off(values, count, ret, numbers);
+    for (size_t i = 0; i < count; i++)
+        squares += numbers[i] * numbers[i];
+    double difference = ret->after - ret->before;
+    ret->low = ret->high = difference;
+    ret->p = difference == 0;
+    if (squares == 0)
+        return 0;
+    double factor = variance_factor(numbers, count, ret->row, squares), freedom = fmax(2, (n - 2) / factor);
+    double left = (double)ret->row, error = sqrt(squares / (n - 2) * factor * (1 / left + 1 / (n - left)));
+    double half = error * distribution_student_two_sided_quantile(0.05, freedom);
+    ret->low -= half;
+    ret->high += half;
+    double p = distribution_student_two_sided(difference / error, freedom);
+    ret->p = p_of_greatest(p > 1e-300 ? distribution_student_quantile(p, 0) : 37, count, side);
+    return 0;
+}
