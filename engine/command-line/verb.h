@@ -84,7 +84,7 @@ int verb_check_settings(const struct verb_arguments *arguments, const char *opti
 verb_function command_run, command_resume, command_watch, command_stop, command_status, command_list,
     command_nodes, command_reserve, command_release, command_experiments, command_design, command_fit,
     command_predict, command_export, command_model, command_plugins, command_archive, command_report,
-    command_compare, command_help;
+    command_compare, command_history, command_help;
 
 /* All of them, in the order in which help lists them, ended by NULL; and the page of the program itself. */
 extern const struct verb *const verb_table[];

@@ -1,0 +1,239 @@
+/* assay history: the results of many runs in one file, and whether a machine has changed. */
+#include "engine/command-line/output.h"
+#include "engine/command-line/verb.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/history/check.h"
+#include "engine/history/store.h"
+#include "engine/report/shown.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_FILE "assay-history.sqlite"
+
+static int open_store(const struct verb_arguments *arguments, bool create, struct history_store **ret,
+                      struct failure *failure) {
+    const char *given = verb_value(arguments, "--history"), *set = getenv("ASSAY_HISTORY");
+    return history_store_open(given ? given : set && set[0] ? set : DEFAULT_FILE, create, ret, failure);
+}
+
+static void print_report(const struct verb_arguments *arguments, struct report *report) {
+    output_report(report, verb_switch(arguments, "--json"), verb_switch(arguments, "--verbose"));
+}
+
+/* ---- Runs */
+
+static void print_addition(const char *path, const struct history_addition *addition) {
+    if (addition->was_there)
+        printf("%s: is there already\n", shown(path).text);
+    else if (addition->all_flagged)
+        printf("%s: no values: every row was flagged; --with-flagged uses them\n", shown(path).text);
+    else
+        printf("%s: %" PRIu64 " values added, %" PRIu64 " flagged rows left out\n", shown(path).text,
+               addition->values, addition->flagged);
+}
+
+/* All of them, whatever becomes of each. */
+static int add(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(history_store_cleanup) struct history_store *store = NULL;
+    size_t count = arguments->operand_count - 1, refused = 0;
+    int r = open_store(arguments, true, &store, failure);
+    for (size_t i = 1; r == 0 && i <= count; i++) {
+        struct history_addition addition;
+        struct failure own = {0};
+        char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE + 4];
+        if (history_store_add(store, arguments->operands[i], verb_switch(arguments, "--with-flagged"),
+                              &addition, &own) == 0) {
+            print_addition(arguments->operands[i], &addition);
+            continue;
+        }
+        *failure = own;
+        if (refused++ == 0 && count == 1)
+            return own.code;
+        fprintf(stderr, "assay: %s\n", shown(failure_describe(&own, sentence, sizeof sentence)).text);
+    }
+    if (r < 0 || refused == 0)
+        return r;
+    return failure_set_kind(failure, failure->kind, failure->code, "%zu of %zu archives were not added",
+                            refused, count);
+}
+
+static int list(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(history_store_cleanup) struct history_store *store = NULL;
+    cleanup(report_cleanup) struct report *report = report_new();
+    int r = open_store(arguments, false, &store, failure);
+    r = r < 0 ? r : history_store_report_archives(store, report->root, failure);
+    if (r == 0)
+        print_report(arguments, report);
+    return r;
+}
+
+static int show(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(history_store_cleanup) struct history_store *store = NULL;
+    cleanup(report_cleanup) struct report *report = report_new();
+    int r = open_store(arguments, false, &store, failure);
+    r = r < 0 ? r : history_store_report_run(store, arguments->operands[1], report->root, failure);
+    if (r == 0)
+        print_report(arguments, report);
+    return r;
+}
+
+/* ---- The log */
+
+static int note(const struct verb_arguments *arguments, enum history_kind kind, struct failure *failure) {
+    cleanup(history_store_cleanup) struct history_store *store = NULL;
+    const struct passwd *user = getpwuid(getuid());
+    const char *author = verb_value(arguments, "--author"), *word = arguments->operands[1];
+    struct history_note note = {.kind = kind,
+                                .time = kind == HISTORY_CHANGE ? word : NULL,
+                                .run = kind == HISTORY_OUTLIER ? word : NULL,
+                                .nodes = verb_value(arguments, "--nodes"),
+                                .author = author ? author
+                                          : user ? user->pw_name
+                                                 : "unknown",
+                                .reason = verb_value(arguments, "--reason")};
+    if (!note.reason)
+        return failure_input(failure, NULL, 0, 0,
+                             "'assay history %s' needs --reason TEXT: what was changed, or is wrong",
+                             arguments->operands[0]);
+    int r = open_store(arguments, false, &store, failure);
+    return r < 0 ? r : history_store_note(store, &note, failure);
+}
+
+static int note_change(const struct verb_arguments *arguments, struct failure *failure) {
+    return note(arguments, HISTORY_CHANGE, failure);
+}
+
+static int note_outlier(const struct verb_arguments *arguments, struct failure *failure) {
+    return note(arguments, HISTORY_OUTLIER, failure);
+}
+
+static int log_(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(history_store_cleanup) struct history_store *store = NULL;
+    cleanup(report_cleanup) struct report *report = report_new();
+    int r = open_store(arguments, false, &store, failure);
+    r = r < 0 ? r : history_store_report_log(store, report->root, failure);
+    if (r == 0)
+        print_report(arguments, report);
+    return r;
+}
+
+/* ---- Series */
+
+static struct history_filter read_filter(const struct verb_arguments *arguments) {
+    return (struct history_filter){.campaign = verb_value(arguments, "--campaign"),
+                                   .response = verb_value(arguments, "--response"),
+                                   .node = verb_value(arguments, "--node")};
+}
+
+static int export_series(void *context, const struct history_series *series) {
+    struct report_table *table = context;
+    for (size_t i = 0; i < series->count; i++) {
+        report_cell_text(table, series->campaign);
+        report_cell_text(table, series->experiment);
+        report_cell_text(table, series->node);
+        report_cell_text(table, series->setting);
+        report_cell_text(table, series->response);
+        report_cell_text(table, series->unit);
+        report_cell(table, (double)series->archives[i]);
+        report_cell(table, series->times[i]);
+        report_cell(table, series->values[i]);
+        report_cell(table, series->is_cut[i]);
+        report_cell(table, series->is_outlier[i]);
+    }
+    return 0;
+}
+
+static int export(const struct verb_arguments *arguments, struct failure *failure) {
+    static const struct column columns[] = {
+        {.name = "campaign", .type = COLUMN_STRING},
+        {.name = "experiment", .type = COLUMN_STRING},
+        {.name = "node", .type = COLUMN_STRING},
+        {.name = "setting", .type = COLUMN_STRING},
+        {.name = "response", .type = COLUMN_STRING},
+        {.name = "unit", .type = COLUMN_STRING, .help = "of the value, by UCUM"},
+        {.name = "archive", .digits = 17, .help = "its number, as 'assay history list' shows it"},
+        {.name = "started", .unit = "s", .digits = 17, .help = "since 1970, UTC"},
+        {.name = "value", .digits = 17, .help = "mean over the rows of the run"},
+        {.name = "cut", .digits = 1, .help = "1: a change of the log came before this run"},
+        {.name = "outlier", .digits = 1, .help = "1: the run is wrong, by the log"},
+    };
+    cleanup(history_store_cleanup) struct history_store *store = NULL;
+    cleanup(report_cleanup) struct report *report = report_new();
+    const struct history_filter filter = read_filter(arguments);
+    const char *path = verb_value(arguments, "--output");
+    struct report_table *table =
+        report_table(report->root, "values", NULL, columns, sizeof columns / sizeof *columns);
+    int r = open_store(arguments, false, &store, failure);
+    r = r < 0 ? r : history_store_read(store, &filter, export_series, table, failure);
+    if (r < 0)
+        return r;
+    if (path)
+        return report_table_write(table, path, failure);
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX);
+    r = report_table_append_csv(table, &text, failure);
+    if (r == 0)
+        output_bytes(text.bytes, text.length);
+    return r;
+}
+
+static int read_rule(const struct verb_arguments *arguments, struct history_rule *ret,
+                     struct failure *failure) {
+    static const char *const methods[] = {"shift", "chew", "e-divisive"};
+    const char *method = verb_value(arguments, "--method"), *p = verb_value(arguments, "--p");
+    *ret = (struct history_rule){HISTORY_SHIFT, 0.0005};
+    for (int i = 0; method && i < 3; i++)
+        if (strcmp(method, methods[i]) == 0) {
+            ret->method = (enum history_method)i;
+            method = NULL;
+        }
+    if (method)
+        return failure_input(failure, NULL, 0, 0,
+                             "there is no method '%.64s'; expected shift, chew or e-divisive", method);
+    char *end = NULL;
+    if (p && (!((ret->p_most = strtod(p, &end)) > 0 && ret->p_most < 0.5) || *end))
+        return failure_input(failure, NULL, 0, 0, "--p '%.64s' is not a probability between 0 and 0.5", p);
+    return 0;
+}
+
+static int check(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(history_store_cleanup) struct history_store *store = NULL;
+    cleanup(report_cleanup) struct report *report = report_new();
+    const struct history_filter filter = read_filter(arguments);
+    struct history_rule rule;
+    struct history_result result;
+    int r = read_rule(arguments, &rule, failure);
+    r = r < 0 ? r : open_store(arguments, false, &store, failure);
+    r = r < 0 ? r : history_check(store, &filter, &rule, report->root, &result, failure);
+    if (r < 0)
+        return r;
+    print_report(arguments, report);
+    if (verb_switch(arguments, "--exit-code") && result.changed > 0)
+        return failure_set_kind(failure, FAILURE_EXPERIMENT, -ERANGE, "%zu of %zu series changed",
+                                result.changed, result.series);
+    return 0;
+}
+
+static const struct verb_action actions[] = {
+    {"add", 1, SIZE_MAX, "archives", "--with-flagged", add},
+    {"list", 0, 0, "nothing more", "--json --verbose", list},
+    {"show", 1, 1, "a run", "--json --verbose", show},
+    {"change", 1, 1, "a time", "--nodes --author --reason", note_change},
+    {"outlier", 1, 1, "a run", "--nodes --author --reason", note_outlier},
+    {"log", 0, 0, "nothing more", "--json --verbose", log_},
+    {"export", 0, 0, "nothing more", "--campaign --node --response --output", export},
+    {"check", 0, 0, "nothing more", "--campaign --node --response --method --p --exit-code --json --verbose",
+     check},
+    {0},
+};
+
+int command_history(const struct verb_arguments *arguments, struct failure *failure) {
+    return verb_act(arguments, actions, arguments->operands[0], failure);
+}

@@ -1,0 +1,262 @@
+#include "engine/history/check.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+#include "engine/history/change-points.h"
+#include "engine/history/non-regression.h"
+#include "engine/history/shift.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WHY_BYTES_MAX = 4096, DAY_SIZE = 16 };
+static const double FAMILY_P_MOST = 0.05;
+
+/* What was found in one series. */
+struct finding {
+    char *campaign, *response, *unit, *setting, *node;
+    size_t runs;
+    double p, adjusted;              /* NaN: not tested */
+    double time;                     /* of the run since which it is changed */
+    double before, after;            /* levels */
+    double low, high;                /* of the difference; NaN: not known */
+    int64_t archive_before, archive; /* the last run before the change, and the first after it */
+    bool is_changed;
+};
+
+struct checking {
+    const struct history_rule *rule;
+    struct finding *findings;
+    size_t count, room, most_runs;
+    double first; /* time of the earliest run */
+};
+
+/* ---- One series */
+
+/* The runs since the last change of the log, without outliers. */
+struct rows {
+    double *values;
+    size_t *runs; /* of each value: its place in the series */
+    size_t count;
+};
+
+static void rows_clear(struct rows *rows) {
+    free(rows->values), free(rows->runs);
+}
+
+static void choose_rows(const struct history_series *series, struct rows *ret) {
+    ret->values = xcalloc(series->count, sizeof *ret->values);
+    ret->runs = xcalloc(series->count, sizeof *ret->runs);
+    for (size_t i = 0; i < series->count; i++) {
+        if (series->is_cut[i])
+            ret->count = 0;
+        if (series->is_outlier[i] || !isfinite(series->values[i]))
+            continue;
+        ret->values[ret->count] = series->values[i];
+        ret->runs[ret->count++] = i;
+    }
+}
+
+static void note_change(const struct history_series *series, const struct rows *rows, size_t row,
+                        double before, double after, struct finding *finding) {
+    finding->before = before;
+    finding->after = after;
+    finding->time = series->times[rows->runs[row]];
+    finding->archive = series->archives[rows->runs[row]];
+    finding->archive_before = series->archives[rows->runs[row > 0 ? row - 1 : 0]];
+}
+
+static void find_shift(const struct history_series *series, const struct rows *rows,
+                       struct finding *finding) {
+    struct shift shift;
+    if (shift_find(rows->values, rows->count, &shift) < 0)
+        return;
+    note_change(series, rows, shift.row, shift.before, shift.after, finding);
+    finding->low = shift.low;
+    finding->high = shift.high;
+    finding->p = shift.p;
+}
+
+static void find_change_point(const struct history_series *series, const struct rows *rows, double p_most,
+                              struct finding *finding) {
+    const struct change_points_rule rule = {.window = 30, .p_most = p_most};
+    cleanup_free struct change_point *points = NULL;
+    size_t count = 0;
+    if (rows->count < SHIFT_ROWS_LEAST ||
+        change_points_find(&rule, rows->values, rows->count, &points, &count) < 0)
+        return;
+    finding->p = 1;
+    if (count == 0)
+        return;
+    const struct change_point *last = &points[count - 1];
+    note_change(series, rows, last->row, last->before, last->after, finding);
+    finding->p = last->p;
+}
+
+static int find_regression(const struct history_series *series, double p_most, struct finding *finding) {
+    const struct non_regression_rule rule = {.confidence = 1 - p_most, .least = 10, .keep = 5, .window = 5};
+    size_t last = series->count - 1;
+    const struct rows rows = {.runs = &last, .count = 1};
+    cleanup_free struct non_regression_row *marks = xcalloc(series->count, sizeof *marks);
+    cleanup_free struct non_regression_verdict *verdicts = xcalloc(series->count, sizeof *verdicts);
+    for (size_t i = 0; i < series->count; i++)
+        marks[i] = (struct non_regression_row){series->is_cut[i], series->is_outlier[i]};
+    int r = non_regression_check(&rule, series->count, 1, series->values, marks, verdicts);
+    const struct non_regression_test *single = &verdicts[last].single, *windowed = &verdicts[last].windowed;
+    const struct non_regression_test *test = windowed->p < single->p ? windowed : single;
+    if (r < 0 || test->sign == NON_REGRESSION_NONE || isnan(test->p))
+        return r;
+    note_change(series, &rows, 0, test->mean, test->value, finding);
+    finding->archive_before = series->archives[last > 0 ? last - 1 : 0];
+    finding->p = test->p;
+    return 0;
+}
+
+static int test_series(void *context, const struct history_series *series) {
+    struct checking *checking = context;
+    cleanup(rows_clear) struct rows rows = {0};
+    if (checking->count == checking->room) {
+        checking->room = checking->room > 0 ? 2 * checking->room : 64;
+        checking->findings = xrealloc(checking->findings, checking->room * sizeof *checking->findings);
+    }
+    struct finding *finding = &checking->findings[checking->count++];
+    *finding = (struct finding){.campaign = xstrdup(series->campaign),
+                                .response = xstrdup(series->response),
+                                .unit = xstrdup(series->unit),
+                                .setting = xstrdup(series->setting),
+                                .node = xstrdup(series->node),
+                                .runs = series->count,
+                                .p = NAN,
+                                .adjusted = NAN,
+                                .low = NAN,
+                                .high = NAN};
+    checking->first = fmin(checking->first, series->times[0]);
+    checking->most_runs = series->count > checking->most_runs ? series->count : checking->most_runs;
+    if (checking->rule->method == HISTORY_CHEW)
+        return find_regression(series, checking->rule->p_most, finding);
+    choose_rows(series, &rows);
+    if (checking->rule->method == HISTORY_SHIFT)
+        find_shift(series, &rows, finding);
+    else
+        find_change_point(series, &rows, checking->rule->p_most, finding);
+    return 0;
+}
+
+/* ---- All of them */
+
+static int compare_p(const void *left, const void *right) {
+    const struct finding *const *a = left, *const *b = right;
+    if ((*a)->p != (*b)->p)
+        return (*a)->p < (*b)->p ? -1 : 1;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Holm's adjustment over the series that were tested, and the decision. */
+static void decide(struct checking *checking, struct history_result *ret) {
+    cleanup_free struct finding **tested = xcalloc(checking->count + 1, sizeof(struct finding *));
+    size_t count = 0;
+    for (size_t i = 0; i < checking->count; i++)
+        if (!isnan(checking->findings[i].p))
+            tested[count++] = &checking->findings[i];
+    qsort(tested, count, sizeof *tested, compare_p);
+    double adjusted = 0;
+    for (size_t i = 0; i < count; i++) {
+        adjusted = fmax(adjusted, fmin(1, (double)(count - i) * tested[i]->p));
+        tested[i]->adjusted = adjusted;
+        tested[i]->is_changed = tested[i]->p < checking->rule->p_most && adjusted < FAMILY_P_MOST;
+        ret->changed += tested[i]->is_changed;
+    }
+    ret->series = checking->count;
+    ret->untested = checking->count - count;
+}
+
+static const char *print_day(double seconds, char buffer[DAY_SIZE]) {
+    time_t whole = (time_t)seconds;
+    struct tm parts;
+    strftime(buffer, DAY_SIZE, "%Y-%m-%d", gmtime_r(&whole, &parts));
+    return buffer;
+}
+
+static int report_finding(struct history_store *store, const struct finding *finding,
+                          struct report_table *table, struct failure *failure) {
+    cleanup(text_clear) struct text why;
+    char day[DAY_SIZE];
+    double percent = 100 / fabs(finding->before);
+    text_init(&why, WHY_BYTES_MAX);
+    int r = history_store_describe_changes(store, finding->node, finding->archive_before, finding->archive,
+                                           &why, failure);
+    if (r < 0)
+        return r;
+    report_cell_text(table, finding->campaign);
+    report_cell_text(table, finding->node);
+    report_cell_text(table, finding->response);
+    report_cell_text(table, finding->setting);
+    report_cell_text(table, print_day(finding->time, day));
+    report_cell(table, (finding->after - finding->before) * percent);
+    report_cell(table, finding->low * percent);
+    report_cell(table, finding->high * percent);
+    report_cell(table, finding->p);
+    report_cell(table, finding->adjusted);
+    report_cell(table, (double)finding->runs);
+    report_cell_text(table, why.length > 0 ? why.bytes : "nothing that was recorded");
+    return 0;
+}
+
+static int report_all(struct history_store *store, const struct checking *checking,
+                      const struct history_result *result, struct report_section *in,
+                      struct failure *failure) {
+    static const struct column columns[] = {
+        {.name = "campaign", .type = COLUMN_STRING},
+        {.name = "node", .type = COLUMN_STRING},
+        {.name = "response", .type = COLUMN_STRING},
+        {.name = "setting", .type = COLUMN_STRING},
+        {.name = "since", .type = COLUMN_TIME},
+        {.name = "change", .unit = "%", .digits = 3},
+        {.name = "low", .unit = "%", .digits = 3, .help = "of the 95 % interval of the change"},
+        {.name = "high", .unit = "%", .digits = 3, .help = "of the 95 % interval of the change"},
+        {.name = "p", .unit = "1", .digits = 2},
+        {.name = "p_adjusted", .unit = "1", .label = "p adjusted", .digits = 2, .detail = true},
+        {.name = "runs", .unit = "1", .digits = 6, .detail = true},
+        {.name = "changed", .type = COLUMN_STRING, .label = "what changed then"},
+    };
+    cleanup_free char *verdict =
+        xformat("%zu of %zu series changed, of %zu runs at most; %zu series have too few runs to be tested",
+                result->changed, result->series, checking->most_runs, result->untested);
+    bool all_untested = result->untested == result->series;
+    report_verdict(in, "verdict",
+                   all_untested      ? REPORT_UNKNOWN
+                   : result->changed ? REPORT_NOT_USABLE
+                                     : REPORT_USABLE,
+                   verdict);
+    if (result->changed == 0)
+        return 0;
+    struct report_table *table = report_table(in, "changes", NULL, columns, sizeof columns / sizeof *columns);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < checking->count; i++)
+        if (checking->findings[i].is_changed)
+            r = report_finding(store, &checking->findings[i], table, failure);
+    return r;
+}
+
+int history_check(struct history_store *store, const struct history_filter *filter,
+                  const struct history_rule *rule, struct report_section *in, struct history_result *ret,
+                  struct failure *failure) {
+    struct checking checking = {.rule = rule, .first = INFINITY};
+    *ret = (struct history_result){0};
+    int r = history_store_read(store, filter, test_series, &checking, failure);
+    if (r == 0) {
+        decide(&checking, ret);
+        r = report_all(store, &checking, ret, in, failure);
+    }
+    for (size_t i = 0; i < checking.count; i++) {
+        struct finding *finding = &checking.findings[i];
+        free(finding->campaign), free(finding->response), free(finding->unit), free(finding->setting);
+        free(finding->node);
+    }
+    free(checking.findings);
+    return r;
+}

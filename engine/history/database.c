@@ -1,0 +1,172 @@
+#include "engine/history/database.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { APPLICATION = 0x41535359 /* "ASSY" */, VERSION = 1, BUSY_MS = 10000 };
+
+static const char schema[] =
+    "CREATE TABLE archive (id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, run TEXT NOT NULL UNIQUE,"
+    " parts INTEGER NOT NULL, file TEXT NOT NULL, campaign TEXT NOT NULL, experiment TEXT NOT NULL,"
+    " started REAL NOT NULL);"
+    "CREATE TABLE series (id INTEGER PRIMARY KEY, campaign TEXT NOT NULL, experiment TEXT NOT NULL,"
+    " response TEXT NOT NULL, unit TEXT NOT NULL, setting TEXT NOT NULL, node TEXT NOT NULL,"
+    " UNIQUE (campaign, experiment, response, unit, setting, node));"
+    "CREATE TABLE value (series INTEGER NOT NULL REFERENCES series, archive INTEGER NOT NULL REFERENCES "
+    "archive"
+    " ON DELETE CASCADE, count INTEGER NOT NULL, mean REAL NOT NULL, deviation REAL,"
+    " PRIMARY KEY (series, archive)) WITHOUT ROWID;"
+    "CREATE INDEX value_archive ON value (archive);"
+    "CREATE TABLE fact (archive INTEGER NOT NULL REFERENCES archive ON DELETE CASCADE, node TEXT NOT NULL,"
+    " name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (archive, node, name)) WITHOUT ROWID;"
+    "CREATE TABLE log (id INTEGER PRIMARY KEY, kind TEXT NOT NULL CHECK (kind IN ('change', 'outlier')),"
+    " time REAL, run TEXT, nodes TEXT, author TEXT NOT NULL, reason TEXT NOT NULL, added TEXT NOT NULL);";
+
+/* ---- Statements */
+
+static int refuse(struct history_store *store, struct failure *failure) {
+    int code = sqlite3_errcode(store->database);
+    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
+        return failure_input(failure, store->path, 0, 0,
+                             "this is no history of assay, or a damaged one (%s); expected a file that "
+                             "'assay history add' has made",
+                             sqlite3_errmsg(store->database));
+    return failure_set(failure, -EIO, "%s: %s", store->path, sqlite3_errmsg(store->database));
+}
+
+void database_finalize(sqlite3_stmt **statement) {
+    sqlite3_finalize(*statement);
+}
+
+int database_prepare(struct history_store *store, sqlite3_stmt **ret, struct failure *failure,
+                     const char *sql, const char *types, ...) {
+    sqlite3_stmt *statement = NULL;
+    int r = sqlite3_prepare_v2(store->database, sql, -1, &statement, NULL);
+    va_list values;
+    va_start(values, types);
+    for (int i = 1; r == SQLITE_OK && types[i - 1]; i++)
+        switch (types[i - 1]) {
+        case 't':
+            r = sqlite3_bind_text(statement, i, va_arg(values, const char *), -1, SQLITE_TRANSIENT);
+            break;
+        case 'i':
+            r = sqlite3_bind_int64(statement, i, va_arg(values, int64_t));
+            break;
+        default:
+            r = sqlite3_bind_double(statement, i, va_arg(values, double));
+        }
+    va_end(values);
+    if (r != SQLITE_OK) {
+        r = refuse(store, failure);
+        sqlite3_finalize(statement);
+        return r;
+    }
+    *ret = statement;
+    return 0;
+}
+
+int database_step(struct history_store *store, sqlite3_stmt *statement, struct failure *failure) {
+    int r = sqlite3_step(statement);
+    return r == SQLITE_ROW ? 1 : r == SQLITE_DONE ? 0 : refuse(store, failure);
+}
+
+int database_run(struct history_store *store, int r, sqlite3_stmt *statement, struct failure *failure) {
+    if (r < 0)
+        return r;
+    r = database_step(store, statement, failure);
+    sqlite3_finalize(statement);
+    return r;
+}
+
+int database_execute(struct history_store *store, const char *sql, struct failure *failure) {
+    return sqlite3_exec(store->database, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : refuse(store, failure);
+}
+
+const char *database_text(sqlite3_stmt *statement, int column) {
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    return text ? text : "";
+}
+
+/* The number that SQL gives, or 0 where it gives no row. */
+static int read_number(struct history_store *store, const char *sql, int64_t *ret, struct failure *failure) {
+    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    int r = database_prepare(store, &statement, failure, sql, "");
+    r = r < 0 ? r : database_step(store, statement, failure);
+    *ret = r == 1 ? sqlite3_column_int64(statement, 0) : 0;
+    return r < 0 ? r : 0;
+}
+
+/* ---- Opening */
+
+void history_store_close(struct history_store *store) {
+    if (!store)
+        return;
+    sqlite3_close(store->database);
+    free(store->path);
+    free(store);
+}
+
+void history_store_cleanup(struct history_store **store) {
+    history_store_close(*store);
+}
+
+static int make_tables(struct history_store *store, struct failure *failure) {
+    cleanup_free char *sql =
+        xformat("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema,
+                APPLICATION, VERSION);
+    return database_execute(store, sql, failure);
+}
+
+static int check_tables(struct history_store *store, bool create, struct failure *failure) {
+    int64_t application, version, tables;
+    int r = database_execute(store, "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF", failure);
+    r = r < 0 ? r : read_number(store, "PRAGMA application_id", &application, failure);
+    r = r < 0 ? r : read_number(store, "PRAGMA user_version", &version, failure);
+    r = r < 0 ? r : read_number(store, "SELECT count(*) FROM sqlite_schema", &tables, failure);
+    if (r < 0)
+        return r;
+    if (create && tables == 0 && application == 0)
+        return make_tables(store, failure);
+    if (application != APPLICATION)
+        return failure_input(
+            failure, store->path, 0, 0,
+            "this is a database of another program; expected a file that 'assay history add' "
+            "has made");
+    if (version > VERSION)
+        return failure_input(failure, store->path, 0, 0,
+                             "this history has the version %" PRId64
+                             ", which a later assay has made; this one "
+                             "reads versions up to %d",
+                             version, VERSION);
+    return 0;
+}
+
+int history_store_open(const char *path, bool create, struct history_store **ret, struct failure *failure) {
+    cleanup(history_store_cleanup) struct history_store *store = xcalloc(1, sizeof *store);
+    store->path = xstrdup(path);
+    if (!create && !file_exists(path))
+        return failure_input(failure, path, 0, 0,
+                             "there is no history; 'assay history add ARCHIVE...' begins one");
+    int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
+    if (sqlite3_open_v2(path, &store->database, flags, NULL) != SQLITE_OK)
+        return failure_set(failure, -EIO, "%s: cannot be opened: %s", path, sqlite3_errmsg(store->database));
+    sqlite3_busy_timeout(store->database, BUSY_MS);
+    int r = check_tables(store, create, failure);
+    if (r < 0)
+        return r;
+    *ret = store;
+    store = NULL;
+    return 0;
+}

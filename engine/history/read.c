@@ -1,0 +1,351 @@
+/* Series, archives and the log of a history. */
+#include "engine/history/store.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/host-list.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+#include "engine/history/database.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TIME_SIZE = 32 };
+
+static const char *print_time(double seconds, char buffer[TIME_SIZE]) {
+    time_t whole = (time_t)seconds;
+    struct tm parts;
+    strftime(buffer, TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&whole, &parts));
+    return buffer;
+}
+
+/* ---- The log */
+
+static int read_time(const char *text, double *ret, struct failure *failure) {
+    struct tm parts = {0};
+    const char *end = strptime(text, "%Y-%m-%d", &parts);
+    if (end && *end == 'T')
+        end = strptime(end + 1, "%H:%M", &parts);
+    if (end && *end == ':')
+        end = strptime(end + 1, "%S", &parts);
+    end = end && *end == 'Z' ? end + 1 : end;
+    if (!end || *end)
+        return failure_input(failure, NULL, 0, 0,
+                             "'%.64s' is not a time; expected UTC as in 2026-10-12 or 2026-10-12T08:30",
+                             text);
+    *ret = (double)timegm(&parts);
+    return 0;
+}
+
+/* The run's id, of which RUN is the beginning. */
+static int find_run(struct history_store *store, const char *run, char **ret, struct failure *failure) {
+    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    int r =
+        database_prepare(store, &statement, failure,
+                         "SELECT run FROM archive WHERE substr(run, 1, length(?1)) = ?1 LIMIT 2", "t", run);
+    r = r < 0 ? r : database_step(store, statement, failure);
+    if (r < 0)
+        return r;
+    if (r == 0 || !run[0])
+        return failure_input(failure, store->path, 0, 0,
+                             "no run begins with '%.64s'; 'assay history list' shows the runs", run);
+    cleanup_free char *found = xstrdup(database_text(statement, 0));
+    r = database_step(store, statement, failure);
+    if (r == 1)
+        return failure_input(failure, store->path, 0, 0,
+                             "several runs begin with '%.64s'; expected more of its characters", run);
+    if (r < 0)
+        return r;
+    *ret = found;
+    found = NULL;
+    return 0;
+}
+
+int history_store_note(struct history_store *store, const struct history_note *note,
+                       struct failure *failure) {
+    cleanup(host_list_clear) struct host_list nodes = {0};
+    cleanup_free char *run = NULL;
+    char now[TIME_SIZE];
+    double time = NAN;
+    int r = note->nodes ? host_list_parse(&nodes, note->nodes, failure) : 0;
+    if (r == 0 && note->kind == HISTORY_CHANGE)
+        r = read_time(note->time, &time, failure);
+    if (r == 0 && note->kind == HISTORY_OUTLIER)
+        r = find_run(store, note->run, &run, failure);
+    if (r < 0)
+        return r;
+    sqlite3_stmt *statement = NULL;
+    r = database_prepare(store, &statement, failure,
+                         "INSERT INTO log (kind, time, run, nodes, author, reason, added)"
+                         " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                         "tdttttt", note->kind == HISTORY_CHANGE ? "change" : "outlier", time, run,
+                         note->nodes, note->author, note->reason,
+                         print_time((double)clock_wall_ns() / 1e9, now));
+    return database_run(store, r, statement, failure);
+}
+
+/* ---- Tables */
+
+int history_store_report_archives(struct history_store *store, struct report_section *in,
+                                  struct failure *failure) {
+    static const struct column columns[] = {
+        {.name = "number", .digits = 9},
+        {.name = "started", .type = COLUMN_TIME},
+        {.name = "campaign", .type = COLUMN_STRING},
+        {.name = "experiment", .type = COLUMN_STRING},
+        {.name = "run", .type = COLUMN_STRING},
+        {.name = "values", .digits = 9, .help = "means of settings, nodes and responses"},
+        {.name = "file", .type = COLUMN_STRING},
+        {.name = "sha256", .type = COLUMN_STRING, .detail = true},
+    };
+    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    struct report_table *table =
+        report_table(in, "archives", NULL, columns, sizeof columns / sizeof *columns);
+    char started[TIME_SIZE];
+    int r = database_prepare(store, &statement, failure,
+                             "SELECT id, started, campaign, experiment, run,"
+                             " (SELECT count(*) FROM value WHERE archive = id), file, sha256 FROM archive"
+                             " ORDER BY started, id",
+                             "");
+    while (r == 0 && (r = database_step(store, statement, failure)) == 1) {
+        report_cell(table, sqlite3_column_double(statement, 0));
+        report_cell_text(table, print_time(sqlite3_column_double(statement, 1), started));
+        for (int i = 2; i < 5; i++)
+            report_cell_text(table, database_text(statement, i));
+        report_cell(table, sqlite3_column_double(statement, 5));
+        report_cell_text(table, database_text(statement, 6));
+        report_cell_text(table, database_text(statement, 7));
+        r = 0;
+    }
+    return r;
+}
+
+/* Fills TABLE with the rows of STATEMENT: texts, and from column NUMBERS on numbers. */
+static int report_rows(struct history_store *store, sqlite3_stmt *statement, int numbers,
+                       struct report_table *table, struct failure *failure) {
+    int r;
+    while ((r = database_step(store, statement, failure)) == 1)
+        for (int i = 0; i < sqlite3_column_count(statement); i++)
+            if (i < numbers)
+                report_cell_text(table, database_text(statement, i));
+            else if (sqlite3_column_type(statement, i) == SQLITE_NULL)
+                report_cell(table, NAN);
+            else
+                report_cell(table, sqlite3_column_double(statement, i));
+    return r;
+}
+
+int history_store_report_run(struct history_store *store, const char *run, struct report_section *in,
+                             struct failure *failure) {
+    static const struct column facts[] = {{.name = "node", .type = COLUMN_STRING},
+                                          {.name = "name", .type = COLUMN_STRING},
+                                          {.name = "value", .type = COLUMN_STRING}};
+    static const struct column values[] = {
+        {.name = "node", .type = COLUMN_STRING},
+        {.name = "setting", .type = COLUMN_STRING},
+        {.name = "response", .type = COLUMN_STRING},
+        {.name = "unit", .type = COLUMN_STRING},
+        {.name = "rows", .digits = 9},
+        {.name = "mean", .digits = 6},
+        {.name = "deviation", .digits = 3, .help = "standard deviation over the rows"}};
+    cleanup(database_finalize) sqlite3_stmt *of_facts = NULL, *of_values = NULL;
+    cleanup_free char *id = NULL;
+    int r = find_run(store, run, &id, failure);
+    r = r < 0 ? r
+              : database_prepare(store, &of_facts, failure,
+                                 "SELECT node, name, value FROM fact JOIN archive ON archive.id = archive"
+                                 " WHERE run = ? ORDER BY node, name",
+                                 "t", id);
+    r = r < 0 ? r
+              : database_prepare(store, &of_values, failure,
+                                 "SELECT node, setting, response, unit, count, mean, deviation FROM value"
+                                 " JOIN archive ON archive.id = archive JOIN series ON series.id = series"
+                                 " WHERE run = ? ORDER BY node, setting, response",
+                                 "t", id);
+    if (r < 0)
+        return r;
+    report_text(in, "run", NULL, id, false);
+    r = report_rows(store, of_facts, 3, report_table(in, "facts", "", facts, 3), failure);
+    return r < 0 ? r : report_rows(store, of_values, 4, report_table(in, "values", "", values, 7), failure);
+}
+
+int history_store_report_log(struct history_store *store, struct report_section *in,
+                             struct failure *failure) {
+    static const struct column columns[] = {
+        {.name = "kind", .type = COLUMN_STRING},
+        {.name = "time", .type = COLUMN_TIME},
+        {.name = "run", .type = COLUMN_STRING},
+        {.name = "nodes", .type = COLUMN_STRING},
+        {.name = "author", .type = COLUMN_STRING},
+        {.name = "reason", .type = COLUMN_STRING},
+        {.name = "added", .type = COLUMN_TIME, .detail = true},
+    };
+    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    struct report_table *table = report_table(in, "log", NULL, columns, sizeof columns / sizeof *columns);
+    char time[TIME_SIZE];
+    int r = database_prepare(store, &statement, failure,
+                             "SELECT kind, time, run, ifnull(nodes, 'all'), author, reason, added FROM log"
+                             " ORDER BY id",
+                             "");
+    while (r == 0 && (r = database_step(store, statement, failure)) == 1) {
+        bool has_time = sqlite3_column_type(statement, 1) != SQLITE_NULL;
+        report_cell_text(table, database_text(statement, 0));
+        report_cell_text(table, has_time ? print_time(sqlite3_column_double(statement, 1), time) : NULL);
+        report_cell_text(table, has_time ? NULL : database_text(statement, 2));
+        for (int i = 3; i < 7; i++)
+            report_cell_text(table, database_text(statement, i));
+        r = 0;
+    }
+    return r;
+}
+
+/* ---- Series */
+
+/* The log in memory: of a change its time, of an outlier the archive. */
+struct entry {
+    double time; /* NaN: an outlier */
+    int64_t archive;
+    bool of_all;
+    struct host_list nodes;
+};
+
+struct reading {
+    struct entry *entries;
+    size_t entry_count;
+    double *times, *values;
+    int64_t *archives;
+    bool *is_cut, *is_outlier;
+    size_t count, room;
+};
+
+static int read_log(struct history_store *store, struct reading *reading, struct failure *failure) {
+    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    int r = database_prepare(store, &statement, failure,
+                             "SELECT log.time, archive.id, log.nodes FROM log LEFT JOIN archive"
+                             " ON archive.run = log.run WHERE log.time NOT NULL OR archive.id NOT NULL",
+                             "");
+    while (r == 0 && (r = database_step(store, statement, failure)) == 1) {
+        reading->entries = xrealloc(reading->entries, (reading->entry_count + 1) * sizeof *reading->entries);
+        struct entry *entry = &reading->entries[reading->entry_count++];
+        *entry = (struct entry){.time = NAN, .of_all = true};
+        if (sqlite3_column_type(statement, 0) != SQLITE_NULL)
+            entry->time = sqlite3_column_double(statement, 0);
+        entry->archive = sqlite3_column_int64(statement, 1);
+        entry->of_all = sqlite3_column_type(statement, 2) == SQLITE_NULL;
+        r = entry->of_all ? 0 : host_list_parse(&entry->nodes, database_text(statement, 2), failure);
+    }
+    return r;
+}
+
+static void reading_clear(struct reading *reading) {
+    for (size_t i = 0; i < reading->entry_count; i++)
+        host_list_clear(&reading->entries[i].nodes);
+    free(reading->entries), free(reading->times), free(reading->values), free(reading->archives);
+    free(reading->is_cut), free(reading->is_outlier);
+}
+
+static bool concerns(const struct entry *entry, const char *node) {
+    for (size_t i = 0; !entry->of_all && i < entry->nodes.count; i++)
+        if (strcmp(entry->nodes.names[i], node) == 0)
+            return true;
+    return entry->of_all;
+}
+
+static void mark(struct reading *reading, const char *node) {
+    for (size_t i = 0; i < reading->count; i++)
+        reading->is_cut[i] = reading->is_outlier[i] = false;
+    for (size_t e = 0; e < reading->entry_count; e++) {
+        const struct entry *entry = &reading->entries[e];
+        if (!concerns(entry, node))
+            continue;
+        for (size_t i = 0; i < reading->count; i++)
+            if (isnan(entry->time))
+                reading->is_outlier[i] = reading->is_outlier[i] || reading->archives[i] == entry->archive;
+            else if (i > 0 && reading->times[i - 1] < entry->time && entry->time <= reading->times[i])
+                reading->is_cut[i] = true;
+    }
+}
+
+static void append(struct reading *reading, sqlite3_stmt *statement) {
+    if (reading->count == reading->room) {
+        size_t room = reading->room = reading->room > 0 ? 2 * reading->room : 64;
+        reading->times = xrealloc(reading->times, room * sizeof *reading->times);
+        reading->values = xrealloc(reading->values, room * sizeof *reading->values);
+        reading->archives = xrealloc(reading->archives, room * sizeof *reading->archives);
+        reading->is_cut = xrealloc(reading->is_cut, room * sizeof *reading->is_cut);
+        reading->is_outlier = xrealloc(reading->is_outlier, room * sizeof *reading->is_outlier);
+    }
+    reading->archives[reading->count] = sqlite3_column_int64(statement, 0);
+    reading->times[reading->count] = sqlite3_column_double(statement, 1);
+    reading->values[reading->count++] = sqlite3_column_double(statement, 2);
+}
+
+static int read_values(struct history_store *store, struct reading *reading, int64_t series,
+                       sqlite3_stmt *statement, struct failure *failure) {
+    int r;
+    reading->count = 0;
+    sqlite3_reset(statement);
+    sqlite3_bind_int64(statement, 1, series);
+    while ((r = database_step(store, statement, failure)) == 1)
+        append(reading, statement);
+    return r;
+}
+
+int history_store_read(struct history_store *store, const struct history_filter *filter,
+                       int (*take)(void *context, const struct history_series *series), void *context,
+                       struct failure *failure) {
+    cleanup(reading_clear) struct reading reading = {0};
+    cleanup(database_finalize) sqlite3_stmt *all = NULL, *values = NULL;
+    int r = read_log(store, &reading, failure);
+    r = r < 0 ? r
+              : database_prepare(store, &all, failure,
+                                 "SELECT id, campaign, experiment, response, unit, setting, node FROM series"
+                                 " WHERE ifnull(campaign = ?1, 1) AND ifnull(response = ?2, 1)"
+                                 " AND ifnull(node = ?3, 1)"
+                                 " ORDER BY campaign, experiment, response, unit, setting, node",
+                                 "ttt", filter->campaign, filter->response, filter->node);
+    r = r < 0
+            ? r
+            : database_prepare(store, &values, failure,
+                               "SELECT archive, started, mean FROM value JOIN archive ON archive.id = archive"
+                               " WHERE series = ? ORDER BY started, archive",
+                               "");
+    while (r == 0 && (r = database_step(store, all, failure)) == 1) {
+        struct history_series series = {.campaign = database_text(all, 1),
+                                        .experiment = database_text(all, 2),
+                                        .response = database_text(all, 3),
+                                        .unit = database_text(all, 4),
+                                        .setting = database_text(all, 5),
+                                        .node = database_text(all, 6)};
+        r = read_values(store, &reading, sqlite3_column_int64(all, 0), values, failure);
+        mark(&reading, series.node);
+        series.count = reading.count;
+        series.times = reading.times;
+        series.values = reading.values;
+        series.archives = reading.archives;
+        series.is_cut = reading.is_cut;
+        series.is_outlier = reading.is_outlier;
+        if (r == 0 && series.count > 0)
+            r = take(context, &series);
+    }
+    return r;
+}
+
+int history_store_describe_changes(struct history_store *store, const char *node, int64_t before, int64_t now,
+                                   struct text *ret, struct failure *failure) {
+    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    int r = database_prepare(store, &statement, failure,
+                             "SELECT name, old.value, new.value FROM fact AS old JOIN fact AS new"
+                             " USING (node, name) WHERE node = ? AND old.archive = ? AND new.archive = ?"
+                             " AND old.value <> new.value ORDER BY name",
+                             "tii", node, before, now);
+    for (size_t i = 0; r == 0 && (r = database_step(store, statement, failure)) == 1; i++)
+        r = text_printf(ret, "%s%s %s became %s", i > 0 ? ", " : "", database_text(statement, 0),
+                        database_text(statement, 1), database_text(statement, 2)) == -EFBIG;
+    return r < 0 ? r : 0; /* a list that is too long is cut */
+}

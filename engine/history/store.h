@@ -1,0 +1,92 @@
+/*
+ * The results of many runs in one file, so that a machine can be compared with its own past: an SQLite
+ * database (README.md has its tables). An archive gives, for each setting of its design, node and response,
+ * the mean over its rows; and of each node what may change it: kernel, microcode, BIOS, compiler, libraries.
+ * A log beside it says what people know: changes, and runs that are wrong.
+ *
+ *     history_store_open(path) ; history_store_add(archive) ... ; history_store_read(filter) -> series ;
+ * history_close
+ */
+#ifndef ASSAY_HISTORY_STORE_H
+#define ASSAY_HISTORY_STORE_H
+
+#include "engine/foundation/failure.h"
+#include "engine/report/report.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct history_store;
+
+/* With CREATE a file that is not there is made, and its folders. FAILURE_INPUT: there is none; it is no
+ * history of assay, or one of a later version. */
+int history_store_open(const char *path, bool create, struct history_store **ret, struct failure *failure);
+void history_store_close(struct history_store *store); /* NULL is fine */
+void history_store_cleanup(struct history_store **store);
+
+/* What one archive brought. */
+struct history_addition {
+    bool was_there; /* the same archive; nothing was done */
+    uint64_t values;
+    uint64_t flagged; /* rows that a gate flagged, which are not in the values */
+    bool all_flagged; /* every row was flagged: nothing was added but the archive's name */
+};
+
+/* Adds the sealed archive PATH, whole or not at all; with WITH_FLAGGED also the rows that a gate flagged. An
+ * earlier part of the same run is replaced, a later one
+ * is kept. FAILURE_INPUT: no archive of a run; FAILURE_VERIFICATION: a damaged one. */
+int history_store_add(struct history_store *store, const char *path, bool with_flagged,
+                      struct history_addition *ret, struct failure *failure);
+
+enum history_kind {
+    HISTORY_CHANGE,  /* rows before it say nothing about rows after it */
+    HISTORY_OUTLIER, /* a run that is wrong on these nodes: later rows are not compared with it */
+};
+
+/* A line of the log. Texts are borrowed. */
+struct history_note {
+    enum history_kind kind;
+    const char *time;  /* of a change: "2026-10-12" or "2026-10-12T08:30", UTC */
+    const char *run;   /* of an outlier: a run's id, or the beginning of it that only one run has */
+    const char *nodes; /* a host list: "dahu-[1-4]"; NULL: all */
+    const char *author, *reason;
+};
+
+int history_store_note(struct history_store *store, const struct history_note *note, struct failure *failure);
+
+/* Tables: the archives; of the run whose id begins with RUN its nodes' facts and its values; the log. */
+int history_store_report_archives(struct history_store *store, struct report_section *in,
+                                  struct failure *failure);
+int history_store_report_run(struct history_store *store, const char *run, struct report_section *in,
+                             struct failure *failure);
+int history_store_report_log(struct history_store *store, struct report_section *in, struct failure *failure);
+
+/* One response of one setting on one node over time. */
+struct history_series {
+    const char *campaign, *experiment, *response, *unit, *setting, *node; /* unit: UCUM, or "" */
+    size_t count;
+    const double *times; /* when each run began, s since 1970, in order */
+    const double *values;
+    const int64_t *archives; /* numbers of history_store_report_archives() */
+    const bool *is_cut;      /* a change of the log came between the run before and this one */
+    const bool *is_outlier;  /* by the log */
+};
+
+/* NULL: any. */
+struct history_filter {
+    const char *campaign, *response, *node;
+};
+
+/* Calls TAKE for each series in order of campaign, response, setting and node; what it returns but 0 ends the
+ * walk and is returned. */
+int history_store_read(struct history_store *store, const struct history_filter *filter,
+                       int (*take)(void *context, const struct history_series *series), void *context,
+                       struct failure *failure);
+
+/* Appends what the facts of NODE say differently in archive NOW than in BEFORE: "microcode 0x1 is 0x2, ...".
+ */
+int history_store_describe_changes(struct history_store *store, const char *node, int64_t before, int64_t now,
+                                   struct text *ret, struct failure *failure);
+
+#endif

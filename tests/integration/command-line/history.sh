@@ -1,0 +1,57 @@
+#!/bin/bash
+# The results of many runs in one file: adding, listing, the log, checking. Unit tests have the statistics.
+. "$(dirname "$0")/../tap.sh"
+cd "$scratch" || exit 1
+unset ASSAY_HISTORY
+
+cat >toy.yaml <<'E'
+name: toy
+testbed: local
+probes: none
+experiment:
+  name: toy
+  factors: {a: {type: integer}}
+  responses: {rate: {pattern: '^rate ([0-9.]+)', unit: Gflop/s}}
+  run: 'echo rate $((100 * a + repetition))'
+design: {factors: {a: [1, 2]}, repetitions: 3}
+E
+first=$("$ASSAY" run toy.yaml -o runs 2>/dev/null)
+second=$("$ASSAY" run toy.yaml -o runs 2>/dev/null)
+id=${second%.zip} id=${id##*-}
+
+refuse "no history yet" 2 "there is no history; 'assay history add ARCHIVE...' begins one" "$ASSAY" history check
+check "archives are added" "$ASSAY" history add --with-flagged "$first" "$second"
+report $(output "$(basename "$second"): 2 values added"; echo $?) "... a value a setting"
+check "once" "$ASSAY" history add "$first"
+report $(output "is there already"; echo $?) "... only"
+check "with its flagged rows again" "$ASSAY" history add --with-flagged "$first"
+check "the runs" "$ASSAY" history list
+is "... each once" "$(grep -c ' toy ' .out)" 2
+check "a run" "$ASSAY" history show "$id"
+report $(output 'a=2 +rate +Gflop/s +3 +202 +1$'; echo $?) "... means over the repetitions, with units"
+report $(output 'kernel_release +'"$(uname -r)"; echo $?) "... and what the node was"
+check "all values" "$ASSAY" history export -o all.csv
+is "... as CSV" "$(wc -l <all.csv) $(cut -d, -f1,2,4,5,6,9 all.csv | sort -u | tail -2 | paste -sd' ')" \
+    "5 toy,toy,a=1,rate,Gflop/s,102 toy,toy,a=2,rate,Gflop/s,202"
+check "too few runs" "$ASSAY" history check --exit-code
+report $(output '^0 of 2 series changed, of 2 runs at most; 2 series have too few runs to be tested$'; echo $?) "... are said"
+check "for programs" "$ASSAY" history check --json
+report $(output '"grade": *"unknown"'; echo $?) "... too"
+
+check "a change" "$ASSAY" history change 2020-10-12 --nodes 'dahu-[1-2]' --reason "BIOS 2.19" --author me
+check "an outlier" "$ASSAY" history outlier "$id" --reason "the fan"
+check "the log" "$ASSAY" history log
+report $(output '^change +2020-10-12T00:00:00Z +- +dahu-\[1-2\] +me +BIOS 2.19$'; echo $?) "... has both"
+refuse "a change without a reason" 2 "needs --reason TEXT" "$ASSAY" history change 2020-10-12
+refuse "no time" 2 "'today' is not a time; expected UTC as in 2026-10-12" "$ASSAY" history change today --reason x
+refuse "a run that is none" 2 "no run begins with 'zzz'" "$ASSAY" history outlier zzz --reason x
+refuse "a method that is none" 2 "expected shift, chew or e-divisive" "$ASSAY" history check --method t-test
+refuse "a probability that is none" 2 "is not a probability" "$ASSAY" history check --p 2
+refuse "what is no archive" 5 "toy.yaml" "$ASSAY" history add toy.yaml
+cp "$first" cut.zip && truncate -s -100 cut.zip
+refuse "a damaged archive" 5 "cut.zip" "$ASSAY" history add cut.zip
+echo "some text that is longer than the head of a database, so that it is read as one: it is none" >text.sqlite
+refuse "another file" 2 "this is no history of assay" "$ASSAY" history add --history text.sqlite "$first"
+check "another name" env ASSAY_HISTORY=mine.sqlite "$ASSAY" history add "$first"
+report $(test -s mine.sqlite; echo $?) "... by the environment"
+finish
