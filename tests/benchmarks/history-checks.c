@@ -124,11 +124,11 @@ static int add(const char *archive, int times) {
 
 int main(int count, char **words) {
     if (count == 3 && strcmp(words[1], "rates") == 0)
-        return rates(atoi(words[2]));
+        return rates((int)strtol(words[2], NULL, 10));
     if (count == 3 && strcmp(words[1], "rows") == 0)
-        return rows((size_t)atoll(words[2]));
+        return rows(strtoul(words[2], NULL, 10));
     if (count == 4 && strcmp(words[1], "add") == 0)
-        return add(words[2], atoi(words[3]));
+        return add(words[2], (int)strtol(words[3], NULL, 10));
     fprintf(stderr, "usage: history-checks rates SERIES | rows ROWS | add ARCHIVE TIMES\n");
     return 2;
 }
