@@ -2,6 +2,7 @@
 #include "engine/command-line/report.h"
 
 #include "engine/analysis/answer.h"
+#include "engine/analysis/influence.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
@@ -64,6 +65,7 @@ int command_report(const struct verb_arguments *arguments, struct failure *failu
         return print_best(&measurements, &ranking, failure);
     cleanup(report_cleanup) struct report *report = report_new();
     answer_report(report->root, &measurements, &ranking, SIZE_MAX);
+    influence_report(report->root, &measurements);
     output_report(report, json, verb_switch(arguments, "--verbose"));
     return 0;
 }

@@ -69,9 +69,9 @@ refuse "a name that is there" 2 "^assay: 'my-own' is there already, expected the
 refuse "... as a file" 2 "^assay: 'taken' is there already" "$ASSAY" experiments new my-own -o taken
 refuse "a folder in the place of a campaign" 2 "'my-own' is a folder; expected a campaign, such as my-own/campaign.yaml" "$ASSAY" run my-own
 refuse "a name that cannot be" 2 "^assay: 'My own' cannot name an experiment, expected up to 64 lower-case" "$ASSAY" experiments new 'My own'
-refuse "... or is a path" 2 "^assay: '../x' cannot name an experiment" "$ASSAY" experiments new ../x
+refuse "... or is a path" 2 "^assay: '\.\./${scratch##*/}-x' cannot name an experiment" "$ASSAY" experiments new "../${scratch##*/}-x"
 refuse "a folder in a folder that is not there" 2 "^assay: cannot make the folder 'no/x': No such file" "$ASSAY" experiments new x -o no/x
-is "... nothing was made" "$(ls -d 'My own' ../x no 2>"$scratch/err")" ""
+is "... nothing was made" "$(ls -d 'My own' ../"${scratch##*/}-x" no 2>"$scratch/err")" ""
 refuse "show of one that is not there" 2 "^assay: there is no experiment 'hpll'; did you mean 'hpl'\?$" "$ASSAY" experiments show hpll
 refuse "... of a folder that is none" 2 "there is no 'experiment.yaml' in" "$ASSAY" experiments show ./mine
 refuse "... of the templates" 2 "^assay: there is no experiment 'templates'" "$ASSAY" experiments show templates

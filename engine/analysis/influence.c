@@ -1,0 +1,182 @@
+#include "engine/analysis/influence.h"
+
+#include "engine/analysis/effects.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The rows that are used, and the factors that may matter. */
+struct influence {
+    const struct measurements *measurements;
+    double *y, *order;
+    uint32_t **codes;
+    struct effects_factor *factors;
+    const char **names;
+    size_t rows, factor_count, own_count; /* own: factors of the design, which come first */
+    size_t *own;                          /* of measurements->factors */
+    bool is_logarithmic;
+};
+
+static void influence_clear(struct influence *influence) {
+    for (size_t f = 0; f < influence->factor_count; f++)
+        free(influence->codes[f]);
+    free(influence->codes), free(influence->factors), free(influence->names), free(influence->y);
+    free(influence->order), free(influence->own);
+}
+
+static void add_levels(struct influence *influence, const char *name, size_t category, bool is_nuisance) {
+    const struct measurements *measurements = influence->measurements;
+    const struct table_category *levels = &measurements->table->categories[category];
+    size_t f = influence->factor_count++, used = 0;
+    influence->names[f] = name;
+    influence->codes[f] = xcalloc(influence->rows + 1, sizeof(uint32_t));
+    for (size_t row = 0; row < measurements->row_count; row++)
+        if (!measurements->left_out[row])
+            influence->codes[f][used++] = levels->codes[row];
+    influence->factors[f] = (struct effects_factor){
+        .codes = influence->codes[f], .level_count = levels->level_count, .is_nuisance = is_nuisance};
+}
+
+static void choose_rows(struct influence *influence) {
+    const struct measurements *measurements = influence->measurements;
+    const double *order = measurements->table->numbers[1].values;
+    influence->is_logarithmic = true;
+    influence->y = xcalloc(measurements->row_count + 1, sizeof *influence->y);
+    influence->order = xcalloc(measurements->row_count + 1, sizeof *influence->order);
+    for (size_t row = 0; row < measurements->row_count; row++) {
+        if (measurements->left_out[row])
+            continue;
+        influence->order[influence->rows] = isfinite(order[row]) ? order[row] : 0;
+        influence->y[influence->rows++] = measurements->values[row];
+        influence->is_logarithmic = influence->is_logarithmic && measurements->values[row] > 0;
+    }
+    for (size_t i = 0; influence->is_logarithmic && i < influence->rows; i++)
+        influence->y[i] = log(influence->y[i]);
+}
+
+static void choose_factors(struct influence *influence) {
+    const struct measurements *measurements = influence->measurements;
+    size_t count = measurements->factor_count, nodes = count;
+    influence->codes = xcalloc(count + 2, sizeof(uint32_t *));
+    influence->factors = xcalloc(count + 2, sizeof *influence->factors);
+    influence->names = xcalloc(count + 2, sizeof *influence->names);
+    influence->own = xcalloc(count + 1, sizeof *influence->own);
+    for (size_t f = 0; f < count; f++)
+        if (measurements->factors[f].varies) {
+            influence->own[influence->own_count++] = f;
+            add_levels(influence, measurements->factors[f].name, f, false);
+        }
+    if (measurements->table->categories[nodes].level_count > 1)
+        add_levels(influence, "node", nodes, true);
+    if (measurements->table->input_count > 1)
+        return; /* each run has an order of its own */
+    size_t order = influence->factor_count++;
+    influence->names[order] = "order of measurement";
+    influence->factors[order] = (struct effects_factor){.values = influence->order, .is_nuisance = true};
+}
+
+/* Of own factor F the best and the worst level that was measured, and by how much the worst is worse. */
+static void find_extremes(const struct influence *influence, const struct effects *effects, size_t f,
+                          size_t *ret_best, size_t *ret_worst, double *ret_difference) {
+    const struct effects_factor *factor = &influence->factors[f];
+    const double *levels = effects->level_effects[f];
+    cleanup_free bool *is_used = xcalloc(factor->level_count, sizeof *is_used);
+    bool more = influence->measurements->most, has_any = false;
+    for (size_t row = 0; row < influence->rows; row++)
+        is_used[factor->codes[row]] = true;
+    for (size_t level = 0; level < factor->level_count; level++) {
+        if (!is_used[level])
+            continue;
+        if (!has_any || (more ? levels[level] > levels[*ret_best] : levels[level] < levels[*ret_best]))
+            *ret_best = level;
+        if (!has_any || (more ? levels[level] < levels[*ret_worst] : levels[level] > levels[*ret_worst]))
+            *ret_worst = level;
+        has_any = true;
+    }
+    *ret_difference = levels[*ret_worst] - levels[*ret_best];
+    if (influence->is_logarithmic)
+        *ret_difference = 100 * expm1(*ret_difference);
+}
+
+static void report_term(const struct influence *influence, const struct effects *effects,
+                        const struct effect *effect, struct report_table *table) {
+    size_t a = effect->factors[0], b = effect->factors[1], best = 0, worst = 0;
+    double difference;
+    cleanup_free char *pair = xformat("%s x %s", influence->names[a], influence->names[b]);
+    report_cell_text(table, effect->order == 2 ? pair : influence->names[a]);
+    report_cell(table, effect->freedom > 0 ? 100 * effect->share : NAN);
+    report_cell(table, effect->freedom);
+    report_cell(table, effect->p);
+    bool is_size = a < influence->own_count && influence->own[a] < influence->measurements->size_count;
+    if (effect->order == 2 || influence->factors[a].is_nuisance || is_size) {
+        report_cell_text(table, NULL), report_cell_text(table, NULL), report_cell(table, NAN);
+        return;
+    }
+    char **levels = influence->measurements->table->categories[influence->own[a]].levels;
+    find_extremes(influence, effects, a, &best, &worst, &difference);
+    report_cell_text(table, levels[best]), report_cell_text(table, levels[worst]);
+    report_cell(table, difference);
+}
+
+static void report_terms(const struct influence *influence, const struct effects *effects,
+                         struct report_section *in) {
+    const struct column columns[] = {
+        {.name = "term", .type = COLUMN_STRING},
+        {.name = "share", .label = "share of the variance", .unit = "%", .digits = 3},
+        {.name = "freedom", .label = "degrees of freedom", .unit = "1", .digits = 6, .detail = true},
+        {.name = "p", .unit = "1", .digits = 2},
+        {.name = "best", .label = "best level", .type = COLUMN_STRING},
+        {.name = "worst", .label = "worst level", .type = COLUMN_STRING},
+        {.name = "difference",
+         .label = "worst to best",
+         .unit = influence->is_logarithmic ? "%" : influence->measurements->unit,
+         .digits = 3},
+    };
+    struct report_table *table = report_table(in, "terms", "", columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < effects->count; i++)
+        report_term(influence, effects, &effects->items[i], table);
+    report_number(in, "residual_share", "left over", 100 * effects->residual_share, "%", 3, false);
+    report_number(in, "residual_freedom", "degrees of freedom of the residuals", effects->residual_freedom,
+                  "1", 6, true);
+    report_text(in, "scale", NULL,
+                influence->is_logarithmic ? "logarithms of the response: effects multiply"
+                                          : "the response as it is",
+                true);
+    report_text(
+        in, "assumptions", NULL,
+        effects->residual_freedom == 0
+            ? "each setting was measured once: no share can be told from scatter; 'repetitions: 3' in the "
+              "design changes that"
+        : effects->has_interactions
+            ? "independent normal residuals of one variance; pairs of factors, but not more, act together; "
+              "nodes and order add up with the rest"
+            : "independent normal residuals of one variance; factors add up, as too few measurements tell "
+              "how they act together",
+        false);
+}
+
+void influence_report(struct report_section *in, const struct measurements *measurements) {
+    cleanup(influence_clear) struct influence influence = {.measurements = measurements};
+    cleanup(effects_clear) struct effects effects = {0};
+    choose_rows(&influence);
+    if (influence.rows == 0)
+        return;
+    struct report_section *section = report_section(in, "influence", "What the response depends on", false);
+    choose_factors(&influence);
+    int r = effects_find(influence.y, influence.rows, influence.factors, influence.factor_count, &effects);
+    if (r == 0)
+        report_terms(&influence, &effects, section);
+    else
+        report_note(
+            section, REPORT_LINE,
+            influence.own_count == 0 ? "no factor varies: the run says how much the response scatters, not "
+                                       "what it depends on"
+            : r == -EDOM             ? "all measurements are equal: the response depends on no factor"
+            : r == -E2BIG ? "the factors have more than 200 levels in all: 'assay fit' models such a response"
+                          : "the analysis failed: values are too large or too small");
+}
