@@ -34,6 +34,10 @@ static int read_entry(struct archive_reader *archive, const struct zip_entry *en
 }
 
 int archive_verify(struct archive_reader *archive, struct failure *failure) {
+    if (archive->is_folder)
+        return failure_input(failure, archive->path, 0, 0,
+                             "this is the folder of a run, which has no hashes before it is sealed; expected "
+                             "its archive");
     cleanup_free char *buffer = xmalloc(BUFFER_SIZE);
     int r = 0;
     for (size_t i = 0; r == 0 && i < archive->member_count; i++)
@@ -209,6 +213,9 @@ int archive_extract(struct archive_reader *archive, const char *folder, const ch
                                     .buffer = buffer,
                                     .failure = failure};
     bool was_there = true;
+    if (archive->is_folder)
+        return failure_input(failure, archive->path, 0, 0,
+                             "this is the folder of a run, whose files lie there; expected its archive");
     int r = each_name(folder, refuse_name);
     if (r == -ENOENT)
         was_there = false;

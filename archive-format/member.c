@@ -7,6 +7,7 @@
 #include "archive-format/reader-private.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/path.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -139,11 +140,11 @@ int archive_entry_stream(struct archive_reader *archive, const struct zip_entry 
 static int open_file(struct archive_reader *archive, const char *name, struct archive_member **ret,
                      struct failure *failure) {
     struct stat status;
-    /* Not blocking, and not through a link: the folder may come from anybody. */
+    /* Not blocking, and not through a link that leads out: the folder may come from anybody. */
     cleanup_close int file =
         archive_name_danger(name)
             ? -1
-            : openat(archive->descriptor, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+            : path_open(archive->descriptor, -1, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, NULL);
     if (file < 0 || fstat(file, &status) < 0 || !S_ISREG(status.st_mode))
         return failure_set_kind(failure, FAILURE_INPUT, -ENOENT, "there is no file '%s' in '%s'", name,
                                 archive->path);

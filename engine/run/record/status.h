@@ -49,6 +49,7 @@ struct run_status {
     char last_entry[CLOCK_TEXT_SIZE]; /* when the journal was last added to */
     int64_t part;                     /* 1, or higher after it was resumed */
     enum run_condition condition;
+    bool is_prediction; /* it is the archive of a prediction: its units are scenarios */
     struct run_lock_owner owner;
     char phase[32]; /* the one that it is in, or died in; "": none yet, or it is sealed */
 
