@@ -455,6 +455,12 @@ int run_status_read_on(struct run_status **status, struct failure *failure) {
     return read_folder(before->path, RUN_ARCHIVE_SIZE, &before->history, status, failure);
 }
 
+void run_status_read_samples(struct run_status *status) {
+    for (size_t i = 0; status->condition == RUN_IS_RUNNING && status->folder && i < status->node_count; i++)
+        samples_read(&status->nodes[i]->samples, status->folder, status->nodes[i]->name,
+                     (unsigned)status->nodes[i]->part);
+}
+
 int run_status_read_whole(const char *path, struct run_status **ret, struct failure *failure) {
     return read_run(path, RUN_ARCHIVE_HASH, ret, failure);
 }
