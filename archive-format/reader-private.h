@@ -22,8 +22,7 @@ struct archive_reader {
 
 /* The entry called NAME, file or folder, or NULL. */
 const struct zip_entry *archive_entry_called(const struct archive_reader *archive, const char *name);
-/* Opens the file ENTRY as a stream. */
-int archive_entry_stream(struct archive_reader *archive, const struct zip_entry *entry,
-                         struct archive_member **ret, struct failure *failure);
+/* The file ENTRY as a stream. */
+struct archive_member *archive_entry_stream(struct archive_reader *archive, const struct zip_entry *entry);
 
 #endif
