@@ -172,7 +172,8 @@ static void describe_run(struct crate *crate) {
     const struct archive_description *description = crate->description;
     bool completed = strcmp(description->status, "completed") == 0;
     char time[CLOCK_TEXT_SIZE];
-    cleanup_free char *name = xformat("Run of %s", description->name);
+    cleanup_free char *name =
+        xformat(description->kind == ARCHIVE_OF_PREDICTION ? "%s" : "Run of %s", description->name);
     cJSON *run = entity(crate, crate->run, "CreateAction", name, description->command);
     json_add_string(run, "startTime", clock_format(description->started_ns, time));
     json_add_string(run, "endTime", clock_format(description->ended_ns, time));

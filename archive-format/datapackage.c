@@ -188,8 +188,8 @@ static int take_fields(const struct document *document, const struct document_no
     return 0;
 }
 
-static int find_columns(const struct document *document, const char *table_path, struct archive_columns *ret,
-                        struct failure *failure) {
+int archive_package_columns(const struct document *document, const char *table_path,
+                            struct archive_columns *ret, struct failure *failure) {
     const struct document_node *resources = document_get(document->root, "resources");
     cleanup(text_clear) struct text there;
     text_init(&there, FAILURE_TEXT_SIZE / 2);
@@ -210,5 +210,5 @@ int archive_table_columns(struct archive_reader *archive, const char *table_path
                           struct failure *failure) {
     cleanup(document_cleanup) struct document *document = NULL;
     int r = archive_read_document(archive, ARCHIVE_DATAPACKAGE, &document, failure);
-    return r < 0 ? r : find_columns(document, table_path, ret, failure);
+    return r < 0 ? r : archive_package_columns(document, table_path, ret, failure);
 }

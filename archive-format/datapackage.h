@@ -7,6 +7,7 @@
 #define ASSAY_ARCHIVE_FORMAT_DATAPACKAGE_H
 
 #include "engine/documents/column.h"
+#include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
 
 #include <stddef.h>
@@ -35,6 +36,9 @@ struct archive_reader;
  * is FAILURE_VERIFICATION. */
 int archive_table_columns(struct archive_reader *archive, const char *table_path, struct archive_columns *ret,
                           struct failure *failure);
+/* The same of a datapackage.json that was read. */
+int archive_package_columns(const struct document *document, const char *table_path,
+                            struct archive_columns *ret, struct failure *failure);
 void archive_columns_clear(struct archive_columns *columns);
 /* The column called NAME, or NULL. */
 const struct column *archive_columns_find(const struct archive_columns *columns, const char *name);

@@ -22,18 +22,21 @@ enum { BUFFER_SIZE = 128 << 10 };
 /* Inflates ENTRY to its end, with all checks; into FILE, unless that is negative. */
 static int read_entry(struct archive_reader *archive, const struct zip_entry *entry, char *buffer, int file,
                       struct failure *failure) {
-    cleanup(archive_close_member) struct archive_member *member = NULL;
-    int r = archive_entry_stream(archive, entry, &member, failure);
-    int64_t got = 0;
-    while (r == 0 && (got = archive_member_read(member, buffer, BUFFER_SIZE)) > 0) {
+    cleanup(archive_close_member) struct archive_member *member = archive_entry_stream(archive, entry);
+    int64_t got;
+    while ((got = archive_member_read(member, buffer, BUFFER_SIZE)) > 0) {
         int written = file < 0 ? 0 : file_write_all(file, buffer, (size_t)got);
         if (written < 0)
             return failure_set(failure, written, "cannot write '%s': %s", entry->name, strerror(-written));
     }
-    return r < 0 ? r : archive_member_status(member, failure);
+    return archive_member_status(member, failure);
 }
 
 int archive_verify(struct archive_reader *archive, struct failure *failure) {
+    if (archive->is_folder)
+        return failure_input(failure, archive->path, 0, 0,
+                             "this is the folder of a run, which has no hashes before it is sealed; expected "
+                             "its archive");
     cleanup_free char *buffer = xmalloc(BUFFER_SIZE);
     int r = 0;
     for (size_t i = 0; r == 0 && i < archive->member_count; i++)
@@ -209,6 +212,9 @@ int archive_extract(struct archive_reader *archive, const char *folder, const ch
                                     .buffer = buffer,
                                     .failure = failure};
     bool was_there = true;
+    if (archive->is_folder)
+        return failure_input(failure, archive->path, 0, 0,
+                             "this is the folder of a run, whose files lie there; expected its archive");
     int r = each_name(folder, refuse_name);
     if (r == -ENOENT)
         was_there = false;

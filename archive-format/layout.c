@@ -21,12 +21,17 @@ const struct archive_place archive_places[] = {
     {ARCHIVE_SOURCE, "Source", "What the experiment built, before it was built", true, ARCHIVE_PLACE_OTHER},
     {ARCHIVE_DESIGN, "Design", "The planned rows; results.csv says in which order they ran", true,
      ARCHIVE_PLACE_OBJECT},
+    {ARCHIVE_MODELS, "Models", "The models that the prediction was made from; run.json has their roles", true,
+     ARCHIVE_PLACE_OBJECT},
+    {ARCHIVE_SCENARIOS, "Scenarios", "The table of scenarios, byte for byte as it was given", true,
+     ARCHIVE_PLACE_OBJECT},
     {ARCHIVE_DATAPACKAGE, "Columns", "Type, unit and role of every column of every table (Data Package 2.0)",
      true, ARCHIVE_PLACE_OTHER},
     {ARCHIVE_RESULTS_FOLDER, "Results", "The table of results, and what the experiment wrote besides", false,
      ARCHIVE_PLACE_OTHER},
-    {ARCHIVE_RESULTS, "Results", "One row for each unit that was done: factors, place, time, responses", true,
-     ARCHIVE_PLACE_RESULT},
+    {ARCHIVE_RESULTS, "Results",
+     "One row for each unit that was done, or scenario that was predicted; datapackage.json has the columns",
+     true, ARCHIVE_PLACE_RESULT},
     {ARCHIVE_REPEAT, "How well rows are known",
      "One row for each of the design: how often it was repeated, and how narrow its mean's interval is", true,
      ARCHIVE_PLACE_RESULT},
@@ -60,6 +65,12 @@ char *archive_output_path(size_t order, const char *node, const char *core, unsi
                           const char *suffix) {
     cleanup_free char *again = attempt > 1 ? xformat("-again-%u", attempt) : xstrdup("");
     return xformat(ARCHIVE_RAW "/%zu-%s-%s%s.%s", order, node, core, again, suffix);
+}
+
+char *archive_model_path(size_t number, const char *role, const char *ending) {
+    bool is_plain = ending && ending[0] == '.' && strlen(ending) < 16 &&
+                    !ending[1 + strspn(ending + 1, "abcdefghijklmnopqrstuvwxyz0123456789")];
+    return xformat(ARCHIVE_MODELS "/%zu-%s%s", number, role, is_plain ? ending : "");
 }
 
 char *archive_node_folder(const char *node, unsigned part) {

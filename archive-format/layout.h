@@ -24,6 +24,10 @@
 #define ARCHIVE_SOURCE "source.tar"
 #define ARCHIVE_DESIGN "design.csv"
 
+/* Of a prediction. */
+#define ARCHIVE_MODELS "models"
+#define ARCHIVE_SCENARIOS "scenarios.csv"
+
 #define ARCHIVE_RESULTS_FOLDER "results"
 #define ARCHIVE_RESULTS "results/results.csv"
 #define ARCHIVE_REPEAT "results/repeat.csv"
@@ -75,6 +79,9 @@ char *archive_table_path(const char *name);
  */
 char *archive_output_path(size_t order, const char *node, const char *core, unsigned attempt,
                           const char *suffix);
+/* "models/2-dgemm.json": model NUMBER, from 1, of the role ROLE. ENDING is left out unless it is a point and
+ * a few small letters and digits; NULL: none. */
+char *archive_model_path(size_t number, const char *role, const char *ending);
 /* "nodes/NODE", where the files of a node are; from part 2 on "nodes/NODE/part-K". */
 char *archive_node_folder(const char *node, unsigned part);
 

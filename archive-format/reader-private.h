@@ -4,12 +4,14 @@
 
 #include "archive-format/layout.h"
 #include "archive-format/reader.h"
+#include "archive-format/staging.h"
 #include "archive-format/zip-directory.h"
 
 struct archive_reader {
-    int descriptor; /* of the zip, or of the folder */
-    bool is_folder; /* then there is nothing in the members below but `run` */
-    char *path;     /* for messages */
+    int descriptor;         /* of the zip, or of the folder */
+    bool is_folder;         /* then the members below but `run` are empty until it is listed */
+    struct staging staging; /* of a folder that is listed: has the names of `zip` */
+    char *path;             /* for messages */
     struct zip_directory zip;
     char (*sha256)[HASH_HEX_SIZE]; /* by the manifest, an item an entry of zip; "" when not in it */
     uint32_t *by_name;             /* indices into zip.entries, in the order of archive_name_compare */
@@ -20,8 +22,7 @@ struct archive_reader {
 
 /* The entry called NAME, file or folder, or NULL. */
 const struct zip_entry *archive_entry_called(const struct archive_reader *archive, const char *name);
-/* Opens the file ENTRY as a stream. */
-int archive_entry_stream(struct archive_reader *archive, const struct zip_entry *entry,
-                         struct archive_member **ret, struct failure *failure);
+/* The file ENTRY as a stream. */
+struct archive_member *archive_entry_stream(struct archive_reader *archive, const struct zip_entry *entry);
 
 #endif

@@ -166,12 +166,21 @@ const struct archive_run *archive_run(const struct archive_reader *archive) {
     return &archive->run;
 }
 
+int archive_check_measured(const struct archive_reader *archive, struct failure *failure) {
+    if (archive->run.kind != ARCHIVE_OF_PREDICTION)
+        return 0;
+    return failure_input(failure, archive->path, 0, 0,
+                         "this is the archive of a prediction, nothing in it was measured; 'assay report' "
+                         "prints it, and 'assay archive cat ARCHIVE " ARCHIVE_RESULTS "' gives its table");
+}
+
 /* ---- Opening */
 
 void archive_close(struct archive_reader *archive) {
     if (!archive)
         return;
     zip_directory_clear(&archive->zip);
+    staging_clear(&archive->staging);
     archive_run_clear(&archive->run);
     free(archive->by_name);
     free(archive->members);
@@ -219,8 +228,7 @@ static int open_folder(int descriptor, const char *path, struct archive_reader *
     return 0;
 }
 
-static int open_path(const char *path, bool may_be_folder, struct archive_reader **ret,
-                     struct failure *failure) {
+int archive_open(const char *path, struct archive_reader **ret, struct failure *failure) {
     /* Not blocking: a FIFO of that name would hold us until somebody writes to it. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
@@ -228,17 +236,27 @@ static int open_path(const char *path, bool may_be_folder, struct archive_reader
         enum failure_kind kind = errno == ENOENT || errno == ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
         return failure_set_kind(failure, kind, -errno, "cannot open '%s': %s", path, strerror(errno));
     }
-    if (may_be_folder && fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode))
+    if (fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode))
         return open_folder(descriptor, path, ret, failure);
     return archive_open_descriptor(descriptor, path, ret, failure);
 }
 
-int archive_open_zip(const char *path, struct archive_reader **ret, struct failure *failure) {
-    return open_path(path, false, ret, failure);
-}
-
-int archive_open(const char *path, struct archive_reader **ret, struct failure *failure) {
-    return open_path(path, true, ret, failure);
+int archive_list(struct archive_reader *archive, struct failure *failure) {
+    if (!archive->is_folder || archive->members)
+        return 0;
+    struct staging *staging = &archive->staging;
+    int r = staging_scan(archive->path, staging, failure);
+    if (r < 0)
+        return r;
+    archive->zip.entries = xcalloc(staging->count + 1, sizeof *archive->zip.entries);
+    for (size_t i = 0; i < staging->count; i++) {
+        const struct staged_file *file = &staging->files[i];
+        archive->zip.entries[archive->zip.count++] = (struct zip_entry){
+            .name = file->name, .folder = file->folder, .size = file->size, .stored_size = file->size};
+        archive->zip.bytes += file->size;
+    }
+    index_entries(archive);
+    return 0;
 }
 
 /* ---- Members */
@@ -249,6 +267,10 @@ static const struct zip_entry *member_at(const struct archive_reader *archive, s
 
 const char *archive_path(const struct archive_reader *archive) {
     return archive->path;
+}
+
+bool archive_is_folder(const struct archive_reader *archive) {
+    return archive->is_folder;
 }
 
 uint64_t archive_bytes(const struct archive_reader *archive) {

@@ -50,15 +50,14 @@ struct archive_reader;
 struct archive_member;
 
 /*
- * Opens the zip PATH and checks, without inflating any data: that it is one zip from its first byte to its
- * last (nothing before, between or after the members), that every local header says what the directory says,
- * that every name is one that archive_name_problem takes, that no two names are the same or differ in case
- * only and none is both file and folder, that there are only files and folders, only stored or deflated, none
- * encrypted, and the limits above. Then it reads the manifest, which must name exactly the members that there
- * are, and run.json, whose archive_version must be of a major version that this reader knows.
+ * Opens PATH, a zip or the folder of a run. Of a folder run.json is read. A zip is checked, without inflating
+ * any data: that it is one zip from its first byte to its last (nothing before, between or after the
+ * members), that every local header says what the directory says, that every name is one that
+ * archive_name_problem takes, that no two names are the same or differ in case only and none is both file and
+ * folder, that there are only files and folders, only stored or deflated, none encrypted, and the limits
+ * above. Then the manifest is read, which must name exactly the members that there are, and run.json, whose
+ * archive_version must be of a major version that this reader knows.
  */
-int archive_open_zip(const char *path, struct archive_reader **ret, struct failure *failure);
-/* The same; or the folder PATH of a run, of which run.json is read. */
 int archive_open(const char *path, struct archive_reader **ret, struct failure *failure);
 /* A zip from an open descriptor of a regular file, which it owns from then on, also when it fails. NAME is
  * for messages. */
@@ -68,22 +67,30 @@ void archive_close(struct archive_reader *archive);         /* NULL is fine; clo
 void archive_close_reader(struct archive_reader **archive); /* for cleanup() */
 
 const char *archive_path(const struct archive_reader *archive);
-uint64_t archive_bytes(const struct archive_reader *archive); /* of the zip */
+uint64_t archive_bytes(const struct archive_reader *archive); /* of the zip, or of a folder's listed files */
 
-/* Members of a zip are the files, in its order; folders do not count. Those of a run's folder are not listed.
- */
+/* Finds the files of a run's folder, which are then its members, in the order of their names and without
+ * hashes; those of a zip are known. */
+int archive_list(struct archive_reader *archive, struct failure *failure);
+bool archive_is_folder(const struct archive_reader *archive);
+/* Members are the files, of a zip in its order; folders do not count. */
 size_t archive_member_count(const struct archive_reader *archive);
 const char *archive_member_name(const struct archive_reader *archive, size_t index);
 uint64_t archive_member_size(const struct archive_reader *archive, size_t index); /* inflated, bytes */
 uint64_t archive_member_stored_size(const struct archive_reader *archive,
                                     size_t index); /* in the zip, bytes */
-/* By the manifest; "" for the manifest and its signature, which are not in it. The reader's. */
+/* By the manifest; "" for the manifest and its signature, which are not in it, and in a folder. The reader's.
+ */
 const char *archive_member_sha256(const struct archive_reader *archive, size_t index);
 /* Is there a member NAME? Its bytes, inflated, in *RET_BYTES unless that is NULL. */
 bool archive_find(const struct archive_reader *archive, const char *name, uint64_t *ret_bytes);
 
 /* run.json as it was read while opening; the reader's. */
 const struct archive_run *archive_run(const struct archive_reader *archive);
+
+/* Refuses an archive in which nothing was measured, that of a prediction: for what fits, ranks, resumes or
+ * repeats measurements. FAILURE_INPUT with what can be done with it. */
+int archive_check_measured(const struct archive_reader *archive, struct failure *failure);
 
 /* A member as a stream. No such member is FAILURE_INPUT. Several members may be open at once. */
 int archive_member_open(struct archive_reader *archive, const char *name, struct archive_member **ret,
@@ -106,7 +113,7 @@ int archive_read_document(struct archive_reader *archive, const char *name, stru
                           struct failure *failure);
 
 /* Inflates every member of a zip and compares its SHA-256 with the manifest. FAILURE_VERIFICATION names the
- * first member that differs. */
+ * first member that differs. A folder, which has no manifest, is FAILURE_INPUT. */
 int archive_verify(struct archive_reader *archive, struct failure *failure);
 
 /* Verifies a whole zip, then writes the members NAMES (a member, or a folder and all below it; COUNT 0:

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The first two files are made after this one. */
-static const char how_to_use[] =
+static const char how_to_open[] =
     "- `ro-crate-metadata.json`: description for programs: Process Run Crate 0.5 (RO-Crate 1.1)\n"
     "- `manifest-sha256.txt`: SHA-256 of every other file\n"
     "\nTimes are nanoseconds since 1970, or UTC; units are UCUM codes.\n\n"
@@ -23,7 +23,8 @@ static const char how_to_use[] =
     "    assay archive extract ARCHIVE.zip -C FOLDER\n\n"
     "With what every system has:\n\n"
     "    unzip ARCHIVE.zip -d FOLDER\n"
-    "    cd FOLDER && sha256sum -c manifest-sha256.txt\n\n"
+    "    cd FOLDER && sha256sum -c manifest-sha256.txt\n\n";
+static const char how_to_use[] =
     "## Use it\n\n"
     "    assay fit ARCHIVE.zip\n\n"
     "## Run it again\n\n"
@@ -33,6 +34,13 @@ static const char how_to_use[] =
     "it, and edit `campaign.yaml`. `experiment: ./experiment` is then the archive's experiment, where it has "
     "that folder, and a source that was a folder is what `tar -xf source.tar -C FOLDER` unpacks: "
     "`source: {folder: FOLDER}`.\n\n";
+static const char how_to_use_prediction[] =
+    "## Use it\n\n"
+    "    assay report ARCHIVE.zip\n\n"
+    "## Predict it again\n\n"
+    "`run.json` has the command line (`command`), and which file of `models/` had which role "
+    "(`prediction.models`), with the hashes of the archives that each was fitted from. The same models, "
+    "scenarios, settings and seed give the same bytes of `results/results.csv`.\n\n";
 
 /* ---- The machines, by the facts that are among the files: sealed again, the text is the same */
 
@@ -87,13 +95,15 @@ static int print_machines(const struct staging *staging, struct text *ret) {
 static int print(const struct staging *staging, const struct archive_description *description,
                  struct text *ret) {
     char started[CLOCK_TEXT_SIZE], ended[CLOCK_TEXT_SIZE];
+    bool is_prediction = description->kind == ARCHIVE_OF_PREDICTION;
+    const char *kind = archive_kind_name(description->kind);
     clock_format(description->started_ns, started);
     clock_format(description->ended_ns, ended);
     int r = text_printf(ret,
                         "# %s\n\n%s\n\n"
-                        "A sealed run of assay %s, run %s: **%s**%s%s.\n"
+                        "A sealed %s of assay %s, run %s: **%s**%s%s.\n"
                         "Started %s, ended %s.\n",
-                        description->name, description->text, description->engine_version,
+                        description->name, description->text, kind, description->engine_version,
                         description->run_id, description->status, description->error ? ", " : "",
                         description->error ? description->error : "", started, ended);
     r = r == 0 ? print_machines(staging, ret) : r;
@@ -105,12 +115,14 @@ static int print(const struct staging *staging, const struct archive_description
             r = text_printf(ret, "- `%s%s`: %s\n", place->path, part->folder ? "/" : "", place->description);
     }
     if (r == 0)
-        r = text_append_string(ret, how_to_use);
+        r = text_append_string(ret, how_to_open);
+    if (r == 0)
+        r = text_append_string(ret, is_prediction ? how_to_use_prediction : how_to_use);
     if (r == 0)
         r = text_printf(ret,
                         "## Cite it\n\n"
-                        "%s. Archive of an assay run, urn:uuid:%s, %s. Licence: %s\n",
-                        description->name, description->run_id, ended,
+                        "%s. Archive of an assay %s, urn:uuid:%s, %s. Licence: %s\n",
+                        description->name, kind, description->run_id, ended,
                         description->license ? description->license : ARCHIVE_NO_LICENSE);
     return r;
 }

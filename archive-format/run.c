@@ -3,9 +3,13 @@
 #include "archive-format/name.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAJOR_VERSION = 1 };
@@ -75,6 +79,31 @@ static const struct bind_field experiment_fields[] = {
     {BIND_ROW("folder", BIND_TEXT, archive_run, experiment.folder)},
 };
 
+static const struct bind_field input_fields[] = {
+    TEXT(archive_model_input, name), TEXT(archive_model_input, sha256), TEXT(archive_model_input, run_id),
+    TEXT(archive_model_input, experiment)};
+static const struct bind_field prediction_model_fields[] = {
+    TEXT(archive_prediction_model, role),
+    TEXT(archive_prediction_model, member),
+    TEXT(archive_prediction_model, file),
+    TEXT(archive_prediction_model, sha256),
+    TEXT(archive_prediction_model, grade),
+    TEXT(archive_prediction_model, verdict),
+    {BIND_ROW("inputs", BIND_ITEMS, archive_prediction_model, inputs),
+     BIND_STRUCTS(archive_model_input, input_fields)},
+};
+static const struct bind_field prediction_fields[] = {
+    {BIND_ROW("plugin", BIND_TEXT, archive_prediction, plugin), .required = true},
+    TEXT(archive_prediction, version),
+    COUNT("draws", archive_prediction, draws),
+    COUNT("searched", archive_prediction, searched),
+    {BIND_ROW("settings", BIND_TEXTS, archive_prediction, settings)},
+    {BIND_ROW("models", BIND_ITEMS, archive_prediction, models),
+     BIND_STRUCTS(archive_prediction_model, prediction_model_fields)},
+    {BIND_ROW("warnings", BIND_TEXTS, archive_prediction, warnings)},
+    {BIND_ROW("notes", BIND_TEXTS, archive_prediction, notes)},
+};
+
 static const struct bind_field fields[] = {
     {BIND_ROW("archive_version", BIND_TEXT, archive_run, version)},
     {BIND_ROW("kind", BIND_CHOICE, archive_run, kind), .choices = kinds},
@@ -101,11 +130,35 @@ static const struct bind_field fields[] = {
     {BIND_ROW("model", BIND_OPTIONAL, archive_run, model), BIND_STRUCTS(archive_model, archive_model_fields)},
     {BIND_ROW("answer", BIND_OPTIONAL, archive_run, answer),
      BIND_STRUCTS(archive_answer, archive_answer_fields), .scalar = "best"},
+    {BIND_ROW("prediction", BIND_OPTIONAL, archive_run, prediction),
+     BIND_STRUCTS(archive_prediction, prediction_fields)},
     {BIND_ROW("command", BIND_TEXTS, archive_run, command)},
     {BIND_ROW("parts", BIND_ITEMS, archive_run, parts), BIND_STRUCTS(archive_part, part_fields)},
     {BIND_ROW("phases", BIND_ITEMS, archive_run, phases), BIND_STRUCTS(archive_phase, phase_fields)},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
+
+void archive_engine_describe(struct archive_engine *ret) {
+    char sha256[HASH_HEX_SIZE];
+    bool is_hashed = hash_file("/proc/self/exe", sha256, NULL, NULL) == 0;
+    *ret = (struct archive_engine){.name = xstrdup("assay"),
+                                   .version = xstrdup(ASSAY_VERSION),
+                                   .commit = ASSAY_COMMIT[0] ? xstrdup(ASSAY_COMMIT) : NULL,
+                                   .sha256 = is_hashed ? xstrdup(sha256) : NULL};
+}
+
+const char *archive_kind_name(enum archive_kind kind) {
+    return kinds[kind];
+}
+
+int archive_draw_id(char id[static ARCHIVE_ID_SIZE], struct failure *failure) {
+    cleanup(text_clear) struct text drawn;
+    text_init(&drawn, 64);
+    int r = file_read("/proc/sys/kernel/random/uuid", &drawn, failure);
+    if (r == 0)
+        snprintf(id, ARCHIVE_ID_SIZE, "%.36s", drawn.bytes);
+    return r;
+}
 
 static int check_version(const struct document *document, struct failure *failure) {
     const struct document_node *node = document_get(document->root, "archive_version");
@@ -131,6 +184,9 @@ int archive_run_read(const struct document *document, struct archive_run *ret, s
     int r = check_version(document, failure);
     if (r == 0)
         r = bind_mapping(document, document->root, NULL, fields, FIELD_COUNT, ret, failure);
+    if (r == 0 && ret->kind == ARCHIVE_OF_PREDICTION && !ret->prediction)
+        r = bind_refuse(document, document->root, failure,
+                        "run.json is of the kind 'prediction', and has no member 'prediction'");
     if (r < 0 && failure)
         failure->kind = FAILURE_VERIFICATION; /* it was written like this: not the user's doing */
     return r;

@@ -15,6 +15,8 @@
 /* Of this version archives are written; every minor version of its major version is read. */
 #define ARCHIVE_VERSION "1.0"
 
+enum { ARCHIVE_ID_SIZE = 40 };
+
 /* What the archive is of; a run.json that does not say so is a run's. */
 enum archive_kind { ARCHIVE_OF_RUN, ARCHIVE_OF_PREDICTION, ARCHIVE_IMPORTED };
 
@@ -70,6 +72,26 @@ struct archive_phase {
     int64_t started_ns, ended_ns;
 };
 
+/* A model file that a prediction was made from: its member in the archive, and the files that it was fitted
+ * from, each by the hash that it had. */
+struct archive_model_input {
+    char *name, *sha256, *run_id, *experiment; /* the last two: of an archive of a run */
+};
+struct archive_prediction_model {
+    char *role, *member, *file; /* FILE: the base name that it was read under */
+    char *sha256, *grade, *verdict;
+    struct bind_items inputs; /* struct archive_model_input */
+};
+
+/* What a prediction was made with. Numbers of scenarios are in the counts of the run. */
+struct archive_prediction {
+    char *plugin, *version;
+    int64_t draws, searched;    /* searched: scenarios that were run to find the best ones; 0: no search */
+    struct bind_texts settings; /* NAME=VALUE, as given */
+    struct bind_items models;   /* struct archive_prediction_model */
+    struct bind_texts warnings, notes; /* sentences, each once; results.csv has those of each scenario */
+};
+
 /* Times are wall clock, ns since 1970. */
 struct archive_run {
     char *version; /* read only: "1.0" */
@@ -90,6 +112,7 @@ struct archive_run {
     struct bind_texts options; /* names, each followed by its value */
     struct archive_model *model;
     struct archive_answer *answer;
+    struct archive_prediction *prediction;
     struct bind_texts command;
     struct bind_items parts;  /* struct archive_part */
     struct bind_items phases; /* struct archive_phase; of the last part */
@@ -98,6 +121,13 @@ struct archive_run {
 enum { ARCHIVE_REPEAT_FIELDS = 6, ARCHIVE_MODEL_FIELDS = 7, ARCHIVE_ANSWER_FIELDS = 5 };
 extern const struct bind_field archive_repeat_fields[ARCHIVE_REPEAT_FIELDS],
     archive_model_fields[ARCHIVE_MODEL_FIELDS], archive_answer_fields[ARCHIVE_ANSWER_FIELDS];
+
+/* This program; RET is zeroed. */
+void archive_engine_describe(struct archive_engine *ret);
+/* "run", "prediction" or "import". */
+const char *archive_kind_name(enum archive_kind kind);
+/* A new random run_id: a UUID (RFC 4122, version 4). */
+int archive_draw_id(char id[static ARCHIVE_ID_SIZE], struct failure *failure);
 
 /* Reads DOCUMENT into RET, which is zeroed and the caller's to clear, also after a failure. A version that
  * this reader does not know, and a member that is not what it has to be, are FAILURE_VERIFICATION. */

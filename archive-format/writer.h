@@ -6,6 +6,7 @@
 #ifndef ASSAY_ARCHIVE_FORMAT_WRITER_H
 #define ASSAY_ARCHIVE_FORMAT_WRITER_H
 
+#include "archive-format/run.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/hash.h"
 
@@ -16,6 +17,7 @@
 
 /* What the archive says about itself in ro-crate-metadata.json and README.md. UTF-8, borrowed. */
 struct archive_description {
+    enum archive_kind kind;
     const char *name;           /* a title: "dgemm on paravance-3, 2026-11-20" */
     const char *text;           /* a sentence or more */
     const char *license;        /* URI; NULL: none was given */

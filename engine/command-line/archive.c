@@ -34,6 +34,8 @@ static void add_head(struct report_section *to, const struct archive_reader *arc
     char started[CLOCK_TEXT_SIZE], ended[CLOCK_TEXT_SIZE];
     report_text(to, "archive", NULL, archive_path(archive), true);
     report_text(to, "name", "name", run->name, false);
+    report_text(to, "kind", NULL, archive_kind_name((enum archive_kind)run->kind),
+                run->kind == ARCHIVE_OF_RUN);
     report_text(to, "run_id", "run", run->run_id, false);
     report_text(to, "status", "status", run->status, false);
     report_text(to, "error", "error", run->error, !run->error);
@@ -67,7 +69,8 @@ static void add_members(struct report_section *to, const struct archive_reader *
 
 static int list(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    int r = archive_open_zip(arguments->operands[1], &archive, failure);
+    int r = archive_open(arguments->operands[1], &archive, failure);
+    r = r < 0 ? r : archive_list(archive, failure);
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = report_new();
@@ -77,8 +80,12 @@ static int list(const struct verb_arguments *arguments, struct failure *failure)
                 number_describe_bytes((double)archive_bytes(archive), bytes), archive_member_count(archive),
                 number_describe_bytes((double)content_bytes(archive), content));
     add_head(report->root, archive);
-    report_text(report->root, NULL, "verified", "no: `assay archive verify` checks every byte", false);
-    report_text(report->root, NULL, "archive", size, false);
+    bool is_folder = archive_is_folder(archive);
+    report_text(report->root, NULL, "verified",
+                is_folder ? "no: the folder of a run has no hashes before it is sealed"
+                          : "no: `assay archive verify` checks every byte",
+                false);
+    report_text(report->root, NULL, is_folder ? "folder" : "archive", size, false);
     add_members(report->root, archive);
     output_report(report, verb_switch(arguments, "--json"), false);
     return 0;
@@ -125,7 +132,7 @@ static int read_through(struct archive_reader *archive, const char *name, bool p
 /* Twice: nothing is printed of a member that turns out at its end to be damaged. */
 static int cat(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    int r = archive_open_zip(arguments->operands[1], &archive, failure);
+    int r = archive_open(arguments->operands[1], &archive, failure);
     if (r == 0)
         r = read_through(archive, arguments->operands[2], false, failure);
     return r < 0 ? r : read_through(archive, arguments->operands[2], true, failure);
@@ -143,7 +150,7 @@ static int extract(const struct verb_arguments *arguments, struct failure *failu
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     const char *given = verb_value(arguments, "--folder");
     cleanup_free char *folder = given ? xstrdup(given) : folder_for(arguments->operands[1]);
-    int r = archive_open_zip(arguments->operands[1], &archive, failure);
+    int r = archive_open(arguments->operands[1], &archive, failure);
     if (r == 0)
         r = archive_extract(archive, folder, arguments->operands + 2, arguments->operand_count - 2, failure);
     if (r == 0)
@@ -159,8 +166,8 @@ static int print_verified(const struct archive_reader *archive, bool json, struc
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = report_new();
-    const char *experiment = archive_run(archive)->experiment.name;
-    const char *status = archive_run(archive)->status;
+    const struct archive_run *run = archive_run(archive);
+    const char *of = run->kind == ARCHIVE_OF_RUN ? run->experiment.name : run->name;
     if (json) {
         add_head(report->root, archive);
         report_text(report->root, "sha256", NULL, sha256, true);
@@ -168,9 +175,10 @@ static int print_verified(const struct archive_reader *archive, bool json, struc
         output_report_line(report);
         return 0;
     }
-    report_note(report->root, REPORT_LINE, "%s: verified: %s%s%s, %zu files, %s", archive_path(archive),
-                status ? status : "?", experiment ? " run of " : "", experiment ? experiment : "",
-                archive_member_count(archive), number_describe_bytes((double)content_bytes(archive), bytes));
+    report_note(report->root, REPORT_LINE, "%s: verified: %s %s%s%s, %zu files, %s", archive_path(archive),
+                run->status ? run->status : "?", archive_kind_name((enum archive_kind)run->kind),
+                of ? " of " : "", of ? of : "", archive_member_count(archive),
+                number_describe_bytes((double)content_bytes(archive), bytes));
     report_print(report, stdout, false);
     return 0;
 }
@@ -195,7 +203,7 @@ static void print_refused(const char *path, bool json, const struct failure *rea
 
 static int verify_one(const char *path, bool json, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    int r = archive_open_zip(path, &archive, failure);
+    int r = archive_open(path, &archive, failure);
     if (r == 0)
         r = archive_verify(archive, failure);
     return r < 0 ? r : print_verified(archive, json, failure);
@@ -225,8 +233,8 @@ static int verify(const struct verb_arguments *arguments, struct failure *failur
 /* ---- The command */
 
 static const struct verb_action actions[] = {
-    {"list", 1, 1, "one archive", "--json", list},
-    {"cat", 2, 2, "an archive and one of its members", NULL, cat},
+    {"list", 1, 1, "one archive or the folder of a run", "--json", list},
+    {"cat", 2, 2, "an archive, or the folder of a run, and one of its members", NULL, cat},
     {"extract", 1, SIZE_MAX, "an archive, and members of it or nothing", "--folder", extract},
     {"verify", 1, SIZE_MAX, "archives", "--json", verify},
     {"fetch", 1, 2, "HOST:RUN, and a folder or nothing", "--partial --jump --ssh-config --quiet",

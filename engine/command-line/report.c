@@ -7,6 +7,7 @@
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/predict/prediction-archive.h"
 #include "engine/report/shown.h"
 #include "engine/run/record/status.h"
 
@@ -46,7 +47,38 @@ static int print_best(const struct measurements *measurements, const struct rank
     return 0;
 }
 
+/* The archive PATH, or a folder that it was extracted to, if it is that of a prediction; else NULL, also
+ * where it cannot be read, which is said by whatever reads it next. */
+static struct archive_reader *open_prediction(const char *path) {
+    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    if (archive_open(path, &archive, NULL) < 0)
+        return NULL;
+    return archive_run(archive)->kind == ARCHIVE_OF_PREDICTION ? take_pointer(archive) : NULL;
+}
+
+static int report_prediction(const struct verb_arguments *arguments, struct archive_reader *archive,
+                             struct failure *failure) {
+    static const char *const rankings[] = {"--best", "--most", "--least"};
+    bool json = verb_switch(arguments, "--json");
+    for (size_t i = 0; i < sizeof rankings / sizeof *rankings; i++)
+        if (verb_switch(arguments, rankings[i]) || verb_value(arguments, rankings[i]))
+            return failure_input(failure, archive_path(archive), 0, 0,
+                                 "%s ranks what was measured, and this is the archive of a prediction",
+                                 rankings[i]);
+    if (arguments->operand_count > 1)
+        return failure_input(failure, archive_path(archive), 0, 0,
+                             "this is the archive of a prediction; give it alone");
+    cleanup(report_cleanup) struct report *report = report_new();
+    int r = prediction_archive_report(archive, !json, report->root, failure);
+    if (r == 0)
+        output_report(report, json, verb_switch(arguments, "--verbose"));
+    return r;
+}
+
 int command_report(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(archive_close_reader) struct archive_reader *prediction = open_prediction(arguments->operands[0]);
+    if (prediction)
+        return report_prediction(arguments, prediction, failure);
     cleanup(measurements_clear) struct measurements measurements = {0};
     cleanup(ranking_clear) struct ranking ranking = {0};
     const char *most = verb_value(arguments, "--most"), *least = verb_value(arguments, "--least");

@@ -7,7 +7,6 @@
 #include "engine/foundation/number.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,10 +56,7 @@ static bool take_integer(char **at, const char *end, cJSON *item) {
     if (digit == first || digit == end || (*digit != ',' && *digit != '}'))
         return false;
     item->type = cJSON_Number;
-    item->valuedouble = first == *at ? (double)value : -(double)value;
-    item->valueint = item->valuedouble >= INT_MAX   ? INT_MAX
-                     : item->valuedouble <= INT_MIN ? INT_MIN
-                                                    : (int)item->valuedouble;
+    cJSON_SetNumberHelper(item, first == *at ? (double)value : -(double)value);
     *at = digit;
     return true;
 }

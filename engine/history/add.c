@@ -240,11 +240,12 @@ int history_store_add(struct history_store *store, const char *path, bool with_f
     const struct table_options options = {.member = ARCHIVE_RESULTS, .hash = true};
     struct adding adding = {.store = store, .with_flagged = with_flagged, .addition = ret};
     *ret = (struct history_addition){0};
-    int r = archive_open_zip(path, &archive, failure);
+    int r = archive_open(path, &archive, failure);
     if (r < 0)
         return r;
     adding.run = archive_run(archive);
-    if (adding.run->kind != ARCHIVE_OF_RUN || !adding.run->run_id || !adding.run->name)
+    if (archive_is_folder(archive) || adding.run->kind != ARCHIVE_OF_RUN || !adding.run->run_id ||
+        !adding.run->name)
         return failure_input(failure, path, 0, 0, "this is not the archive of a run");
     r = table_open(&path, 1, &options, &adding.table, failure);
     r = r < 0 ? r : add_opened(&adding, archive, failure);

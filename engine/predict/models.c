@@ -159,9 +159,11 @@ static int read_given(struct models *models, const char *word, const char *conte
     } else if (r == 0)
         r = model_file_parse(path, bytes.bytes, bytes.length, &given->model, failure);
     r = r < 0 ? r : hash_bytes(bytes.bytes, bytes.length, sha256);
+    given->length = bytes.length;
+    given->content = text_take(&bytes);
     if (r == 0 && is_file) {
-        given->source.length = bytes.length;
-        given->source.bytes = text_take(&bytes);
+        given->source.length = given->length;
+        given->source.bytes = given->content;
     } else if (r == 0)
         grade(models, given);
     r = r < 0 ? r : choose_role(models, word, given, failure);
@@ -335,7 +337,7 @@ void models_clear(struct models *models) {
         model_file_free(given->model);
         free(given->verdict), free(given->remark);
         free((char *)given->source.file), free((char *)given->source.sha256),
-            free((char *)given->source.name), free((char *)given->source.bytes);
+            free((char *)given->source.name), free(given->content);
     }
     for (size_t i = 0; i < models->note_count; i++)
         free(models->notes[i]);

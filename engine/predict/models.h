@@ -19,6 +19,8 @@ struct given_model {
     bool is_kept;                 /* `drawn` is one of them */
     const struct model **seen;    /* where the plugin sees one of the two */
     struct predict_source source; /* texts are owned */
+    char *content;                /* of its file, `length` bytes and a NUL */
+    size_t length;
     enum report_grade grade;
     char *verdict; /* model_verdict() */
     /* What the user must know before relying on what is made of the model: that it is NOT_USABLE, or that its

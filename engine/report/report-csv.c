@@ -34,10 +34,8 @@ int report_table_append_csv(const struct report_table *table, struct text *text,
     return append_csv(table, true, text, failure);
 }
 
-/* Units and types of the columns, beside the table; texts without help are identifiers. */
-static int write_package(const struct report_table *table, const char *path, struct failure *failure) {
-    cleanup_free struct column *columns = xcalloc(table->column_count, sizeof *columns);
-    cleanup_free char *beside = xformat("%s.datapackage.json", path);
+struct column *report_table_columns(const struct report_table *table, size_t *ret_count) {
+    struct column *columns = xcalloc(table->column_count + 1, sizeof *columns);
     for (size_t c = 0; c < table->column_count; c++) {
         columns[c] = table->columns[c];
         if (c >= table->cell_count || !table->cells[c].text)
@@ -45,8 +43,17 @@ static int write_package(const struct report_table *table, const char *path, str
         columns[c].type = COLUMN_STRING;
         columns[c].role = columns[c].help ? columns[c].role : COLUMN_ROLE_ID;
     }
+    *ret_count = table->column_count;
+    return columns;
+}
+
+/* Units and types of the columns, beside the table. */
+static int write_package(const struct report_table *table, const char *path, struct failure *failure) {
+    size_t count;
+    cleanup_free struct column *columns = report_table_columns(table, &count);
+    cleanup_free char *beside = xformat("%s.datapackage.json", path);
     const struct archive_table described = {
-        .path = file_base_name(path), .columns = columns, .column_count = table->column_count};
+        .path = file_base_name(path), .columns = columns, .column_count = count};
     return archive_write_datapackage(beside, table->name, &described, 1, failure);
 }
 
@@ -61,6 +68,10 @@ int report_file_add(struct report_file *file, const struct report_table *table, 
     int r = append_csv(table, !file->has_head, &text, failure);
     file->has_head = true;
     return r < 0 ? r : file_output_write(&file->output, text.bytes, text.length, failure);
+}
+
+int report_file_commit(struct report_file *file, struct failure *failure) {
+    return file_output_commit(&file->output, failure);
 }
 
 int report_file_finish(struct report_file *file, const struct report_table *table, struct failure *failure) {

@@ -105,6 +105,10 @@ int report_table_append_csv(const struct report_table *table, struct text *text,
 /* The same as the whole of the file PATH, with the columns' units in PATH.datapackage.json. */
 int report_table_write(const struct report_table *table, const char *path, struct failure *failure);
 
+/* What the columns of TABLE are in a file, the caller's array; its texts stay the
+ * table's. Texts without help are identifiers. */
+struct column *report_table_columns(const struct report_table *table, size_t *ret_count);
+
 /* The same of a file that grows by tables with the same columns; nothing stands under PATH before it is
  * finished, which takes any of these tables. */
 struct report_file {
@@ -115,6 +119,7 @@ struct report_file {
 int report_file_open(struct report_file *file, const char *path, struct failure *failure);
 int report_file_add(struct report_file *file, const struct report_table *table, struct failure *failure);
 int report_file_finish(struct report_file *file, const struct report_table *table, struct failure *failure);
+int report_file_commit(struct report_file *file, struct failure *failure); /* without the units beside it */
 void report_file_clear(struct report_file *file);
 
 /* VALUE with DIGITS significant digits, a prefix where UNIT takes one, and the unit's name for people. */

@@ -212,16 +212,6 @@ static void enter_phase(struct run *run, enum run_phase phase) {
 /* ---- Beginning and end ------------------------------------------------------------------------------------
  */
 
-/* A random UUID (RFC 4122, version 4). */
-static int draw_uuid(char uuid[static 40], struct failure *failure) {
-    cleanup(text_clear) struct text drawn;
-    text_init(&drawn, 64);
-    int r = file_read("/proc/sys/kernel/random/uuid", &drawn, failure);
-    if (r == 0)
-        snprintf(uuid, 40, "%.36s", drawn.bytes);
-    return r;
-}
-
 static int open_folder(struct run *run, struct failure *failure) {
     const struct run_request *request = run->request;
     int r = file_make_folders(request->folder, failure);
@@ -240,7 +230,7 @@ static int open_folder(struct run *run, struct failure *failure) {
 }
 
 static int open_run(struct run *run, struct failure *failure) {
-    int r = draw_uuid(run->record.id, failure);
+    int r = archive_draw_id(run->record.id, failure);
     if (r == 0)
         r = open_folder(run, failure);
     if (r == 0)

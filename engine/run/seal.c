@@ -79,18 +79,13 @@ int run_record_inputs(struct run *run, struct failure *failure) {
 
 /* What has happened is what the committed journal says; the rest is the plan's. */
 int run_record_run(struct run *run, struct failure *failure) {
-    char sha256[HASH_HEX_SIZE];
     cleanup(run_history_clear) struct run_history history = {0};
     cleanup(archive_run_clear) struct archive_run summary = {.kind = ARCHIVE_OF_RUN};
     cleanup_free char *path = record_path(&run->record, ARCHIVE_RUN);
     int r = run_history_read(run->record.folder, NULL, &history, failure);
     if (r < 0)
         return r;
-    bool is_hashed = hash_file("/proc/self/exe", sha256, NULL, NULL) == 0;
-    summary.engine = (struct archive_engine){.name = xstrdup("assay"),
-                                             .version = xstrdup(ASSAY_VERSION),
-                                             .commit = ASSAY_COMMIT[0] ? xstrdup(ASSAY_COMMIT) : NULL,
-                                             .sha256 = is_hashed ? xstrdup(sha256) : NULL};
+    archive_engine_describe(&summary.engine);
     run_history_summarize(&history, &summary);
     plan_summarize(run->set.plan, &summary);
     for (size_t i = 0; run->request->command && run->request->command[i]; i++)

@@ -36,6 +36,7 @@ static int open_plain(struct input *input, const struct table_options *options, 
 static int open_archive(struct input *input, struct failure *failure) {
     uint64_t bytes;
     int r = archive_open(input->about.path, &input->archive, failure);
+    r = r < 0 ? r : archive_check_measured(input->archive, failure);
     if (r < 0)
         return r;
     const struct archive_model *model = archive_run(input->archive)->model;

@@ -138,7 +138,7 @@ libraries() {
             home("^<(archive|archive_entry)[.]h>", $1 ~ /^engine\/remote\/link\// ? "engine/remote/link/" : "archive-format/", "libarchive")
             home("^<yaml[.]h>", "engine/documents/", "libyaml")
             home("^<cjson/", "engine/documents/", "cJSON")
-            home("^<zlib[.]h>", "engine/documents/", "zlib")
+            home("^<zlib[.]h>", $1 == "archive-format/member.c" ? $1 : "engine/documents/", "zlib")
             home("^<sqlite3[.]h>", "engine/history/", "SQLite")
             home("^<tre/", "engine/run/", "TRE")
             home("^<gsl/", "engine/numerics/", "GSL")

@@ -60,7 +60,8 @@ static int read_archive(struct found_experiment *found, const char *path, struct
     cleanup(text_clear) struct text text;
     text_init(&text, DESCRIPTION_BYTES_MAX);
     cleanup_free char *name = xformat("%s:%s", path, member);
-    int r = archive_read_member(archive, member, &text, failure);
+    int r = archive_check_measured(archive, failure);
+    r = r < 0 ? r : archive_read_member(archive, member, &text, failure);
     r = r < 0 ? r : document_parse_yaml(name, text.bytes, text.length, &found->document, failure);
     return r < 0 ? r : bind_document(found, ".", failure);
 }

@@ -85,7 +85,6 @@ int prediction_command_make(const struct verb_arguments *arguments, struct predi
     uint64_t draws = 0, threads = 0, search = 0;
     cleanup(given_clear) struct given given = {0};
     request->seed = 1;
-    request->scenarios = verb_value(arguments, "--scenario");
     request->settings = settings;
     int r = verb_count(arguments, "--seed", 0, UINT64_MAX, &request->seed, failure);
     r = r < 0 ? r : verb_count(arguments, "--draws", 0, UINT64_MAX, &draws, failure);

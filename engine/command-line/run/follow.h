@@ -1,6 +1,6 @@
 /*
  * Shows runs that other processes work on, until all of them have ended: from their folders alone, by their
- * journals (status.h) and, of one run, the sentences that its log gets meanwhile.
+ * journals (status.h), which are read on; of one run also the phases, notes and failures that come.
  */
 #ifndef ASSAY_COMMAND_LINE_RUN_FOLLOW_H
 #define ASSAY_COMMAND_LINE_RUN_FOLLOW_H

@@ -20,7 +20,8 @@ static int extract(const char *path, const char *folder, struct failure *failure
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     const char *names[FILES + 2];
     size_t count = 0;
-    int r = archive_open_zip(path, &archive, failure);
+    int r = archive_open(path, &archive, failure);
+    r = r < 0 ? r : archive_check_measured(archive, failure);
     if (r < 0)
         return r;
     for (size_t i = 0; i < FILES; i++)

@@ -108,7 +108,7 @@ static int check_status(const struct fetching *fetching, const struct run_histor
 static int keep(const char *came, const char *target, const char *sha256, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     char hex[HASH_HEX_SIZE];
-    int r = archive_open_zip(came, &archive, failure);
+    int r = archive_open(came, &archive, failure);
     if (r == 0)
         r = archive_verify(archive, failure);
     if (r == 0)

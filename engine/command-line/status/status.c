@@ -53,13 +53,24 @@ static int print_page(const char *page, bool in_place) {
     return output_flush();
 }
 
+/* In place of *STATUS. */
+static int read_whole(const char *path, struct run_status **status, struct failure *failure) {
+    run_status_free(take_pointer(*status));
+    return run_status_read_whole(path, status, failure);
+}
+
 int status_watch(const char *path, bool json, struct failure *failure) {
     bool in_place = !json && isatty(STDOUT_FILENO);
     cleanup_free char *last = NULL;
+    cleanup(run_status_cleanup) struct run_status *status = NULL;
     for (bool first = true;; first = false) {
-        cleanup(run_status_cleanup) struct run_status *status = NULL;
         int64_t begin = clock_monotonic_ns();
-        int r = run_status_read_whole(path, &status, failure);
+        int r = status && status->folder ? run_status_read_on(&status, failure) : 0;
+        if (r == 0 &&
+            (!status || !run_status_is_under_way(status))) /* only now is there an archive to be read */
+            r = read_whole(path, &status, failure);
+        if (r == 0)
+            run_status_read_samples(status);
         int64_t took_ms = (clock_monotonic_ns() - begin) / 1000000;
         if (r < 0)
             return r;
@@ -91,6 +102,7 @@ int command_status(const struct verb_arguments *arguments, struct failure *failu
     r = run_status_read_whole(path, &status, failure);
     if (r < 0)
         return r;
+    run_status_read_samples(status);
     cleanup_free char *page = describe(status, json, false);
     fputs(page, stdout);
     return 0;

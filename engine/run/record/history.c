@@ -603,6 +603,7 @@ void run_history_clear(struct run_history *history) {
     for (size_t i = 0; i < history->node_count; i++) {
         free(history->nodes[i]->sentence);
         free(history->nodes[i]->slow);
+        samples_clear(&history->nodes[i]->samples);
         free(history->nodes[i]);
     }
     free(history->nodes);

@@ -21,6 +21,7 @@
 #include "engine/run/record/ledger.h"
 #include "engine/run/record/observer.h"
 #include "engine/run/record/results-row.h"
+#include "engine/run/record/samples.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,10 +65,11 @@ struct run_history_node {
     bool given;  /* the testbed gave it; else it was a spare */
     size_t part; /* the last that had it; the rest is of that part */
     enum run_node_condition condition;
-    char *sentence; /* why it is not in; NULL */
-    char *slow;     /* how much slower than the others it is, in a sentence; NULL: it is not */
-    char out[32];   /* why it was excluded, in a word; "": it was not */
-    bool replaced;  /* another measures its share, or it had none */
+    char *sentence;         /* why it is not in; NULL */
+    char *slow;             /* how much slower than the others it is, in a sentence; NULL: it is not */
+    char out[32];           /* why it was excluded, in a word; "": it was not */
+    bool replaced;          /* another measures its share, or it had none */
+    struct samples samples; /* of run_status_read_samples() */
 };
 
 /* An agent that may still be there: it leaves when it is asked to, or when its lease is over. */

@@ -9,53 +9,43 @@
 /* A COUNT below 0 is an empty field. */
 enum form { COUNT, TEXT, TIME, NUMBER };
 
-#define MEMBER(form_, member_) form_, offsetof(struct results_row, member_)
+#define FIELD(name_, type_, unit_, role_, label_, form_, member_, help_)                                     \
+    {                                                                                                        \
+        {name_, COLUMN_##type_, unit_, COLUMN_ROLE_##role_, label_, .help = help_}, form_,                   \
+            offsetof(struct results_row, member_)                                                            \
+    }
 static const struct {
     struct column about;
     enum form form;
     size_t offset;
 } columns[RESULTS_COLUMNS] = {
-    [RESULTS_ROW] = {{"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "row", .help = "line of design.csv, from 1"},
-                     MEMBER(COUNT, row)},
-    [RESULTS_REPETITION] = {{"repetition", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "repetition",
-                             .help = "of the row, from 1"},
-                            MEMBER(COUNT, repetition)},
-    [RESULTS_ORDER] = {{"order", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "order",
-                        .help = "position in the order of measurement, from 1"},
-                       MEMBER(COUNT, order)},
+    [RESULTS_ROW] = FIELD("row", INTEGER, "", ID, "row", COUNT, row, "line of design.csv, from 1"),
+    [RESULTS_REPETITION] =
+        FIELD("repetition", INTEGER, "", ID, "repetition", COUNT, repetition, "of the row, from 1"),
+    [RESULTS_ORDER] = FIELD("order", INTEGER, "", ID, "order", COUNT, order,
+                            "position in the order of measurement, from 1"),
     [RESULTS_BLOCK] =
-        {{"block", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "block",
-          .help = "of units that were measured one after the other in one state of the controls, from "
-                  "1"},
-         MEMBER(COUNT, block)},
+        FIELD("block", INTEGER, "", ID, "block", COUNT, block,
+              "of units that were measured one after the other in one state of the controls, from 1"),
     [RESULTS_ATTEMPT] =
-        {{"attempt", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "attempt",
-          .help = "1, or higher where a gate had the unit measured again; all attempts have a line"},
-         MEMBER(COUNT, attempt)},
-    [RESULTS_NODE] = {{"node", COLUMN_STRING, "", COLUMN_ROLE_ID, "node",
-                       .help = "host name, or names of all nodes of the unit, folded"},
-                      MEMBER(TEXT, node)},
-    [RESULTS_CORE] = {{"core", COLUMN_STRING, "", COLUMN_ROLE_ID, "core",
-                       .help = "number of the logical CPU, or all"},
-                      MEMBER(TEXT, core)},
-    [RESULTS_START] = {{"start", COLUMN_TIME, "", COLUMN_ROLE_TIME, "start",
-                        .help = "when the unit began, by the node's clock, in UTC"},
-                       MEMBER(TIME, start_ns)},
+        FIELD("attempt", INTEGER, "", ID, "attempt", COUNT, attempt,
+              "1, or higher where a gate had the unit measured again; all attempts have a line"),
+    [RESULTS_NODE] = FIELD("node", STRING, "", ID, "node", TEXT, node,
+                           "host name, or names of all nodes of the unit, folded"),
+    [RESULTS_CORE] = FIELD("core", STRING, "", ID, "core", TEXT, core, "number of the logical CPU, or all"),
+    [RESULTS_START] = FIELD("start", TIME, "", TIME, "start", TIME, start_ns,
+                            "when the unit began, by the node's clock, in UTC"),
     [RESULTS_START_MONOTONIC] =
-        {{"start_monotonic", COLUMN_INTEGER, "ns", COLUMN_ROLE_TIME, "start, monotonic",
-          .help = "the same by the node's monotonic clock, to be compared on that node only; "
-                  "empty where the experiment's kernel does not report it"},
-         MEMBER(COUNT, start_monotonic_ns)},
-    [RESULTS_FREQUENCY] = {{"state.frequency", COLUMN_NUMBER, "Hz", COLUMN_ROLE_COVARIATE, "frequency",
-                            .help = "mean of the unit's PUs while it ran; empty where it is not known"},
-                           MEMBER(NUMBER, frequency_hz)},
-    [RESULTS_TEMPERATURE] = {{"state.temperature", COLUMN_NUMBER, "Cel", COLUMN_ROLE_COVARIATE, "temperature",
-                              .help =
-                                  "of the hottest package at the unit's end; empty where it is not known"},
-                             MEMBER(NUMBER, temperature)},
-    [RESULTS_FLAGS] = {{"state.flags", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, "flags",
-                        .help = "gates that the unit did not pass, separated by semicolons"},
-                       MEMBER(TEXT, flags)},
+        FIELD("start_monotonic", INTEGER, "ns", TIME, "start, monotonic", COUNT, start_monotonic_ns,
+              "the same by the node's monotonic clock, to be compared on that node only; empty where the "
+              "experiment's kernel does not report it"),
+    [RESULTS_FREQUENCY] = FIELD("state.frequency", NUMBER, "Hz", COVARIATE, "frequency", NUMBER, frequency_hz,
+                                "mean of the unit's PUs while it ran; empty where it is not known"),
+    [RESULTS_TEMPERATURE] =
+        FIELD("state.temperature", NUMBER, "Cel", COVARIATE, "temperature", NUMBER, temperature,
+              "of the hottest package at the unit's end; empty where it is not known"),
+    [RESULTS_FLAGS] = FIELD("state.flags", STRING, "", COVARIATE, "flags", TEXT, flags,
+                            "gates that the unit did not pass, separated by semicolons"),
 };
 
 const struct column *results_column_describe(enum results_column column) {

@@ -14,7 +14,9 @@
 
 enum {
     BAR_WIDTH = 40,
-    NODES_SHOWN = 20, /* of those that are not as they should be; JSON has all */
+    NODES_SHOWN = 20, /* of those that are not as they should be, or are sampled; JSON has all */
+    DIGITS_SHOWN = 4,
+    COLUMNS_SHOWN = 5, /* of a probe; of more the range of their values */
 };
 
 /* ---- Pieces ------------------------------------------------------------------------------------ */
@@ -200,14 +202,67 @@ static void print_node_counts(struct report *page, const struct run_status *stat
     line(page, "nodes", "%zu%s", status->node_count, words);
 }
 
+/* "load-1min 3.2, busy 0.98", or "frequency 64 values, 2.1 GHz to 2.4 GHz": what is known of it. */
+static void describe_probe(const struct samples_probe *probe, struct text *ret) {
+    double least = INFINITY, most = -INFINITY;
+    size_t known = 0;
+    for (size_t i = 0; i < probe->count; i++) {
+        if (!isfinite(probe->values[i]))
+            continue;
+        known++;
+        least = fmin(least, probe->values[i]);
+        most = fmax(most, probe->values[i]);
+        cleanup_free char *value = report_format(probe->values[i], probe->units[i], DIGITS_SHOWN);
+        if (probe->count <= COLUMNS_SHOWN)
+            (void)text_printf(ret, "%s%s %s", ret->length ? ", " : "", probe->names[i], value);
+    }
+    bool is_alike = true; /* the columns have one unit */
+    for (size_t i = 1; i < probe->count; i++)
+        is_alike =
+            is_alike && probe->units[i] && probe->units[0] && strcmp(probe->units[i], probe->units[0]) == 0;
+    cleanup_free char *low = report_format(least, is_alike ? probe->units[0] : NULL, DIGITS_SHOWN);
+    cleanup_free char *high = report_format(most, is_alike ? probe->units[0] : NULL, DIGITS_SHOWN);
+    if (known > 0 && probe->count > COLUMNS_SHOWN)
+        (void)text_printf(ret, "%s%.*s %zu values, %s to %s", ret->length ? ", " : "",
+                          (int)strcspn(probe->file, "."), probe->file, known, low, high);
+}
+
+/* The last samples of NODE: into SECTION, and, with COUNT, which counts lines, for people. */
+static void add_samples(struct report *page, struct report_section *section,
+                        const struct run_history_node *node, size_t *count) {
+    cleanup(text_clear) struct text words;
+    char time[CLOCK_TEXT_SIZE], moment[CLOCK_TEXT_SIZE];
+    int64_t last_ns = 0;
+    text_init(&words, FAILURE_TEXT_SIZE);
+    struct report_section *list = report_list(section, "samples");
+    for (size_t i = 0; i < node->samples.count; i++) {
+        const struct samples_probe *probe = &node->samples.probes[i];
+        if (probe->count == 0)
+            continue;
+        struct report_section *item = report_section(list, "probe", NULL, true);
+        report_text(item, "file", NULL, probe->file, true);
+        report_text(item, "time", NULL, clock_format(probe->time_ns, time), true);
+        struct report_section *values = report_section(item, "values", NULL, true);
+        for (size_t c = 0; c < probe->count; c++)
+            report_number(values, probe->names[c], NULL, probe->values[c], probe->units[c], 0, true);
+        describe_probe(probe, &words);
+        last_ns = probe->time_ns > last_ns ? probe->time_ns : last_ns;
+    }
+    if (words.length > 0 && (*count)++ < NODES_SHOWN)
+        line(page, *count == 1 ? "samples" : " ", "%s, %s UTC: %s", node->name,
+             status_describe_moment(last_ns, moment), words.bytes);
+}
+
 static void add_nodes(struct report *page, const struct run_status *status) {
-    size_t bad = 0;
+    size_t bad = 0, sampled = 0;
     print_node_counts(page, status);
     struct report_section *nodes = report_list(page->root, "nodes");
+    cleanup_free struct report_section **sections = xcalloc(status->node_count + 1, sizeof *sections);
     for (size_t i = 0; i < status->node_count; i++) {
         const struct run_history_node *node = status->nodes[i];
         const char *sentence = node->condition == RUN_NODE_IN ? node->slow : node->sentence;
         struct report_section *section = report_section(nodes, "node", NULL, true);
+        sections[i] = section;
         report_text(section, "name", NULL, node->name, true);
         report_text(section, "status", NULL, node_word(node), true);
         report_truth(section, "slow", NULL, node->slow, true);
@@ -218,6 +273,10 @@ static void add_nodes(struct report *page, const struct run_status *status) {
     }
     if (bad > NODES_SHOWN)
         line(page, " ", "... and %zu more", bad - NODES_SHOWN);
+    for (size_t i = 0; i < status->node_count; i++)
+        add_samples(page, sections[i], status->nodes[i], &sampled);
+    if (sampled > NODES_SHOWN)
+        line(page, " ", "... and %zu more", sampled - NODES_SHOWN);
 }
 
 static void add_time(struct report *page, const char *name, const char *label, const char *time, bool shown) {

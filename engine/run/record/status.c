@@ -167,7 +167,8 @@ static void advise(struct run_status *status) {
     else if (is_sealed && status->folder && run_history_is_reserved(&status->history, clock_wall_ns()))
         status->command = command_of("release", status->folder);
     else if (is_sealed)
-        next = "nothing: what it measured is sealed";
+        next = status->is_prediction ? "nothing: it is a prediction, and sealed"
+                                     : "nothing: what it measured is sealed";
     else if (!status->folder)
         next = "nothing: the run's folder is missing, so it cannot be resumed";
     else if (!can_resume(status))
@@ -176,8 +177,10 @@ static void advise(struct run_status *status) {
     if (next) {
         bool has_answer = status->condition == RUN_IS_COMPLETED && status->archive;
         cleanup_free char *report = has_answer ? command_of("report", status->archive) : NULL;
-        status->next =
-            has_answer ? xformat("%s; `%s` says which setting is best", next, report) : xstrdup(next);
+        status->next = has_answer
+                           ? xformat("%s; `%s` %s", next, report,
+                                     status->is_prediction ? "prints it" : "says which setting is best")
+                           : xstrdup(next);
         return;
     }
     if (status->command) {
@@ -358,6 +361,7 @@ static void take_record(struct run_status *status, const struct archive_run *run
     if (run->ended_ns)
         clock_format(run->ended_ns, status->ended);
     status->condition = condition_called(run->status);
+    status->is_prediction = run->kind == ARCHIVE_OF_PREDICTION;
     status->planned = (uint64_t)run->counts.planned;
     status->done = (uint64_t)run->counts.done;
     status->failed = (uint64_t)run->counts.failed;
@@ -395,7 +399,7 @@ static int read_archive(const char *path, bool with_journal, struct run_status *
                         struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     cleanup(run_status_cleanup) struct run_status *status = new_status(path);
-    int r = archive_open_zip(path, &archive, failure);
+    int r = archive_open(path, &archive, failure);
     if (r < 0)
         return r;
     status->archive = xstrdup(path);
@@ -449,6 +453,12 @@ int run_status_read(const char *path, struct run_status **ret, struct failure *f
 int run_status_read_on(struct run_status **status, struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *before = take_pointer(*status);
     return read_folder(before->path, RUN_ARCHIVE_SIZE, &before->history, status, failure);
+}
+
+void run_status_read_samples(struct run_status *status) {
+    for (size_t i = 0; status->condition == RUN_IS_RUNNING && status->folder && i < status->node_count; i++)
+        samples_read(&status->nodes[i]->samples, status->folder, status->nodes[i]->name,
+                     (unsigned)status->nodes[i]->part);
 }
 
 int run_status_read_whole(const char *path, struct run_status **ret, struct failure *failure) {

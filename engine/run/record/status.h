@@ -49,6 +49,7 @@ struct run_status {
     char last_entry[CLOCK_TEXT_SIZE]; /* when the journal was last added to */
     int64_t part;                     /* 1, or higher after it was resumed */
     enum run_condition condition;
+    bool is_prediction; /* it is the archive of a prediction: its units are scenarios */
     struct run_lock_owner owner;
     char phase[32]; /* the one that it is in, or died in; "": none yet, or it is sealed */
 
@@ -85,6 +86,9 @@ int run_status_read(const char *path, struct run_status **ret, struct failure *f
 /* Reads the folder of *STATUS again. Of the journal only the bytes that were appended since are read, and its
  * observer (history.h) gets the new entries. After a failure *STATUS is NULL. */
 int run_status_read_on(struct run_status **status, struct failure *failure);
+/* Of a folder that somebody works on now: reads the last samples of its nodes, each time from where it had
+ * read to. */
+void run_status_read_samples(struct run_status *status);
 /* The same as run_status_read(), and the whole archive of a folder is read to compare its hash, not its size
  * alone. */
 int run_status_read_whole(const char *path, struct run_status **ret, struct failure *failure);

@@ -4,6 +4,7 @@
 
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/nodes/nodes.h"
@@ -18,6 +19,9 @@ enum {
     WRITTEN_AT = 16 << 10, /* bytes that wait for one file before they are written */
     PENDING_MAX = 4 << 20,
 };
+
+/* What waits longer is written, however little it is: others show it while the run goes on (samples.h). */
+static const int64_t written_after_ns = 30 * EVENT_SECOND;
 
 /* ---- Columns ---------------------------------------------------------------------------------------------
  */
@@ -153,8 +157,11 @@ void watch_append_event(struct watch_node *node, int64_t wall_ns, int64_t monoto
  * itself should not sync them as often. */
 static int write_file(struct node_set *set, struct watch_file *file, bool all, struct failure *failure) {
     struct text *pending = &file->pending;
-    if (pending->length == 0 || (!all && pending->length < WRITTEN_AT))
+    int64_t now = clock_monotonic_ns();
+    if (pending->length == 0 || (!all && pending->length < WRITTEN_AT && file->written_ns &&
+                                 now - file->written_ns < written_after_ns))
         return 0;
+    file->written_ns = now;
     if (all) {
         int r = run_files_append(&set->record->files, file->name, pending->bytes, pending->length, failure);
         text_reset(pending);

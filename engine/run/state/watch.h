@@ -45,6 +45,7 @@ struct watch_file {
     struct column *columns;  /* owned, and so are names and units from WATCH_TIME_COLUMNS on */
     size_t column_count;
     struct text pending;
+    int64_t written_ns; /* monotonic, when pending was written last; 0: never */
 };
 
 struct watch_probe {

@@ -86,7 +86,20 @@ refuse "an empty file" 5 "not a zip file: empty" "$ASSAY" archive list empty.zip
 echo "row,duration" >table.csv
 refuse "a file that is no zip" 5 "table.csv: not a zip file" "$ASSAY" archive list table.csv
 refuse "a missing file" 2 "No such file" "$ASSAY" archive verify absent.zip
-refuse "a folder" 2 "not a regular file" "$ASSAY" archive verify .
+refuse "a folder" 2 "'.' is a folder, but not that of a run: there is no file 'run.json'" "$ASSAY" archive verify .
+# ---- The folder of a run ---------------------------------------------------------------------------------------
+check_shown "list takes the folder of a run" "$ASSAY" archive list small-1.0
+check "its files are named" grep -q " results/results.csv\$" shown
+check "and it says that it is not sealed" grep -qx "verified  *no: the folder of a run has no hashes before it is sealed" shown
+check_shown "as JSON" "$ASSAY" archive list small-1.0 --json
+check "with each file" grep -q '"name": *"nodes/n-1.site.example/raw/cpuinfo"' shown
+check "cat takes it too" sh -c '"$1" archive cat small-1.0 results/results.csv | cmp - small-1.0/results/results.csv' - "$ASSAY"
+refuse "a file that is not there" 2 "there is no file 'nothing' in 'small-1.0'" "$ASSAY" archive cat small-1.0 nothing
+ln -s / small-1.0/out
+refuse "a way out through a link" 2 "there is no file 'out/etc/passwd' in 'small-1.0'" "$ASSAY" archive cat small-1.0 out/etc/passwd
+rm small-1.0/out
+refuse "a folder to be verified" 2 "small-1.0: this is the folder of a run, which has no hashes before it is sealed" "$ASSAY" archive verify small-1.0
+refuse "or extracted" 2 "this is the folder of a run, whose files lie there" "$ASSAY" archive extract small-1.0 -C no
 refuse "one of several" 5 "1 of 2 archives are refused" "$ASSAY" archive verify "$good" half.zip
 check "each with its line" test "$(wc -l <.out)" -eq 2
 refuse "one of several in JSON" 5 "1 of 2" "$ASSAY" archive verify --json half.zip "$good"
@@ -99,7 +112,7 @@ else skip "somebody else's zip" "the test data are not here"; fi
 refuse "no action" 2 "" "$ASSAY" archive
 refuse "another action" 2 "did you mean 'list'" "$ASSAY" archive lst "$good"
 refuse "an option of another action" 2 "has no option '--folder'" "$ASSAY" archive list "$good" -C x
-refuse "too few operands" 2 "expected an archive and one of its members" "$ASSAY" archive cat "$good"
+refuse "too few operands" 2 "expected an archive, or the folder of a run, and one of its members" "$ASSAY" archive cat "$good"
 check "help" "$ASSAY" archive --help
 if [ -w /dev/full ]; then refuse "a full standard output" 1 "No space left" sh -c '"$1" archive cat "$2" run.json >/dev/full' - "$ASSAY" "$good"
 else skip "a full standard output" "/dev/full is not there"; fi

@@ -48,6 +48,7 @@ refuse "a run that is none" 2 "no run begins with 'zzz'" "$ASSAY" history outlie
 refuse "a method that is none" 2 "expected shift, chew or e-divisive" "$ASSAY" history check --method t-test
 refuse "a probability that is none" 2 "is not a probability" "$ASSAY" history check --p 2
 refuse "what is no archive" 5 "toy.yaml" "$ASSAY" history add toy.yaml
+refuse "the folder of a run" 2 "this is not the archive of a run" "$ASSAY" history add "${first%.zip}"
 cp "$first" cut.zip && truncate -s -100 cut.zip
 refuse "a damaged archive" 5 "cut.zip" "$ASSAY" history add cut.zip
 echo "some text that is longer than the head of a database, so that it is read as one: it is none" >text.sqlite

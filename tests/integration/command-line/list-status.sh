@@ -84,6 +84,13 @@ check "... and left" has left 3
 check "... nothing is to do" next_is "nothing: it is running"
 check "the newest run is shown without being named" sh -c "cd '$scratch' && '$ASSAY' status | grep -q '^name  *long\$'"
 check "... with a bar" sh -c "cd '$scratch' && '$ASSAY' status | grep -q '^units  *\\[################\\.\\.\\.*\\] 40.0 %\$'"
+node=$(ls "$long/nodes")
+mkdir "$long/nodes/$node/probes"
+printf 'time,monotonic,late,missed,busy\n1763632800123000000,1,0,0,0.5\n' >"$long/nodes/$node/probes/load.csv"
+check "... the last samples of its nodes" sh -c "'$ASSAY' status '$long' | grep -qx 'samples  *$node, 2025-11-20 10:00:00 UTC: busy 0.5'"
+printf '1763632801123000000,1,0,0,0.7\n17636328' >>"$long/nodes/$node/probes/load.csv"
+status "$long"
+check "... are those that came last" has busy 0.7
 "$ASSAY" watch "$long" --page --json >"$scratch/followed" 2>&1 </dev/null &
 follower=$!
 eventually test -s "$scratch/followed"

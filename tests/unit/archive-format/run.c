@@ -27,6 +27,12 @@ TEST(round_trip) {
         part->units_done = i;
         part->status = xstrdup(i ? "completed" : "stopped");
     }
+    written.prediction = xcalloc(1, sizeof *written.prediction);
+    written.prediction->plugin = xstrdup("predict-hpl");
+    struct archive_prediction_model *model = bind_items_add(&written.prediction->models, sizeof *model);
+    model->role = xstrdup("dgemm");
+    struct archive_model_input *input = bind_items_add(&model->inputs, sizeof *input);
+    input->sha256 = xstrdup("ab");
     const char *path = test_path("run.json");
     assert_ok(archive_run_write(path, &written, &test_failure));
     assert_ok(read_run(path, &found));
@@ -43,6 +49,9 @@ TEST(round_trip) {
     assert_null(found.model->terms);
     assert_int_equal(found.answer->best, ARCHIVE_BEST_NONE);
     assert_null(found.repeat);
+    model = found.prediction->models.items;
+    assert_string_equal(model->role, "dgemm");
+    assert_string_equal(((const struct archive_model_input *)model->inputs.items)->sha256, "ab");
     assert_int_equal(found.parts.count, 2);
     assert_string_equal(((const struct archive_part *)found.parts.items)[1].status, "completed");
 }
@@ -64,6 +73,7 @@ TEST(of_others) {
          "'rows' is '-1', expected a whole number of at least 0"},
         {"{\"archive_version\": \"1.0\", \"model\": {\"method\": \"x\"}}", "has no 'response'"},
         {"{\"archive_version\": \"1.0\", \"kind\": \"diary\"}", "'kind' is 'diary'"},
+        {"{\"archive_version\": \"1.0\", \"kind\": \"prediction\"}", "and has no member 'prediction'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cleanup(archive_run_clear) struct archive_run run = {0};
