@@ -76,7 +76,8 @@ static struct {
     bool dies, dies_silently;
     bool is_calm; /* nothing goes wrong but programs */
     bool lease_is_noted;
-    bool leaves_agents;  /* says that it ends with an earlier part's on nodes that it had yet to reach */
+    bool is_connecting;  /* its phase */
+    bool leaves_agents;  /* it says that it ends with an earlier part's on nodes that it had yet to reach */
     unsigned interrupts; /* that were made, or are to come by the clock */
     unsigned syncs_left; /* before it dies, just before or after one; 0: not so */
     int64_t began_ns;
@@ -187,6 +188,11 @@ static void on_event(void *context, const struct run_event *event) {
         story.lease_is_noted |= strncmp(event->text, "'lease' is ", 11) == 0;
     if (event->kind == RUN_EVENT_NOTE)
         story.leaves_agents |= strstr(event->text, "an earlier part left an agent") != NULL;
+    /* Before it has a link to them, so that it cannot tell them to restore anything. */
+    if (event->kind == RUN_EVENT_NOTE && story.is_connecting)
+        story.leaves_agents |= strncmp(event->text, "the reservation ends at ", 24) == 0;
+    if (event->kind == RUN_EVENT_PHASE)
+        story.is_connecting = strcmp(event->text, "connect") == 0;
     if (event->kind == RUN_EVENT_STARTED)
         story.run_folder = strdup(event->text);
     if (event->kind != RUN_EVENT_PHASE)
