@@ -111,6 +111,7 @@ struct machine {
     double wait; /* of SPEED_WAITING: the share of calls that are faster than the slowest of all processes;
                     else 0 */
     double gamma;
+    double rows;            /* of the matrix in a process, for the progress; 0: it is not reported */
     double *means, *sigmas; /* of HPL_CALLS_MAX calls of each group */
     /* Sums over all dgemm of one process, s: also of what is extrapolated, and of those whose time was not
      * positive; over those of updates the variance, s^2: the noise of a model need not hold for the small
@@ -197,6 +198,9 @@ static void dgemm(void *context, struct hpl_calls *calls) {
     memset(calls->seconds, 0, sizeof calls->seconds);
     for (size_t g = 0; machine->error == 0 && g < machine->count; g++)
         add_group(machine, g, 1 / (double)machine->count, calls, variances);
+    if (calls->is_update && calls->count > 0 && machine->error == 0 && machine->rows > 0)
+        machine->error = machine->output->progress(machine->output->context,
+                                                   1 - calls->m[calls->count - 1] / machine->rows);
     for (size_t i = 0; calls->is_update && i < calls->count; i++) {
         machine->variance += calls->times[i] * variances[i];
         if (machine->wait > 0 && machine->error == 0)
@@ -225,7 +229,7 @@ static int read_scenario(const struct plugin_value *values, struct hpl_scenario 
                              "the %s is not given; a grid of %g x %g processes needs latency and bandwidth",
                              isnan(latency) ? "latency" : "bandwidth", values[P].number, values[Q].number);
     if (values[NB].number > values[N].number)
-        return plugin_refuse(message, -EINVAL, "NB = %g is larger than N = %g", values[NB].number,
+        return plugin_refuse(message, -EDOM, "NB = %g is larger than N = %g", values[NB].number,
                              values[N].number);
     *ret = (struct hpl_scenario){
         .n = values[N].number,
@@ -378,6 +382,7 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
     if (r == 0) {
         scenario.nodes_max = inputs->is_draw ? NODES_DRAW : NODES;
         bool has_panels = output->wants(output->context, 0);
+        machine.rows = scenario.n / scenario.p;
         struct hpl_time time = hpl_predict(&scenario, dgemm, has_panels ? add_panel : NULL, &machine);
         if (inputs->is_draw && machine.wait == 0) /* a sum of many is normal, whatever each of them is */
             time.update += sqrt(machine.variance) * inputs->normal(inputs->context, "noise", 0);
