@@ -24,7 +24,6 @@ enum {
     SLOT_NAN,
     SLOT_VALUES,
     SLOTS_MAX = 256, /* a slot is a byte */
-    SMALL = 16,      /* slots of a row that is evaluated without the large arrays */
     WIDTH_USUAL = 3, /* factors of a term; a model with a longer one takes a slower loop */
     ROWS_AT_ONCE = 64,
     LINE = 64, /* bytes of a cache line */
@@ -36,11 +35,8 @@ struct power_slot {
     bool is_logarithm;
 };
 
-/* The range of a column or term, a product of slots. */
-struct slot_range {
-    uint8_t slots[WIDTH_USUAL];
-    double minimum, maximum;
-};
+/* The products of at most three columns A, B and C, in the order in which they are summed: that of M-2. */
+enum { ONE, ABC, AB, AC, BC, A, B, C, PRODUCTS };
 
 /* What holds on one part, and after it: an estimate and a noise coefficient for each term, then the slots of
  * each term. The first `used` terms make the mean, those up to `count` only the sigma. */
@@ -53,22 +49,38 @@ struct bound_part {
     double numbers[];
 };
 
+typedef double pair __attribute__((vector_size(16)));
+static const double half_shift = 0.79788456080286535588; /* the square root of 2 / pi */
+
+/*
+ * A sum of such products on one part, as most models are. It is evaluated without loops and branches: the
+ * coefficient of a product that the model does not have is 0. Where the sum is not finite, which it is too if
+ * such a product is infinite, the terms are evaluated one by one.
+ */
+struct straight {
+    uint8_t columns[WIDTH_USUAL]; /* A, B and C: which of the caller's values */
+    bool is_used, has_ranges, is_half;
+    uint64_t key;                              /* of draws */
+    double constant, floor, scale;             /* of sigma, as in struct bound_part */
+    pair both[PRODUCTS];                       /* each estimate, and the coefficient of sigma */
+    double estimates[PRODUCTS];                /* alone */
+    double minima[PRODUCTS], maxima[PRODUCTS]; /* if has_ranges; otherwise the evaluator is asked */
+};
+
 struct bound {
     struct predict_call call;
-    uint64_t key; /* of draws */
+    struct straight straight; /* up to `scale` in a line of the cache with `call` */
     void *owner;
     char *name;
     const struct model_group *group;
     const struct evaluator *evaluator;
     struct power_slot *powers;
     uint16_t value_count, power_count, width, term_max;
-    uint16_t over;             /* slot of the segments' column; SLOT_ZERO: none */
-    uint32_t first, end;       /* parts; none: nothing is defined */
-    size_t stride;             /* bytes of a part */
-    size_t *sources;           /* of each input of the evaluator: the value that it is */
-    double *codes;             /* or the code of its text; NaN for numbers */
-    struct slot_range *ranges; /* of a group of one part; NULL: the evaluator is asked */
-    size_t range_count;
+    uint16_t over;       /* slot of the segments' column; SLOT_ZERO: none */
+    uint32_t first, end; /* parts; none: nothing is defined */
+    size_t stride;       /* bytes of a part */
+    size_t *sources;     /* of each input of the evaluator: the value that it is */
+    double *codes;       /* or the code of its text; NaN for numbers */
     char parts[];
 };
 
@@ -125,18 +137,19 @@ static inline double product_of(const double *x, const uint8_t *slots, size_t wi
     return product;
 }
 
-/* The mean from the values Z of the terms. */
+/* The mean from the values Z of the terms; not finite: not defined. */
 static inline double combine(const struct bound *bound, const struct bound_part *part, const double *z) {
     const enum evaluator_combine how = bound->evaluator->combine;
     double sum = how == EVALUATOR_MAXIMUM ? -INFINITY : how == EVALUATOR_MINIMUM ? INFINITY : 0;
-    for (size_t t = 0; t < part->used; t++) {
+    for (size_t t = 0; how == EVALUATOR_SUM && t < part->used; t++)
+        sum += part->numbers[t] * z[t];
+    for (size_t t = 0; how != EVALUATOR_SUM && t < part->used; t++) {
         double product = part->numbers[t] * z[t];
         if (isnan(product))
             return NAN;
-        sum = how == EVALUATOR_SUM        ? sum + product
-              : how == EVALUATOR_HARMONIC ? sum + 1 / product
-              : how == EVALUATOR_MAXIMUM  ? fmax(sum, product)
-                                          : fmin(sum, product);
+        sum = how == EVALUATOR_HARMONIC  ? sum + 1 / product
+              : how == EVALUATOR_MAXIMUM ? fmax(sum, product)
+                                         : fmin(sum, product);
     }
     return how == EVALUATOR_HARMONIC ? 1 / sum : sum;
 }
@@ -175,43 +188,9 @@ static double value_of(const struct bound *bound, const double *values, const st
     return value_in(bound, values, ret_part, ret_sigma, x, z);
 }
 
-/* A loop with a break is no call of memcpy(), which takes longer than three numbers. */
-static inline void copy_values(const struct bound *bound, const double *values, double *x) {
-    for (size_t i = 0; i < SMALL - SLOT_VALUES; i++) {
-        if (i == bound->value_count)
-            break;
-        x[SLOT_VALUES + i] = values[i];
-    }
-}
-
-/* The same of most models: a sum of few terms of at most WIDTH_USUAL factors, one part, no powers. */
-static inline double small_value(const struct bound *bound, const double *values, double *ret_sigma) {
-    const struct bound_part *part = (const struct bound_part *)bound->parts;
-    const uint8_t *slots = slots_of(bound, part);
-    const double *coefficients = part->numbers + bound->term_max;
-    double x[SMALL], sum = 0, sigma = part->constant;
-    x[SLOT_ONE] = 1;
-    x[SLOT_ZERO] = 0;
-    x[SLOT_NAN] = NAN;
-    copy_values(bound, values, x);
-    /* All terms of the model: groups alternate, and a number of terms of their own would be mispredicted.
-     * What is left over is 0 times slot 0, and no term is infinite where the mean is finite. */
-    for (size_t t = 0; t < bound->term_max; t++, slots += WIDTH_USUAL) {
-        double z = x[slots[0]] * x[slots[1]] * x[slots[2]];
-        sum += part->numbers[t] * z;
-        if (ret_sigma)
-            sigma += coefficients[t] * z;
-    }
-    if (ret_sigma) {
-        sigma = sigma < part->floor ? part->floor : sigma;
-        *ret_sigma = sigma >= 0 ? sigma : NAN;
-    }
-    return isfinite(sum) ? sum : NAN;
-}
-
 static inline double add_noise(const struct bound *bound, const struct bound_part *part, double mean,
                                double sigma, uint64_t stream, uint64_t number) {
-    uint64_t bits = random_counter_bits(bound->key, stream, number);
+    uint64_t bits = random_counter_bits(bound->straight.key, stream, number);
     double normal = random_counter_normal(bits), offset;
     if (part->is_mixture)
         offset = noise_draw(part->noise, sigma, normal, random_counter_uniform(bits));
@@ -220,66 +199,61 @@ static inline double add_noise(const struct bound *bound, const struct bound_par
     return isfinite(offset) ? mean + offset : mean;
 }
 
-static double call_mean(const struct predict_call *call, const double *values) {
+__attribute__((noinline)) static double call_mean(const struct predict_call *call, const double *values) {
     const struct bound_part *part;
     return value_of((const struct bound *)call, values, &part, NULL);
 }
 
-static double call_draw(const struct predict_call *call, const double *values, uint64_t stream,
-                        uint64_t number) {
+__attribute__((noinline)) static double call_draw(const struct predict_call *call, const double *values,
+                                                  uint64_t stream, uint64_t number) {
     const struct bound *bound = (const struct bound *)call;
     const struct bound_part *part;
     double sigma = NAN, mean = value_of(bound, values, &part, &sigma);
     return part && part->has_noise ? add_noise(bound, part, mean, sigma, stream, number) : mean;
 }
 
-static double small_mean(const struct predict_call *call, const double *values) {
-    return small_value((const struct bound *)call, values, NULL);
+static inline double add_products(double sum, const double *by, double a, double b, double c) {
+    return sum + by[ONE] + by[ABC] * (a * b * c) + by[AB] * (a * b) + by[AC] * (a * c) + by[BC] * (b * c) +
+           by[A] * a + by[B] * b + by[C] * c;
 }
 
-static double small_draw(const struct predict_call *call, const double *values, uint64_t stream,
-                         uint64_t number) {
-    const struct bound *bound = (const struct bound *)call;
-    const struct bound_part *part = (const struct bound_part *)bound->parts;
-    double sigma, mean = small_value(bound, values, &sigma);
-    return part->has_noise ? add_noise(bound, part, mean, sigma, stream, number) : mean;
+static inline pair straight_value(const struct straight *straight, const double *values) {
+    double a = values[straight->columns[0]], b = values[straight->columns[1]],
+           c = values[straight->columns[2]];
+    const pair *by = straight->both;
+    pair sum = (pair){0, straight->constant} + by[ONE] + by[ABC] * (a * b * c) + by[AB] * (a * b) +
+               by[AC] * (a * c) + by[BC] * (b * c) + by[A] * a + by[B] * b + by[C] * c;
+    double sigma = sum[1] < straight->floor ? straight->floor : sum[1];
+    sum[1] = sigma >= 0 ? sigma : NAN;
+    return sum;
 }
 
-/* Term by term over blocks of rows, where that is possible: the compiler makes vectors of the loop over a
- * block, whose length it knows. */
+static double straight_mean(const struct predict_call *call, const double *values) {
+    const struct straight *straight = &((const struct bound *)call)->straight;
+    double mean = add_products(0, straight->estimates, values[straight->columns[0]],
+                               values[straight->columns[1]], values[straight->columns[2]]);
+    return isfinite(mean) ? mean : call_mean(call, values);
+}
+
+static double mean_as_draw(const struct predict_call *call, const double *values, uint64_t stream,
+                           uint64_t number) {
+    (void)stream, (void)number;
+    return straight_mean(call, values);
+}
+
+static double straight_draw(const struct predict_call *call, const double *values, uint64_t stream,
+                            uint64_t number) {
+    const struct straight *straight = &((const struct bound *)call)->straight;
+    double normal = random_counter_normal(random_counter_bits(straight->key, stream, number));
+    pair value = straight_value(straight, values);
+    normal = straight->is_half ? fabs(normal) - half_shift : normal;
+    double offset = value[1] * straight->scale * normal;
+    return isfinite(value[0] + offset) ? value[0] + offset : call_draw(call, values, stream, number);
+}
+
 static void call_means(const struct predict_call *call, const double *const *columns, size_t count,
                        double *ret) {
-    const struct bound *bound = (const struct bound *)call;
-    const struct bound_part *part = part_at(bound, 0);
-    const uint8_t *slots = slots_of(bound, part);
-    double constants[SLOT_VALUES][ROWS_AT_ONCE];
-    size_t row = 0, width = WIDTH_USUAL;
-    for (size_t i = 0; i < ROWS_AT_ONCE; i++) {
-        constants[SLOT_ONE][i] = 1;
-        constants[SLOT_ZERO][i] = 0;
-        constants[SLOT_NAN][i] = NAN;
-    }
-    for (; call->mean == small_mean && row + ROWS_AT_ONCE <= count; row += ROWS_AT_ONCE) {
-        double sums[ROWS_AT_ONCE] = {0};
-        for (size_t t = 0; t < part->used; t++) {
-            const double *factors[WIDTH_USUAL], estimate = part->numbers[t];
-            for (size_t f = 0; f < width; f++) {
-                uint8_t slot = slots[t * width + f];
-                factors[f] = slot < SLOT_VALUES ? constants[slot] : columns[slot - SLOT_VALUES] + row;
-            }
-            const double *one = factors[0], *two = factors[1], *three = factors[2];
-            for (size_t i = 0; i < ROWS_AT_ONCE; i++)
-                sums[i] += estimate * (one[i] * two[i] * three[i]);
-        }
-        for (size_t i = 0; i < ROWS_AT_ONCE; i++)
-            ret[row + i] = isfinite(sums[i]) ? sums[i] : NAN;
-    }
-    for (; row < count; row++) {
-        double values[SLOTS_MAX];
-        for (size_t i = 0; i < bound->value_count; i++)
-            values[i] = columns[i] ? columns[i][row] : NAN;
-        ret[row] = call->mean(call, values);
-    }
+    bound_rows(bound_of(call), columns, count, ret, NULL, NULL);
 }
 
 /* ---- The slow half: what the host alone asks */
@@ -291,30 +265,35 @@ static void fill_inputs(const struct bound *bound, const double *values, double 
 }
 
 bool bound_is_outside(const struct bound *bound, const double *values) {
-    double inputs[SLOTS_MAX], x[SMALL];
+    const struct straight *straight = &bound->straight;
+    double inputs[SLOTS_MAX];
     struct evaluator_value value;
     fill_inputs(bound, values, inputs);
-    if (!bound->ranges) {
+    if (!straight->has_ranges) {
         extrapolation_find(bound->evaluator, bound->group, inputs, &value);
         return extrapolation_is_outside(&value);
     }
-    x[SLOT_ONE] = 1;
-    copy_values(bound, values, x);
-    for (size_t i = 0; i < bound->range_count; i++) {
-        const struct slot_range *range = &bound->ranges[i];
-        double at = x[range->slots[0]] * x[range->slots[1]] * x[range->slots[2]];
-        if (at > range->maximum || at < range->minimum)
+    double a = values[straight->columns[0]], b = values[straight->columns[1]],
+           c = values[straight->columns[2]];
+    const double products[] = {1, a * b * c, a * b, a * c, b * c, a, b, c};
+    for (size_t i = 0; i < PRODUCTS; i++)
+        if (products[i] < straight->minima[i] || products[i] > straight->maxima[i])
             return true;
-    }
     return extrapolation_beyond_hull(bound->evaluator, inputs) > 0;
 }
 
 void bound_value(const struct bound *bound, const double *values, double *ret_mean, double *ret_sigma) {
-    const struct bound_part *part = part_at(bound, 0);
-    double sigma = NAN;
-    *ret_mean = bound->call.mean == small_mean ? small_value(bound, values, &sigma)
-                                               : value_of(bound, values, &part, &sigma);
-    *ret_sigma = isnan(*ret_mean) || !part->has_noise ? NAN : sigma;
+    const struct bound_part *part;
+    pair value = {NAN, NAN};
+    if (bound->straight.is_used)
+        value = straight_value(&bound->straight, values);
+    *ret_mean = value[0];
+    *ret_sigma = value[1];
+    if (isfinite(value[0]))
+        return;
+    *ret_mean = value_of(bound, values, &part, ret_sigma);
+    if (isnan(*ret_mean) || !part->has_noise)
+        *ret_sigma = NAN;
 }
 
 void bound_extrapolation(const struct bound *bound, const double *values, struct evaluator_value *ret) {
@@ -327,6 +306,114 @@ double bound_standard_error(const struct bound *bound, const double *values) {
     double inputs[SLOTS_MAX];
     fill_inputs(bound, values, inputs);
     return evaluator_standard_error(bound->evaluator, bound->group, inputs);
+}
+
+/* ---- Many rows: the compiler makes vectors of a loop over a block, whose length it knows */
+
+enum { OUTSIDE = 1, NEAR_HULL = 2 }; /* the latter: beyond the hull, unless that is rounding */
+
+struct block {
+    double means[ROWS_AT_ONCE], sigmas[ROWS_AT_ONCE];
+    int64_t outside[ROWS_AT_ONCE];
+};
+
+__attribute__((always_inline)) static inline void
+compare_hull(const struct bound *bound, const double *const x[WIDTH_USUAL], int64_t *restrict outside) {
+    const struct model_hull *hull = bound->evaluator->model->hull;
+    for (size_t d = 0; bound->evaluator->hull && d < hull->direction_count; d++) {
+        double sums[ROWS_AT_ONCE] = {0}, minimum = hull->minimum[d], maximum = hull->maximum[d];
+        for (size_t c = 0; c < hull->column_count; c++) {
+            double weight = hull->directions[d * hull->column_count + c] * hull->scale[c];
+            size_t k = 0; /* all inputs are among the columns */
+            while (bound->straight.columns[k] != bound->sources[bound->evaluator->hull[c]])
+                k++;
+            for (size_t i = 0; weight != 0 && i < ROWS_AT_ONCE; i++)
+                sums[i] += weight * x[k][i];
+        }
+        for (size_t i = 0; i < ROWS_AT_ONCE; i++)
+            outside[i] |= ((sums[i] < minimum) | (sums[i] > maximum)) * NEAR_HULL;
+    }
+}
+
+/* Returns whether all means are finite. X: A, B and C. */
+__attribute__((target_clones("avx2", "default"))) static bool
+evaluate_block(const struct bound *bound, const double *const x[WIDTH_USUAL], bool has_sigmas,
+               bool has_outside, struct block *restrict block) {
+    const struct straight *straight = &bound->straight;
+    const double *a = x[0], *b = x[1], *c = x[2], *low = straight->minima, *high = straight->maxima,
+                 floor = straight->floor;
+    double by[PRODUCTS];
+    int64_t all = OUTSIDE, not_finite = 0;
+    memcpy(by, straight->estimates, sizeof by);
+    for (size_t i = 0; i < ROWS_AT_ONCE; i++)
+        block->means[i] = add_products(0, by, a[i], b[i], c[i]);
+    for (size_t i = 0; i < ROWS_AT_ONCE; i++)
+        not_finite |= !(fabs(block->means[i]) < INFINITY);
+    for (size_t i = 0; i < PRODUCTS; i++)
+        by[i] = straight->both[i][1];
+    for (size_t i = 0; has_sigmas && i < ROWS_AT_ONCE; i++) {
+        double sigma = add_products(straight->constant, by, a[i], b[i], c[i]);
+        block->sigmas[i] = sigma < floor ? floor : sigma;
+    }
+    for (size_t i = 0; has_outside && i < ROWS_AT_ONCE; i++) {
+        double ab = a[i] * b[i], ac = a[i] * c[i], bc = b[i] * c[i], abc = ab * c[i];
+        block->outside[i] = (a[i] < low[A]) | (a[i] > high[A]) | (b[i] < low[B]) | (b[i] > high[B]) |
+                            (c[i] < low[C]) | (c[i] > high[C]) | (ab < low[AB]) | (ab > high[AB]) |
+                            (ac < low[AC]) | (ac > high[AC]) | (bc < low[BC]) | (bc > high[BC]) |
+                            (abc < low[ABC]) | (abc > high[ABC]);
+        all &= block->outside[i];
+    }
+    if (has_outside && all != OUTSIDE)
+        compare_hull(bound, x, block->outside);
+    return !not_finite;
+}
+
+void bound_values(const struct bound *bound, const double *const *columns, size_t row, double *ret) {
+    for (size_t c = 0; c < bound->value_count; c++)
+        ret[c] = columns[c] ? columns[c][row] : NAN;
+}
+
+/* ROWS from row FIRST on, at most a block. */
+static void evaluate_rows(const struct bound *bound, const double *const *columns, size_t first, size_t rows,
+                          double *ret_means, double *ret_sigmas, bool *ret_outside) {
+    const struct straight *straight = &bound->straight;
+    double padded[WIDTH_USUAL][ROWS_AT_ONCE], values[BOUND_VALUES_MAX];
+    const double *x[WIDTH_USUAL];
+    bool has_outside = ret_outside && straight->has_ranges;
+    struct block block;
+    for (size_t k = 0; straight->is_used && k < WIDTH_USUAL; k++) {
+        x[k] = columns[straight->columns[k]] + first;
+        for (size_t i = 0; rows < ROWS_AT_ONCE && i < ROWS_AT_ONCE; i++)
+            padded[k][i] = x[k][i < rows ? i : 0];
+        x[k] = rows < ROWS_AT_ONCE ? padded[k] : x[k];
+    }
+    if (straight->is_used && evaluate_block(bound, x, ret_sigmas, has_outside, &block) && !ret_sigmas &&
+        !ret_outside) {
+        memcpy(ret_means, block.means, rows * sizeof *ret_means);
+        return;
+    }
+    for (size_t i = 0; i < rows; i++) {
+        bool is_straight = straight->is_used && isfinite(block.means[i]);
+        int64_t outside = !ret_outside ? 0 : is_straight && has_outside ? block.outside[i] : NEAR_HULL;
+        double sigma = is_straight && ret_sigmas && block.sigmas[i] >= 0 ? block.sigmas[i] : NAN;
+        if (!is_straight || outside == NEAR_HULL)
+            bound_values(bound, columns, first + i, values);
+        if (is_straight)
+            ret_means[i] = block.means[i];
+        else
+            bound_value(bound, values, &ret_means[i], &sigma);
+        if (ret_sigmas)
+            ret_sigmas[i] = sigma;
+        if (ret_outside)
+            ret_outside[i] = outside & OUTSIDE || (outside && bound_is_outside(bound, values));
+    }
+}
+
+void bound_rows(const struct bound *bound, const double *const *columns, size_t count, double *ret_means,
+                double *ret_sigmas, bool *ret_outside) {
+    for (size_t i = 0; i < count; i += ROWS_AT_ONCE)
+        evaluate_rows(bound, columns, i, count - i < ROWS_AT_ONCE ? count - i : ROWS_AT_ONCE, ret_means + i,
+                      ret_sigmas ? ret_sigmas + i : NULL, ret_outside ? ret_outside + i : NULL);
 }
 
 /* ---- Binding */
@@ -410,7 +497,7 @@ static void fill_part(struct bound *bound, const uint8_t *slots, const struct mo
                               .is_mixture = noise->kind == MODEL_NOISE_MIXTURE,
                               .has_noise = noise->kind != MODEL_NOISE_NONE,
                               .scale = noise->half_normal ? 1 / sqrt(1 - M_2_PI) : 1,
-                              .shift = noise->half_normal ? sqrt(M_2_PI) : 0};
+                              .shift = noise->half_normal ? half_shift : 0};
     for (int pass = 0; pass < 2; pass++) { /* terms of the mean, then those of the sigma alone */
         for (size_t t = 0; t < terms; t++) {
             double coefficient = noise->coefficients ? noise->coefficients[t] : 0;
@@ -422,66 +509,123 @@ static void fill_part(struct bound *bound, const uint8_t *slots, const struct mo
         }
         to->used = pass == 0 ? to->count : to->used;
     }
-    bool is_small = bound->evaluator->combine == EVALUATOR_SUM && width == WIDTH_USUAL && !to->is_mixture &&
-                    bound->over == SLOT_ZERO && bound->power_count == 0 && to->used == to->count &&
-                    SLOT_VALUES + bound->value_count <= SMALL;
-    bound->call.mean = is_small ? small_mean : call_mean;
-    bound->call.draw = is_small ? small_draw : call_draw;
+}
+
+/* The product of columns that the term of SLOTS is; PRODUCTS: it is no such product. A column that no term
+ * had before becomes the next of A, B and C. *RET_IS_ZERO: the term has a dummy of another level. */
+static size_t find_product(struct bound *bound, const uint8_t *slots, size_t *column_count,
+                           bool *ret_is_zero) {
+    static const uint8_t products[] = {ONE, A, B, AB, C, AC, BC, ABC}; /* by a bit for each column */
+    size_t bits = 0;
+    *ret_is_zero = false;
+    for (size_t f = 0; f < WIDTH_USUAL; f++) {
+        size_t value = slots[f] - (size_t)SLOT_VALUES, k = 0;
+        *ret_is_zero = *ret_is_zero || slots[f] == SLOT_ZERO;
+        if (slots[f] == SLOT_ZERO || slots[f] == SLOT_ONE)
+            continue;
+        while (k < *column_count && bound->straight.columns[k] != value)
+            k++;
+        if (value >= bound->value_count || k == WIDTH_USUAL || bits >> k & 1)
+            return PRODUCTS;
+        bits |= (size_t)1 << k;
+        bound->straight.columns[k] = (uint8_t)value;
+        *column_count += k == *column_count;
+    }
+    return products[bits];
+}
+
+/* Finds whether the model can be evaluated without loops, and the coefficients of PART for that. SLOTS: of
+ * the model's terms. */
+static void fill_straight(struct bound *bound, const uint8_t *slots, const struct model_part *part) {
+    const struct bound_part *filled = part_at(bound, 0);
+    struct straight *straight = &bound->straight;
+    size_t columns = 0, product = 0;
+    bool is_zero;
+    memset(straight->estimates, 0, sizeof straight->estimates);
+    memset(straight->both, 0, sizeof straight->both);
+    for (size_t t = 0; product < PRODUCTS && t < bound->term_max; t++) {
+        product = find_product(bound, slots + t * WIDTH_USUAL, &columns, &is_zero);
+        if (product == PRODUCTS || is_zero)
+            continue;
+        double estimate = part->estimates[t].dropped ? 0 : part->estimates[t].estimate;
+        straight->estimates[product] += estimate;
+        straight->both[product] +=
+            (pair){estimate, part->noise.coefficients ? part->noise.coefficients[t] : 0};
+    }
+    for (size_t k = columns; columns > 0 && k < WIDTH_USUAL; k++) /* any that is a number */
+        straight->columns[k] = straight->columns[0];
+    straight->is_used = columns > 0 && product < PRODUCTS;
+    straight->is_half = filled->is_half;
+    straight->constant = !filled->has_noise   ? NAN
+                         : filled->is_mixture ? noise_sigma(filled->noise, NULL, 0)
+                                              : filled->constant;
+    straight->floor = filled->floor;
+    straight->scale = filled->scale;
+    if (!straight->is_used)
+        return;
+    bound->call.mean = straight_mean;
+    bound->call.draw = !filled->has_noise ? mean_as_draw : filled->is_mixture ? call_draw : straight_draw;
 }
 
 void bound_follow(struct bound *bound, const struct model_group *group, uint64_t seed) {
-    bound->key = random_counter_key(seed);
+    size_t parts = bound->end - bound->first;
+    bound->straight.key = random_counter_key(seed);
+    bound->straight.is_used = false;
     bound->group = group;
-    for (size_t p = bound->first; p < bound->end; p++)
-        fill_part(bound, (const uint8_t *)(bound->parts + (bound->end - bound->first) * bound->stride),
-                  &group->parts[p], part_at(bound, p - bound->first));
+    bound->call = (struct predict_call){call_mean, call_draw, call_means};
+    const uint8_t *slots = (const uint8_t *)(bound->parts + parts * bound->stride);
+    for (size_t p = 0; p < parts; p++)
+        fill_part(bound, slots, &group->parts[bound->first + p], part_at(bound, p));
+    if (parts == 1 && bound->over == SLOT_ZERO && bound->width == WIDTH_USUAL &&
+        bound->evaluator->combine == EVALUATOR_SUM)
+        fill_straight(bound, slots, &group->parts[bound->first]);
 }
 
-/* Where evaluation is that of a small model, ranges are compared one by one. */
+/* The ranges of columns and terms, if all are of the products. */
 static void bind_ranges(struct bound *bound, const uint8_t *slots) {
     const struct evaluator *evaluator = bound->evaluator;
     const struct model *model = evaluator->model;
-    const struct model_part *part = &bound->group->parts[bound->first];
-    for (size_t i = 0; i < evaluator->input_count; i++)
-        if (evaluator->inputs[i].is_text)
-            return;
-    if (bound->call.mean != small_mean)
-        return;
-    size_t inputs = evaluator->input_count;
-    bound->ranges = xcalloc(inputs + model->term_count + 1, sizeof *bound->ranges);
-    for (size_t i = 0; i < inputs + model->term_count; i++) {
-        bool is_input = i < inputs;
-        const struct model_range *found = NULL;
-        if (is_input || extrapolation_has_range(model, &model->terms[i - inputs]))
-            found =
-                model_range_find(part, is_input ? evaluator->inputs[i].name : model->terms[i - inputs].name);
-        if (!found)
+    struct straight *straight = &bound->straight;
+    size_t inputs = evaluator->input_count, columns = WIDTH_USUAL;
+    straight->has_ranges = straight->is_used;
+    for (size_t i = 0; i < PRODUCTS; i++) {
+        straight->minima[i] = -INFINITY;
+        straight->maxima[i] = INFINITY;
+    }
+    for (size_t i = 0; straight->has_ranges && i < inputs + model->term_count; i++) {
+        const struct model_term *term = i < inputs ? NULL : &model->terms[i - inputs];
+        uint8_t column[WIDTH_USUAL] = {(uint8_t)(SLOT_VALUES + (term ? 0 : bound->sources[i]))};
+        bool is_zero;
+        size_t product =
+            find_product(bound, term ? slots + (i - inputs) * WIDTH_USUAL : column, &columns, &is_zero);
+        const struct model_range *range =
+            !term || extrapolation_has_range(model, term)
+                ? model_range_find(&bound->group->parts[bound->first],
+                                   term ? term->name : evaluator->inputs[i].name)
+                : NULL;
+        straight->has_ranges = product < PRODUCTS && (term || !evaluator->inputs[i].is_text);
+        if (!range || !straight->has_ranges)
             continue;
-        struct slot_range *range = &bound->ranges[bound->range_count++];
-        *range = (struct slot_range){.minimum = found->minimum, .maximum = found->maximum};
-        if (is_input)
-            range->slots[0] = (uint8_t)(SLOT_VALUES + bound->sources[i]);
-        else
-            memcpy(range->slots, slots + (i - inputs) * WIDTH_USUAL, WIDTH_USUAL);
+        straight->minima[product] = fmax(straight->minima[product], range->minimum);
+        straight->maxima[product] = fmin(straight->maxima[product], range->maximum);
     }
 }
 
 int bound_new(const struct evaluator *evaluator, const struct model_group *group, const char *const *names,
               size_t count, void *owner, struct bound **ret, struct failure *failure) {
     const struct model *model = evaluator->model;
-    struct bound head = {.call = {call_mean, call_draw, call_means},
-                         .owner = owner,
+    struct bound head = {.owner = owner,
                          .group = group,
                          .evaluator = evaluator,
                          .width = WIDTH_USUAL,
                          .term_max = (uint16_t)model->term_count,
                          .value_count = (uint16_t)count};
     size_t first = 0, end = 0;
-    if (count + SLOT_VALUES >= SLOTS_MAX || evaluator->input_count >= SLOTS_MAX)
+    if (count > BOUND_VALUES_MAX || evaluator->input_count >= SLOTS_MAX)
         return failure_input(failure, NULL, 0, 0,
                              "a call of a model binds %zu columns, at most %d are accepted; bind only "
                              "columns that the model has",
-                             count, SLOTS_MAX - SLOT_VALUES - 1);
+                             count, BOUND_VALUES_MAX);
     for (size_t t = 0; t < model->term_count; t++)
         if (model->terms[t].factor_count > head.width)
             head.width = (uint16_t)model->terms[t].factor_count;
@@ -497,7 +641,11 @@ int bound_new(const struct evaluator *evaluator, const struct model_group *group
     size_t parts = head.end - head.first, slots = model->term_count * head.width;
     head.stride = sizeof(struct bound_part) + 2 * model->term_count * sizeof(double) + slots;
     head.stride = (head.stride + LINE - 1) / LINE * LINE;
-    struct bound *bound = xcalloc(1, sizeof head + parts * head.stride + slots + 1);
+    size_t size = sizeof head + parts * head.stride + slots + 1;
+    struct bound *bound = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
+    if (!bound)
+        memory_exhausted();
+    memset(bound, 0, size);
     *bound = head;
     bound->name = xstrdup(count ? names[0] : "1");
     uint8_t *terms = (uint8_t *)(bound->parts + parts * bound->stride);
@@ -515,6 +663,6 @@ int bound_new(const struct evaluator *evaluator, const struct model_group *group
 void bound_free(struct bound *bound) {
     if (!bound)
         return;
-    free(bound->name), free(bound->powers), free(bound->sources), free(bound->codes), free(bound->ranges);
+    free(bound->name), free(bound->powers), free(bound->sources), free(bound->codes);
     free(bound);
 }

@@ -4,16 +4,10 @@
 
 #include <math.h>
 
-static const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
-
-static inline uint64_t mix(uint64_t bits) {
-    bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    bits = (bits ^ (bits >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return bits ^ (bits >> 31);
-}
+static const uint64_t golden = RANDOM_GOLDEN;
 
 static uint64_t splitmix64(uint64_t *state) {
-    return mix(*state += golden);
+    return random_mix(*state += golden);
 }
 
 void random_stream_init(struct random_stream *ret, uint64_t seed, const char *name, uint64_t index) {
@@ -73,60 +67,50 @@ double random_stream_normal(struct random_stream *stream) {
 /* ---- By counter */
 
 uint64_t random_counter_key(uint64_t seed) {
-    return mix(seed + golden);
-}
-
-uint64_t random_counter_bits(uint64_t key, uint64_t stream, uint64_t number) {
-    return mix(mix(key + (stream + 1) * golden) + (number + 1) * golden);
-}
-
-static inline double unit_of(uint64_t bits) {
-    return ((double)(bits >> 11) + 0.5) * 0x1p-53;
+    return random_mix(seed + golden);
 }
 
 double random_counter_uniform(uint64_t bits) {
-    return unit_of(mix(bits ^ UINT64_C(0xd1b54a32d192ed03)));
+    return random_unit(random_mix(bits ^ UINT64_C(0xd1b54a32d192ed03)));
 }
 
-enum { LAYERS = 256 };
 static const double tail = 3.6541528853610088, area = 0.00492867323399; /* of Marsaglia and Tsang */
-static double edges[LAYERS + 1], ratios[LAYERS];
+struct random_layer random_layers[RANDOM_LAYERS + 1];
 
-/* Layer i reaches to edges[i], all of it under the curve up to edges[i + 1]. */
 __attribute__((constructor)) static void fill_layers(void) {
-    edges[0] = area / portable_exp(-0.5 * tail * tail);
-    edges[1] = tail;
-    for (size_t i = 2; i < LAYERS; i++)
-        edges[i] =
-            sqrt(-2 * portable_log(area / edges[i - 1] + portable_exp(-0.5 * edges[i - 1] * edges[i - 1])));
-    edges[LAYERS] = 0;
-    for (size_t i = 0; i < LAYERS; i++)
-        ratios[i] = edges[i + 1] / edges[i];
+    struct random_layer *layers = random_layers;
+    layers[0].edge = area / portable_exp(-0.5 * tail * tail);
+    layers[1].edge = tail;
+    for (size_t i = 2; i < RANDOM_LAYERS; i++)
+        layers[i].edge =
+            sqrt(-2 * portable_log(area / layers[i - 1].edge +
+                                   portable_exp(-0.5 * layers[i - 1].edge * layers[i - 1].edge)));
+    layers[RANDOM_LAYERS].edge = 0;
+    for (size_t i = 0; i < RANDOM_LAYERS; i++)
+        layers[i].ratio = layers[i + 1].edge / layers[i].edge;
 }
 
 static double normal_tail(uint64_t bits) {
     double x, y;
     do {
-        bits = mix(bits + golden);
-        x = -portable_log(unit_of(bits)) / tail;
-        bits = mix(bits + golden);
-        y = -portable_log(unit_of(bits));
+        bits = random_mix(bits + golden);
+        x = -portable_log(random_unit(bits)) / tail;
+        bits = random_mix(bits + golden);
+        y = -portable_log(random_unit(bits));
     } while (2 * y < x * x);
     return tail + x;
 }
 
-double random_counter_normal(uint64_t bits) {
-    for (;; bits = mix(bits + golden)) {
-        size_t layer = bits & (LAYERS - 1);
-        double u = unit_of(bits), sign = 1 - (double)(bits >> 7 & 2); /* no branch: it would be a guess */
-        if (u < ratios[layer])
-            return sign * u * edges[layer];
-        bits = mix(bits + golden);
-        if (layer == 0)
-            return sign * normal_tail(bits);
-        double x = u * edges[layer], low = portable_exp(-0.5 * (edges[layer] * edges[layer] - x * x)),
-               high = portable_exp(-0.5 * (edges[layer + 1] * edges[layer + 1] - x * x));
-        if (high + unit_of(bits) * (low - high) < 1)
-            return sign * x;
-    }
+double random_counter_normal_edge(uint64_t bits) {
+    size_t layer = bits & (RANDOM_LAYERS - 1);
+    double sign = bits & RANDOM_LAYERS ? -1 : 1, edge = random_layers[layer].edge,
+           next = random_layers[layer + 1].edge, x = random_unit(bits) * edge;
+    bits = random_mix(bits + golden);
+    if (layer == 0)
+        return sign * normal_tail(bits);
+    double low = portable_exp(-0.5 * (edge * edge - x * x)),
+           high = portable_exp(-0.5 * (next * next - x * x));
+    if (high + random_unit(bits) * (low - high) < 1)
+        return sign * x;
+    return random_counter_normal(random_mix(bits + golden));
 }

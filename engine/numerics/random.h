@@ -28,14 +28,35 @@ double random_stream_normal(struct random_stream *stream);
 /*
  * Counter-based random numbers: they have no state and may be called from any thread. random_counter_bits()
  * gives output NUMBER of the splitmix64 whose seed is output STREAM of the splitmix64 with the seed KEY. KEY
- * is random_counter_key(SEED).
+ * is random_counter_key(SEED). They are inline, because a model draws one in few nanoseconds.
  */
+#define RANDOM_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+static inline uint64_t random_mix(uint64_t bits) {
+    bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    bits = (bits ^ (bits >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return bits ^ (bits >> 31);
+}
 uint64_t random_counter_key(uint64_t seed);
-uint64_t random_counter_bits(uint64_t key, uint64_t stream, uint64_t number);
+static inline uint64_t random_counter_bits(uint64_t key, uint64_t stream, uint64_t number) {
+    return random_mix(random_mix(key + (stream + 1) * RANDOM_GOLDEN) + (number + 1) * RANDOM_GOLDEN);
+}
+/* An odd multiple of 2^-54 in (0, 1). */
+static inline double random_unit(uint64_t bits) {
+    return ((double)(int64_t)(bits >> 11) + 0.5) * 0x1p-53;
+}
+/* Layer I of the ziggurat reaches to EDGE; all of it is under the curve up to RATIO of that. */
+enum { RANDOM_LAYERS = 256 };
+extern struct random_layer { double edge, ratio; } random_layers[RANDOM_LAYERS + 1];
+double random_counter_normal_edge(uint64_t bits); /* of BITS that are beyond RATIO */
 /* The standard normal number that belongs to BITS: the ziggurat of G. Marsaglia and W. W. Tsang (J. Stat.
  * Software 5(8), 2000) with 256 layers, layer and height from different bits as J. A. Doornik (2005) advises.
  */
-double random_counter_normal(uint64_t bits);
+static inline double random_counter_normal(uint64_t bits) {
+    const struct random_layer *layer = &random_layers[bits & (RANDOM_LAYERS - 1)];
+    double unit = random_unit(bits),
+           sign = 1 - (double)(int)(bits >> 7 & 2); /* no branch: it would be a guess */
+    return unit < layer->ratio ? sign * unit * layer->edge : random_counter_normal_edge(bits);
+}
 /* A number in (0, 1) that belongs to BITS and is independent of the normal one. */
 double random_counter_uniform(uint64_t bits);
 

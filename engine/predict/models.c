@@ -242,13 +242,49 @@ static int bind(void *context, const struct model *model, size_t group, const ch
     return 0;
 }
 
-static void count_extrapolation(struct given_model *given, const struct bound *bound, const double *values,
-                                double weight) {
-    given->outside += weight;
-    if (given->largest > 0 && weight <= given->largest)
-        return;
-    given->largest = weight;
+static int refuse_row(const struct bound *bound, const double *values, struct plugin_message *message) {
+    const struct given_model *given = bound_owner(bound);
+    return plugin_refuse(message, -EDOM, "the model '%s' has no value at %s = %g%s", given->source.file,
+                         bound_name(bound), values[0], given->evaluator->input_count > 1 ? ", ..." : "");
+}
+
+/* A row that is extrapolated and has the largest mean of those up to now. */
+static void remember_largest(const struct bound *bound, const double *values, double mean) {
+    struct given_model *given = bound_owner(bound);
+    given->largest = mean;
     bound_extrapolation(bound, values, &given->extrapolated);
+}
+
+static int evaluate_rows(void *context, const struct predict_call *call, const double *const *columns,
+                         size_t count, double *ret_means, double *ret_sigmas, bool *ret_outside,
+                         struct plugin_message *message) {
+    (void)context;
+    const struct bound *bound = bound_of(call);
+    struct given_model *given = bound_owner(bound);
+    double values[BOUND_VALUES_MAX], all = 0, outside = 0, largest = given->largest;
+    size_t row = SIZE_MAX;
+    bound_rows(bound, columns, count, ret_means, ret_sigmas, given->drawn ? NULL : ret_outside);
+    for (size_t i = 0; i < count; i++) {
+        double mean = fabs(ret_means[i]);
+        if (isnan(mean)) {
+            bound_values(bound, columns, i, values);
+            return refuse_row(bound, values, message);
+        }
+        ret_outside[i] = !given->drawn && ret_outside[i];
+        all += mean;
+        outside += ret_outside[i] ? mean : 0;
+        row = ret_outside[i] && !(largest > 0 && mean <= largest) ? i : row;
+        largest = row == i ? mean : largest;
+    }
+    if (given->drawn)
+        return 0;
+    given->all += all;
+    given->outside += outside;
+    if (row != SIZE_MAX) {
+        bound_values(bound, columns, row, values);
+        remember_largest(bound, values, largest);
+    }
+    return 0;
 }
 
 static int evaluate(void *context, const struct predict_call *call, const double *values,
@@ -258,15 +294,16 @@ static int evaluate(void *context, const struct predict_call *call, const double
     struct given_model *given = bound_owner(bound);
     bound_value(bound, values, &ret->mean, &ret->sigma);
     ret->is_extrapolated = false;
-    if (isnan(ret->mean))
-        return plugin_refuse(message, -EDOM, "the model '%s' has no value at %s = %g%s", given->source.file,
-                             bound_name(bound), values[0], given->evaluator->input_count > 1 ? ", ..." : "");
+    double mean = fabs(ret->mean);
+    if (isnan(mean))
+        return refuse_row(bound, values, message);
     if (given->drawn)
         return 0;
-    given->all += fabs(ret->mean);
+    given->all += mean;
     ret->is_extrapolated = bound_is_outside(bound, values);
-    if (ret->is_extrapolated)
-        count_extrapolation(given, bound, values, fabs(ret->mean));
+    given->outside += ret->is_extrapolated ? mean : 0;
+    if (ret->is_extrapolated && !(given->largest > 0 && mean <= given->largest))
+        remember_largest(bound, values, mean);
     return 0;
 }
 
@@ -305,6 +342,7 @@ int models_open(struct models *models, const struct library *library, const char
                                            .seed = seed,
                                            .bind = bind,
                                            .evaluate = evaluate,
+                                           .evaluate_rows = evaluate_rows,
                                            .standard_error = standard_error,
                                            .uniform = uniform,
                                            .normal = normal,

@@ -7,6 +7,7 @@
 #include "engine/predict/gantt.h"
 #include "engine/report/chart.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -131,8 +132,11 @@ static char *name_scenario(const struct prediction *prediction, size_t scenario)
     const char *before = ": ";
     for (size_t p = prediction->scenarios.option_count; p < of->parameters.count; p++)
         if (!is_same(&of->parameters.values[p], &items[other].parameters.values[p])) {
-            const char *value = of->parameters.values[p].text;
-            (void)text_printf(&text, "%s%s = %s", before, of->parameters.table[p].name, value ? value : "");
+            const char *value = of->parameters.values[p].text, *unit = of->parameters.table[p].unit;
+            bool is_bare = unit && value && value[0] && isdigit((unsigned char)value[strlen(value) - 1]);
+            const char *label = is_bare ? unit_label(unit) : "";
+            (void)text_printf(&text, "%s%s = %s%s%s", before, of->parameters.table[p].name,
+                              value ? value : "", label[0] ? " " : "", label);
             before = ", ";
         }
     return text_take(&text);

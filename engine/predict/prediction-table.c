@@ -206,6 +206,14 @@ static void report_rest(const struct prediction *prediction, struct report_secti
                     prediction->searched, scenarios_combinations(&prediction->scenarios),
                     column->goal == PREDICT_LESS ? "least" : "greatest", column->name);
     }
+    if (prediction->without_answer > 0)
+        report_note(in, REPORT_NOTE, "scenarios that were run and have no answer: %zu; the first: %s",
+                    prediction->without_answer, prediction->no_answer);
+    if (prediction->scenarios.left_out > 0) {
+        cleanup_free char *count = xformat("%zu", prediction->scenarios.left_out);
+        report_note(in, REPORT_NOTE, "combinations that are left out: %s; the first: %s",
+                    prediction->searched > 0 ? "some" : count, prediction->scenarios.left_out_reason);
+    }
     if (prediction->scenario_count > prediction->scenarios.count)
         report_note(in, REPORT_NOTE,
                     "the first %zu of %zu scenarios are shown; the output file has all of them",

@@ -126,8 +126,15 @@ static int hear_table_row(void *context, size_t table, const double *values, con
 
 static int hear_progress(void *context, double share) {
     const struct collector *collector = context;
-    const struct prediction_request *request = collector->prediction->request;
-    return request && request->progress ? request->progress(request->context, collector->number, share) : 0;
+    const struct prediction *prediction = collector->prediction;
+    const struct prediction_request *request = prediction->request;
+    if (!request || !request->progress || prediction->is_interrupted)
+        return 0;
+    if (request->search == 0)
+        return request->progress(request->context, collector->number, share);
+    bool is_over = prediction->search_budget == 0; /* the best are run once more */
+    share = is_over ? 1 : ((double)prediction->searched + share) / (double)prediction->search_budget;
+    return request->progress(request->context, prediction->searched + !is_over, share);
 }
 
 static void free_rows(struct prediction_row *rows, size_t count, size_t columns) {
@@ -176,6 +183,8 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
                            prediction->library->plugin->name, (int)PREDICTION_TEXT_MAX);
     if (r < 0)
         predict_remark(&output, true, "no answer: %s", message.text);
+    if (r < 0 && prediction->search_budget > 0 && !prediction->no_answer)
+        prediction->no_answer = xstrdup(message.text);
     models_warn(&prediction->models, &output);
     return collector->rows.count == 0 ? hear_row(collector, r < 0 ? NULL : values, NULL) : 0;
 }
@@ -491,7 +500,7 @@ void prediction_free(struct prediction *prediction) {
     if (prediction->plugin && prediction->plugin->close)
         prediction->plugin->close(prediction->state);
     drop_results(prediction, 0);
-    free(prediction->results), free(prediction->tables);
+    free(prediction->results), free(prediction->tables), free(prediction->no_answer);
     models_clear(&prediction->models);
     scenarios_clear(&prediction->scenarios);
     text_clear(&prediction->text);

@@ -42,8 +42,9 @@ struct prediction_request {
     size_t picture_count;
     /* Called after some scenarios, of which those from FIRST on are new; NULL: all are kept. */
     int (*sink)(void *context, const struct prediction *prediction, size_t first, struct failure *failure);
-    /* Called now and then, with the number of the scenario and how much of it is done, 0 to 1; NULL: it is
-     * not. -ECANCELED ends the prediction with FAILURE_INTERRUPTED. */
+    /* Called now and then, with the number of the scenario and how much of it is done, 0 to 1; in a search
+     * the number of the run, and how much of the search is done. NULL: it is not. -ECANCELED ends the
+     * prediction with FAILURE_INTERRUPTED, or a search with what is best so far. */
     int (*progress)(void *context, size_t scenario, double share);
     void *context;
     size_t threads; /* that the plugin may use; 0: as many as there are processors for this program */
@@ -94,6 +95,10 @@ struct prediction {
     struct prediction_result *results;
     size_t result_count;
     size_t searched;                 /* scenarios that a search has run; 0: there was none */
+    size_t search_budget;            /* how many it may run; 0: it has ended */
+    size_t without_answer;           /* of those that it has run */
+    char *no_answer;                 /* the reason of the first of them */
+    bool is_interrupted;             /* the search was: its result is the best of what it had run */
     size_t scenario_count;           /* of which the first ones are in memory */
     size_t column_count;             /* of the plugin */
     struct prediction_table *tables; /* that the plugin declares */

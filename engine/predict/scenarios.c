@@ -3,10 +3,12 @@
 #include "engine/design/levels.h"
 #include "engine/documents/csv.h"
 #include "engine/documents/unit.h"
+#include "engine/expression/expression.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,8 @@ struct sweep {
     size_t parameter;
     char **values;
     size_t count;
+    struct expression *expression; /* instead of values; COUNT is 1 */
+    size_t *inputs, input_count;   /* the parameters that its names are */
 };
 
 /* A column of the table: the parameter that it is, and the unit that its header says. */
@@ -39,9 +43,11 @@ static void reading_free(struct reading *reading) {
     if (!reading)
         return;
     for (size_t i = 0; i < reading->sweep_count; i++) {
-        for (size_t k = 0; k < reading->sweeps[i].count; k++)
+        for (size_t k = 0; reading->sweeps[i].values && k < reading->sweeps[i].count; k++)
             free(reading->sweeps[i].values[k]);
         free(reading->sweeps[i].values);
+        expression_free(reading->sweeps[i].expression);
+        free(reading->sweeps[i].inputs);
     }
     for (size_t i = 0; reading->columns && i < csv_column_count(reading->csv); i++)
         free(reading->columns[i].unit);
@@ -122,6 +128,48 @@ static int split(struct sweep *sweep, const struct plugin_parameter *parameter, 
     return r;
 }
 
+/* Whether TEXT is an expression over numbers of other parameters, such as 64/P, and no plain value with a
+ * unit, such as 10GB/s. In names '_' stands for '-'. 1, 0, or a failure: it looks like an expression, but is
+ * none. */
+static int read_expression(const struct reading *reading, struct sweep *sweep, const char *text,
+                           struct failure *failure) {
+    const struct parameters *all = &reading->scenarios->options;
+    const struct plugin_parameter *parameter = &all->table[sweep->parameter];
+    const struct unit *unit = unit_find(parameter->unit ? parameter->unit : "1");
+    enum unit_dimension dimension = unit ? unit->dimension : UNIT_NONE;
+    struct failure own = {0};
+    double value;
+    if (parameter->type != PLUGIN_NUMBER || strstr(text, "..") || unit_parse(text, dimension, &value))
+        return 0;
+    cleanup_free char **names = xcalloc(all->count + 1, sizeof *names);
+    size_t count = 0;
+    bool uses = false;
+    sweep->inputs = xcalloc(all->count + 1, sizeof *sweep->inputs);
+    for (size_t i = 0; i < all->count; i++) {
+        if (i == sweep->parameter || all->table[i].type != PLUGIN_NUMBER)
+            continue;
+        sweep->inputs[count] = i;
+        names[count] = xstrdup(all->table[i].name);
+        for (char *c = names[count++]; *c; c++)
+            *c = *c == '-' ? '_' : *c;
+    }
+    int r = expression_parse(text, (const char *const *)names, count, NULL, 0, 0, &sweep->expression, &own);
+    for (size_t i = 0; i < count; i++) {
+        uses = uses || (r == 0 && expression_uses(sweep->expression, i));
+        free(names[i]);
+    }
+    sweep->input_count = count;
+    sweep->count = 1;
+    if (r == 0 && uses)
+        return 1;
+    if (r < 0 && strpbrk(text, dimension == UNIT_NONE ? "()*+/" : "()*+"))
+        return failure_input(failure, NULL, 0, 0, "%s: %s", parameter->name, own.text);
+    expression_free(sweep->expression);
+    free(sweep->inputs);
+    *sweep = (struct sweep){.parameter = sweep->parameter};
+    return 0;
+}
+
 static int read_setting(struct reading *reading, const char *pair, struct failure *failure) {
     struct scenarios *scenarios = reading->scenarios;
     const char *sign = strchr(pair, '=');
@@ -142,7 +190,8 @@ static int read_setting(struct reading *reading, const char *pair, struct failur
     reading->sweeps = xrealloc(reading->sweeps, (reading->sweep_count + 1) * sizeof *reading->sweeps);
     struct sweep *sweep = &reading->sweeps[reading->sweep_count++];
     *sweep = (struct sweep){.parameter = index};
-    return split(sweep, parameter, sign + 1, failure);
+    int r = read_expression(reading, sweep, sign + 1, failure);
+    return r == 0 ? split(sweep, parameter, sign + 1, failure) : r < 0 ? r : 0;
 }
 
 /* ---- The table
@@ -203,8 +252,34 @@ static int read_field(const struct reading *reading, const struct csv_field *fie
 /* ---- All of them
  * ---------------------------------------------------------------------------------------------- */
 
+/* Sets the parameter of SWEEP by its expression. 1: the parameter cannot have that value. */
+static int compute(struct scenarios *scenarios, const struct sweep *sweep, struct scenario *scenario,
+                   struct failure *failure) {
+    const struct plugin_parameter *table = scenarios->table, *parameter = &table[sweep->parameter];
+    const struct unit *unit = unit_find(parameter->unit ? parameter->unit : "1");
+    const char *text = expression_text(sweep->expression);
+    cleanup_free double *numbers = xcalloc(sweep->input_count + 1, sizeof *numbers);
+    for (size_t i = 0; i < sweep->input_count; i++) {
+        size_t input = sweep->inputs[i];
+        bool is_option = input < scenarios->option_count;
+        numbers[i] = (is_option ? &scenarios->options : &scenario->parameters)->values[input].number;
+        if (isnan(numbers[i]) && expression_uses(sweep->expression, i))
+            return failure_input(failure, NULL, 0, 0, "%s=%s: '%s' has no value; set it, too",
+                                 parameter->name, text, table[input].name);
+    }
+    double value = expression_value(sweep->expression, numbers) * (unit ? unit->scale : 1);
+    cleanup_free char *number = xformat("%.17g", value);
+    struct failure own = {0};
+    if (parameters_set(&scenario->parameters, sweep->parameter, number, NULL, 0, 0, &own) == 0)
+        return 0;
+    if (scenarios->left_out++ == 0) /* the sentence begins with the name of the parameter */
+        scenarios->left_out_reason =
+            xformat("%s=%s%s", parameter->name, text, own.text + strlen(parameter->name));
+    return 1;
+}
+
 /* One scenario: FIELDS (NULL: there is no table) and the value of each sweep that NUMBER says, the last sweep
- * being the fastest. */
+ * being the fastest; then those that are expressions of them. 1: it is left out. */
 static int add_scenario(struct reading *reading, const struct csv_field *fields, size_t number,
                         struct failure *failure) {
     struct scenarios *scenarios = reading->scenarios;
@@ -215,19 +290,26 @@ static int add_scenario(struct reading *reading, const struct csv_field *fields,
     }
     struct scenario *scenario = &scenarios->items[scenarios->count++];
     *scenario =
-        (struct scenario){.number = ++reading->scenarios_made, .line = fields ? csv_line(reading->csv) : 0};
+        (struct scenario){.number = reading->scenarios_made + 1, .line = fields ? csv_line(reading->csv) : 0};
     int r = parameters_init(&scenario->parameters, scenarios->table, failure);
     for (size_t i = reading->sweep_count; r == 0 && i-- > 0;) {
         const struct sweep *sweep = &reading->sweeps[i];
-        r = parameters_set(&scenario->parameters, sweep->parameter, sweep->values[number % sweep->count],
-                           NULL, 0, 0, failure);
+        if (!sweep->expression)
+            r = parameters_set(&scenario->parameters, sweep->parameter, sweep->values[number % sweep->count],
+                               NULL, 0, 0, failure);
         number /= sweep->count;
     }
     for (size_t c = 0; r == 0 && fields && c < csv_column_count(reading->csv); c++)
         r = read_field(reading, &fields[c], c, scenario, failure);
+    for (size_t i = 0; r == 0 && i < reading->sweep_count; i++)
+        if (reading->sweeps[i].expression)
+            r = compute(scenarios, &reading->sweeps[i], scenario, failure);
     for (size_t i = 0; r == 0 && i < scenarios->option_count; i++) /* for the check: they are set elsewhere */
         scenario->parameters.values[i].is_set = scenarios->options.values[i].is_set;
-    r = r < 0 ? r : parameters_check(&scenario->parameters, failure);
+    r = r != 0 ? r : parameters_check(&scenario->parameters, failure);
+    if (r == 1)
+        scenarios_drop(scenarios, count);
+    reading->scenarios_made += r == 0;
     return r < 0 && fields ? failure_place(failure, r, csv_file(reading->csv), scenario->line, 0) : r;
 }
 
@@ -248,9 +330,12 @@ int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *fail
     int r = 0;
     while (r >= 0 && scenarios->count - begin < max) {
         if (reading->next == reading->combinations && (r = next_row(reading, failure)) <= 0)
-            return r < 0 ? r : (int)(scenarios->count - begin);
+            break;
         r = add_scenario(reading, reading->fields, reading->next++, failure);
     }
+    if (r == 0 && reading->scenarios_made == 0)
+        return failure_input(failure, NULL, 0, 0, "no scenario is left of %zu: %s", scenarios->left_out,
+                             scenarios->left_out_reason);
     return r < 0 ? r : (int)(scenarios->count - begin);
 }
 
@@ -309,6 +394,24 @@ static void join_tables(struct scenarios *scenarios, const struct predict_plugin
     scenarios->parameter_count = parameters;
 }
 
+/* Refuses an expression of a parameter that is set by a later one. */
+static int check_order(const struct reading *reading, struct failure *failure) {
+    const struct plugin_parameter *table = reading->scenarios->table;
+    for (size_t i = 0; i < reading->sweep_count; i++)
+        for (size_t k = 0; k < reading->sweeps[i].input_count; k++)
+            for (size_t later = i; later < reading->sweep_count; later++) {
+                const struct sweep *sweep = &reading->sweeps[i];
+                size_t input = sweep->inputs[k];
+                if (reading->sweeps[later].expression && reading->sweeps[later].parameter == input &&
+                    expression_uses(sweep->expression, k))
+                    return failure_input(failure, NULL, 0, 0,
+                                         "%s=%s: '%s' is set by a later expression; set '%s' before '%s'",
+                                         table[sweep->parameter].name, expression_text(sweep->expression),
+                                         table[input].name, table[input].name, table[sweep->parameter].name);
+            }
+    return 0;
+}
+
 int scenarios_open(struct scenarios *scenarios, const struct predict_plugin *plugin,
                    const char *const *settings, size_t setting_count, const char *file,
                    struct failure *failure) {
@@ -320,6 +423,7 @@ int scenarios_open(struct scenarios *scenarios, const struct predict_plugin *plu
     int r = parameters_init(&scenarios->options, scenarios->table, failure);
     for (size_t i = 0; r == 0 && i < setting_count; i++)
         r = read_setting(reading, settings[i], failure);
+    r = r < 0 ? r : check_order(reading, failure);
     for (size_t i = 0; r == 0 && i < reading->sweep_count; i++)
         if (__builtin_mul_overflow(reading->combinations, reading->sweeps[i].count, &reading->combinations))
             r = failure_input(failure, NULL, 0, 0, "the values that are set have too many combinations");
@@ -331,6 +435,6 @@ void scenarios_clear(struct scenarios *scenarios) {
     scenarios_drop(scenarios, 0);
     parameters_clear(&scenarios->options);
     reading_free(scenarios->reading);
-    free(scenarios->items), free(scenarios->table);
+    free(scenarios->items), free(scenarios->table), free(scenarios->left_out_reason);
     *scenarios = (struct scenarios){0};
 }

@@ -1,7 +1,9 @@
 /*
  * The scenarios of a prediction: values for the parameters of the plugin, from NAME=VALUE, of which a number
  * or word may have several, and from a table whose columns are parameters. Every row of the table is combined
- * with every combination of the values. Used by this room alone.
+ * with every combination of the values. NAME=VALUE may also be an expression over other parameters (Q=64/P;
+ * expression.h): a combination where that is no value of the parameter, such as no whole number, is left out.
+ * Used by this room alone.
  */
 #ifndef ASSAY_PREDICT_SCENARIOS_H
 #define ASSAY_PREDICT_SCENARIOS_H
@@ -28,6 +30,8 @@ struct scenarios {
     struct parameters options; /* all of the table, of which the options are set */
     struct scenario *items;
     size_t count, room;
+    size_t left_out;         /* combinations where an expression is no value of its parameter */
+    char *left_out_reason;   /* of the first of them: a sentence */
     struct reading *reading; /* private */
 };
 
@@ -41,7 +45,7 @@ int scenarios_open(struct scenarios *scenarios, const struct predict_plugin *plu
 int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *failure);
 /* How many combinations NAME=VALUE gives; 0: there is a table besides. */
 size_t scenarios_combinations(const struct scenarios *scenarios);
-/* Appends combination NUMBER, below that. */
+/* Appends combination NUMBER, below that. 1: it is left out. */
 int scenarios_add(struct scenarios *scenarios, size_t number, struct failure *failure);
 /* The number of parameters that NAME=VALUE sets. scenarios_sweep() returns how many values parameter I has;
  * *RET_STRIDE is the difference of the numbers of two combinations that differ in the next value of I alone.

@@ -4,8 +4,11 @@
 #include "engine/foundation/memory.h"
 #include "engine/numerics/random.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+
+enum { TRIES_MAX = 1 << 20 }; /* places where a search starts: most may be left out */
 
 struct evaluation {
     size_t number; /* of the combination */
@@ -21,42 +24,53 @@ struct search {
     int error;
 };
 
-/* The value of a combination, which is run unless it was before; infinite when the budget is used up. */
+/* The value of a combination, which is run unless it was before; infinite when the budget is used up, and NaN
+ * where it is left out. */
 static double evaluate(struct search *search, size_t number) {
-    struct scenarios *scenarios = &search->prediction->scenarios;
+    struct prediction *prediction = search->prediction;
     double value;
     for (size_t i = 0; i < search->count; i++)
         if (search->done[i].number == number)
             return search->done[i].value;
     if (search->error < 0 || search->count == search->budget)
         return INFINITY;
-    scenarios_drop(scenarios, 0);
-    search->error = scenarios_add(scenarios, number, search->failure);
+    scenarios_drop(&prediction->scenarios, 0);
+    int r = scenarios_add(&prediction->scenarios, number, search->failure);
+    if (r == 1)
+        return NAN;
+    search->error = r;
     if (search->error == 0)
-        search->error = prediction_run_again(search->prediction, search->column, &value, search->failure);
+        search->error = prediction_run_again(prediction, search->column, &value, search->failure);
     if (search->error < 0)
         return INFINITY;
-    if (search->prediction->plugin->columns[search->column].goal == PREDICT_MORE)
+    if (prediction->plugin->columns[search->column].goal == PREDICT_MORE)
         value = -value;
     search->done[search->count++] = (struct evaluation){number, isfinite(value) ? value : INFINITY};
+    prediction->searched = search->count;
     return search->done[search->count - 1].value;
 }
 
-/* From NUMBER to a combination that no step of one value makes better, or until the budget is used up. */
+/* From NUMBER to a combination that no step of one value makes better, or until the budget is used up. A step
+ * goes on to the next combination that is not left out. */
 static void descend(struct search *search, size_t number) {
     const struct scenarios *scenarios = &search->prediction->scenarios;
     double best = evaluate(search, number);
-    for (size_t part = 4; part > 0;) {
+    for (size_t part = 4; part > 0 && !isnan(best);) {
         bool is_better = false, is_least = true;
         for (size_t s = 0; s < scenarios_sweep_count(scenarios); s++) {
             size_t stride, count = scenarios_sweep(scenarios, s, &stride), at = number / stride % count;
             size_t step = count / part > 1 ? count / part : 1;
             is_least = is_least && step == 1;
             for (int side = 0; side < 2; side++) {
-                size_t next = side ? number + step * stride : number - step * stride;
-                if (count == 1 || (side ? at + step >= count : at < step) || !(evaluate(search, next) < best))
+                double value = NAN;
+                size_t next = number, far = step;
+                for (; isnan(value) && (side ? at + far < count : at >= far); far++) {
+                    next = side ? number + far * stride : number - far * stride;
+                    value = evaluate(search, next);
+                }
+                if (!(value < best))
                     continue;
-                best = evaluate(search, next);
+                best = value;
                 number = next;
                 at = number / stride % count;
                 is_better = true;
@@ -89,17 +103,26 @@ int search_best(struct prediction *prediction, size_t budget, struct failure *fa
     cleanup_free struct evaluation *done = xcalloc(budget + 1, sizeof *done);
     search.done = done;
     search.budget = budget < all ? budget : all;
-    for (size_t i = 0; budget >= all && i < all; i++)
+    prediction->search_budget = search.budget;
+    for (size_t i = 0; budget >= all && search.error == 0 && i < all; i++)
         evaluate(&search, i);
-    while (search.error == 0 && search.count < search.budget)
+    for (size_t tries = TRIES_MAX; budget < all && search.count < budget && search.error == 0 && tries-- > 0;)
         descend(&search, random_stream_below(&stream, all));
+    prediction->search_budget = 0;
     qsort(done, search.count, sizeof *done, compare);
+    if (search.error == -ECANCELED && search.count > 0 && isfinite(done[0].value)) {
+        search.error = 0;
+        prediction->is_interrupted = true;
+        *failure = (struct failure){0};
+    }
     scenarios_drop(&prediction->scenarios, 0);
-    for (size_t i = 0; search.error == 0 && i < search.count && i < SEARCH_SHOWN_MAX; i++)
-        if (isfinite(done[i].value))
+    for (size_t i = 0; search.error == 0 && i < search.count; i++)
+        if (!isfinite(done[i].value))
+            prediction->without_answer++;
+        else if (i < SEARCH_SHOWN_MAX)
             search.error = scenarios_add(&prediction->scenarios, done[i].number, failure);
     if (search.error == 0 && prediction->scenarios.count == 0)
-        return failure_input(failure, NULL, 0, 0, "none of %zu scenarios has an answer", search.count);
-    prediction->searched = search.count;
+        return failure_input(failure, NULL, 0, 0, "none of %zu scenarios has an answer: %s", search.count,
+                             search.count ? prediction->no_answer : prediction->scenarios.left_out_reason);
     return search.error;
 }

@@ -14,7 +14,7 @@ struct chart_series {
     const double *x, *y; /* what is not finite is not drawn */
     size_t count;
     bool is_line;     /* points in order of x are joined; otherwise they stand alone */
-    const char *name; /* in an SVG it is shown at the pointer; or NULL */
+    const char *name; /* in an SVG it is shown at the pointer, below lines of text in a legend; or NULL */
 };
 
 /* Texts and numbers are borrowed; those of chart_copy() are its own. */
@@ -31,7 +31,7 @@ struct chart *chart_copy(const struct chart *chart);
 void chart_free(struct chart *copy); /* NULL is fine */
 
 /* Appends its lines; nothing where there is nothing to draw. With UNICODE in braille characters and blocks.
- */
+ * Points of several series that all have names are letters, which a legend explains. */
 void chart_append_text(const struct chart *chart, bool unicode, struct text *ret);
 /* Appends one element <svg> that shows the COUNT charts from top to bottom. */
 void chart_append_svg(const struct chart *charts, size_t count, struct text *ret);

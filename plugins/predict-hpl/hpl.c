@@ -8,6 +8,13 @@ struct sum {
     hpl_panel_done panel_done;
     void *context;
     struct hpl_time time;
+    /* Panels of one width whose time is not added yet, so that dgemm is asked for many at once. */
+    struct {
+        double count, column;
+    } panels[HPL_CALLS_MAX];
+    size_t panel_count;
+    double width;
+    struct hpl_calls calls;
 };
 
 double hpl_flops(double n) {
@@ -32,48 +39,99 @@ static double published_work(struct sum *sum, double count, double rows, double 
     return 0;
 }
 
-/* A panel is factored by halves: the left one, dtrsm, dgemm with as many columns as the half has, the right
- * one. At a level there are CALLS dgemm of (rows/P - width/2 on average) x half x half. All levels together
- * are the flops of the source. */
-static double recursive_work(struct sum *sum, double count, double rows, double width) {
-    const struct hpl_scenario *s = sum->scenario;
-    double work = 0, below = fmax(rows / s->p - width / 2, 0), calls = 1, half = width / 2;
-    for (; half >= s->least_half; half /= 2, calls *= 2)
-        work += calls * (sum->dgemm(sum->context, count * calls, false, below, half, half) +
-                         s->gamma * half * half * half);
-    /* What is left: below width^2 / calls + width^3 / (6 calls^2) flops. */
-    double least = s->least_half;
-    return work + sum->dgemm(sum->context, 0, false, below, least, least) * width * half / (least * least) +
-           s->gamma * width * 4 * half * half / 6;
+/* The same call for each panel; their m are set. */
+static void call_dgemm(struct sum *sum, double times, double n, double k) {
+    struct hpl_calls *calls = &sum->calls;
+    calls->count = sum->panel_count;
+    calls->is_update = false;
+    for (size_t i = 0; i < calls->count; i++) {
+        calls->times[i] = sum->panels[i].count * times;
+        calls->n[i] = n;
+        calls->k[i] = k;
+    }
+    sum->dgemm(sum->context, calls);
 }
 
-/* Adds the panel that begins at column DONE and has WIDTH columns, COUNT times. */
-static void add_panel(struct sum *sum, double count, double done, double width) {
+/* A panel is factored by halves: the left one, dtrsm, dgemm with as many columns as the half has, the right
+ * one. At a level there are CALLS dgemm of (rows/P - width/2 on average) x half x half. All levels together
+ * are the flops of the source. RET: seconds of each panel. */
+static void recursive_work(struct sum *sum, double *ret) {
+    const struct hpl_scenario *s = sum->scenario;
+    const double width = sum->width, least = s->least_half, *seconds = sum->calls.seconds;
+    double calls = 1, half = width / 2;
+    for (size_t i = 0; i < sum->panel_count; i++) {
+        sum->calls.m[i] = fmax((s->n - sum->panels[i].column) / s->p - width / 2, 0);
+        ret[i] = 0;
+    }
+    for (; half >= least; half /= 2, calls *= 2) {
+        call_dgemm(sum, calls, half, half);
+        for (size_t i = 0; i < sum->panel_count; i++)
+            ret[i] += calls * (seconds[i] + s->gamma * half * half * half);
+    }
+    /* What is left: below width^2 / calls + width^3 / (6 calls^2) flops. */
+    call_dgemm(sum, 0, least, least);
+    for (size_t i = 0; i < sum->panel_count; i++)
+        ret[i] += seconds[i] * width * half / (least * least) + s->gamma * width * 4 * half * half / 6;
+}
+
+/* dgemm of the trailing matrices, which all panels but the last leave: the seconds of each into `calls`. */
+static void update_work(struct sum *sum) {
+    const struct hpl_scenario *s = sum->scenario;
+    struct hpl_calls *calls = &sum->calls;
+    calls->count = 0;
+    calls->is_update = true;
+    for (size_t i = 0; i < sum->panel_count; i++) {
+        double rest = s->n - sum->panels[i].column - sum->width;
+        calls->times[i] = sum->panels[i].count;
+        calls->m[i] = rest / s->p;
+        calls->n[i] = rest / s->q;
+        calls->k[i] = sum->width;
+        calls->count += rest > 0;
+    }
+    sum->dgemm(sum->context, calls);
+}
+
+/* Adds the time of the panels in hand. */
+static void finish_panels(struct sum *sum) {
     const struct hpl_scenario *s = sum->scenario;
     struct hpl_time *time = &sum->time;
-    double rows = s->n - done, rest = rows - width; /* of the panel; of the trailing matrix */
+    double work[HPL_CALLS_MAX], width = sum->width;
     double rounds = log2(s->p), ranks = fmax(s->ranks_per_card, 1), columns = fmin(ranks, s->q);
     double along = s->word * ranks / columns; /* s a word, where a node sends for each of its process rows */
     double across =
         s->word * (2 * columns + ranks); /* of the three words of a swap: 2 of them, and the roll */
-    double work =
-        s->recursive ? recursive_work(sum, count, rows, width) : published_work(sum, count, rows, width);
-    struct hpl_panel panel = {.column = done,
-                              .factorisation = work + width * rounds * (s->latency + along * 2 * width)};
-    if (s->q > 1)
-        panel.broadcast = s->latency + along * width * rows / s->p;
-    if (s->p > 1)
-        panel.swap = s->latency * (rounds + s->p - 1) + across * rest * width / s->q;
-    if (rest > 0)
-        panel.update = sum->dgemm(sum->context, count, true, rest / s->p, rest / s->q, width) +
-                       s->gamma * rest * width * width / s->q;
-    time->panels += count;
-    time->factorisation += count * panel.factorisation;
-    time->broadcast += count * panel.broadcast;
-    time->swap += count * panel.swap;
-    time->update += count * panel.update;
-    if (sum->panel_done)
-        sum->panel_done(sum->context, &panel);
+    if (s->recursive)
+        recursive_work(sum, work);
+    update_work(sum);
+    for (size_t i = 0; i < sum->panel_count; i++) {
+        double count = sum->panels[i].count, rows = s->n - sum->panels[i].column, rest = rows - width;
+        double own = s->recursive ? work[i] : published_work(sum, count, rows, width);
+        struct hpl_panel panel = {.column = sum->panels[i].column,
+                                  .factorisation = own + width * rounds * (s->latency + along * 2 * width)};
+        if (s->q > 1)
+            panel.broadcast = s->latency + along * width * rows / s->p;
+        if (s->p > 1)
+            panel.swap = s->latency * (rounds + s->p - 1) + across * rest * width / s->q;
+        if (rest > 0)
+            panel.update = sum->calls.seconds[i] + s->gamma * rest * width * width / s->q;
+        time->panels += count;
+        time->factorisation += count * panel.factorisation;
+        time->broadcast += count * panel.broadcast;
+        time->swap += count * panel.swap;
+        time->update += count * panel.update;
+        if (sum->panel_done)
+            sum->panel_done(sum->context, &panel);
+    }
+    sum->panel_count = 0;
+}
+
+/* Adds the panel that begins at column COLUMN and has WIDTH columns, COUNT times. */
+static void add_panel(struct sum *sum, double count, double column, double width) {
+    if (sum->panel_count == HPL_CALLS_MAX || width != sum->width)
+        finish_panels(sum);
+    sum->width = width;
+    sum->panels[sum->panel_count].count = count;
+    sum->panels[sum->panel_count++].column = column;
 }
 
 /* The sum of a function of the panel over COUNT neighbouring panels about number CENTRE is COUNT/2 times its
@@ -102,5 +160,6 @@ struct hpl_time hpl_predict(const struct hpl_scenario *s, hpl_dgemm dgemm, hpl_p
         }
     }
     add_panel(&sum, 1, whole * s->nb, s->n - whole * s->nb); /* the last leaves nothing to update */
+    finish_panels(&sum);
     return sum.time;
 }

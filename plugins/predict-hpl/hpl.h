@@ -40,11 +40,18 @@ struct hpl_panel {
     double column, factorisation, broadcast, update, swap;
 };
 
-/* The seconds of one dgemm C(m x n) += A(m x k) B(k x n), of which there are COUNT; all processes do an
- * IS_UPDATE at the same time. */
-typedef double (*hpl_dgemm)(void *context, double count, bool is_update, double m, double n, double k);
+enum { HPL_CALLS_MAX = 64 };
 
-/* Takes each panel that is summed, in order; neither before nor after dgemm of another panel. */
+/* Calls of dgemm C(m x n) += A(m x k) B(k x n), of one and the same part of as many panels. */
+struct hpl_calls {
+    size_t count;
+    bool is_update; /* all processes do it at the same time */
+    double times[HPL_CALLS_MAX], m[HPL_CALLS_MAX], n[HPL_CALLS_MAX], k[HPL_CALLS_MAX];
+    double seconds[HPL_CALLS_MAX]; /* the result: of one call, which is done so many TIMES */
+};
+typedef void (*hpl_dgemm)(void *context, struct hpl_calls *calls);
+
+/* Takes each panel that is summed, in order. */
 typedef void (*hpl_panel_done)(void *context, const struct hpl_panel *panel);
 
 /* PANEL_DONE may be NULL. */

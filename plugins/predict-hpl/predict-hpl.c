@@ -111,7 +111,8 @@ struct machine {
     double wait; /* of SPEED_WAITING: the share of calls that are faster than the slowest of all processes;
                     else 0 */
     double gamma;
-    double *means, *sigmas; /* of each group */
+    double rows;            /* of the matrix in a process, for the progress; 0: it is not reported */
+    double *means, *sigmas; /* of HPL_CALLS_MAX calls of each group */
     /* Sums over all dgemm of one process, s: also of what is extrapolated, and of those whose time was not
      * positive; over those of updates the variance, s^2: the noise of a model need not hold for the small
      * calls of a panel, and these are many. */
@@ -136,18 +137,20 @@ static int find_gamma(struct machine *machine) {
     return 0;
 }
 
-/* The time that the share WAIT of all calls is below, each of any group as likely: by bisection. */
-static double slowest_call(const struct machine *machine) {
+/* The time of call I that the share WAIT of all calls is below, each of any group as likely: by bisection. */
+static double slowest_call(const struct machine *machine, size_t i) {
+    const double *means = machine->means + i, *sigmas = machine->sigmas + i;
     double low = INFINITY, high = -INFINITY;
-    for (size_t g = 0; g < machine->count; g++) {
-        low = fmin(low, machine->means[g] - 9 * machine->sigmas[g]);
-        high = fmax(high, machine->means[g] + 9 * machine->sigmas[g]);
+    size_t end = machine->count * HPL_CALLS_MAX;
+    for (size_t g = 0; g < end; g += HPL_CALLS_MAX) {
+        low = fmin(low, means[g] - 9 * sigmas[g]);
+        high = fmax(high, means[g] + 9 * sigmas[g]);
     }
     while (high - low > 1e-9 * fabs(high)) {
         double middle = (low + high) / 2, above = 0;
-        for (size_t g = 0; g < machine->count; g++) {
-            double off = middle - machine->means[g];
-            above += machine->sigmas[g] > 0 ? distribution_normal_upper(off / machine->sigmas[g]) : off < 0;
+        for (size_t g = 0; g < end; g += HPL_CALLS_MAX) {
+            double off = middle - means[g];
+            above += sigmas[g] > 0 ? distribution_normal_upper(off / sigmas[g]) : off < 0;
         }
         if (above > (1 - machine->wait) * (double)machine->count)
             low = middle;
@@ -157,30 +160,52 @@ static double slowest_call(const struct machine *machine) {
     return (low + high) / 2;
 }
 
-/* Of one process; where the model's time is not positive, 2mnk gamma3. */
-static double dgemm(void *context, double count, bool is_update, double m, double n, double k) {
-    struct machine *machine = context;
-    double sizes[] = {m, n, k}, mean = 0, variance = 0, share = count / (double)machine->count;
-    for (size_t i = 0; machine->error == 0 && i < machine->count; i++) {
-        struct predict_value value;
-        machine->error = machine->inputs->evaluate(
-            machine->inputs->context, machine->calls[machine->first + i], sizes, &value, machine->message);
-        if (machine->error < 0)
-            break;
-        double seconds = machine->seconds * value.mean, sigma = machine->seconds * value.sigma;
+/* The calls by group GROUP of those that are used, which is SHARE of the processes: adds to the seconds, and
+ * to VARIANCES where the noise matters. Where the model's time is not positive, it is 2mnk gamma3. */
+static void add_group(struct machine *machine, size_t group, double share, struct hpl_calls *calls,
+                      double *variances) {
+    const double *const sizes[] = {calls->m, calls->n, calls->k};
+    double *means = machine->means + group * HPL_CALLS_MAX, *sigmas = machine->sigmas + group * HPL_CALLS_MAX;
+    bool outside[HPL_CALLS_MAX], has_noise = machine->wait > 0 || machine->inputs->is_draw;
+    machine->error = machine->inputs->evaluate_rows(
+        machine->inputs->context, machine->calls[machine->first + group], sizes, calls->count, means,
+        has_noise ? sigmas : NULL, outside, machine->message);
+    double all = 0, extrapolated = 0, replaced = 0;
+    for (size_t i = 0; machine->error == 0 && i < calls->count; i++) {
+        double seconds = machine->seconds * means[i], weight = calls->times[i] * share;
         if (!(seconds > 0)) {
-            seconds = 2 * m * n * k * machine->gamma;
-            machine->replaced += share * seconds;
+            seconds = 2 * calls->m[i] * calls->n[i] * calls->k[i] * machine->gamma;
+            replaced += weight * seconds;
         }
-        machine->means[i] = seconds;
-        machine->sigmas[i] = sigma > 0 ? sigma : 0;
-        machine->outside += value.is_extrapolated ? share * seconds : 0;
-        machine->all += share * seconds;
-        mean += seconds / (double)machine->count;
-        variance += pow(machine->sigmas[i] / (double)machine->count, 2);
+        means[i] = seconds;
+        extrapolated += weight * (outside[i] ? seconds : 0);
+        all += weight * seconds;
+        calls->seconds[i] += share * seconds;
     }
-    machine->variance += is_update ? count * variance : 0;
-    return is_update && machine->wait > 0 && machine->error == 0 ? slowest_call(machine) : mean;
+    for (size_t i = 0; has_noise && machine->error == 0 && i < calls->count; i++) {
+        sigmas[i] = machine->seconds * sigmas[i] > 0 ? machine->seconds * sigmas[i] : 0;
+        variances[i] += share * share * sigmas[i] * sigmas[i];
+    }
+    machine->all += all;
+    machine->outside += extrapolated;
+    machine->replaced += replaced;
+}
+
+/* Of one process. */
+static void dgemm(void *context, struct hpl_calls *calls) {
+    struct machine *machine = context;
+    double variances[HPL_CALLS_MAX] = {0};
+    memset(calls->seconds, 0, sizeof calls->seconds);
+    for (size_t g = 0; machine->error == 0 && g < machine->count; g++)
+        add_group(machine, g, 1 / (double)machine->count, calls, variances);
+    if (calls->is_update && calls->count > 0 && machine->error == 0 && machine->rows > 0)
+        machine->error = machine->output->progress(machine->output->context,
+                                                   1 - calls->m[calls->count - 1] / machine->rows);
+    for (size_t i = 0; calls->is_update && i < calls->count; i++) {
+        machine->variance += calls->times[i] * variances[i];
+        if (machine->wait > 0 && machine->error == 0)
+            calls->seconds[i] = slowest_call(machine, i);
+    }
 }
 
 static void add_panel(void *context, const struct hpl_panel *panel) {
@@ -204,7 +229,7 @@ static int read_scenario(const struct plugin_value *values, struct hpl_scenario 
                              "the %s is not given; a grid of %g x %g processes needs latency and bandwidth",
                              isnan(latency) ? "latency" : "bandwidth", values[P].number, values[Q].number);
     if (values[NB].number > values[N].number)
-        return plugin_refuse(message, -EINVAL, "NB = %g is larger than N = %g", values[NB].number,
+        return plugin_refuse(message, -EDOM, "NB = %g is larger than N = %g", values[NB].number,
                              values[N].number);
     *ret = (struct hpl_scenario){
         .n = values[N].number,
@@ -349,14 +374,15 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
     if (r < 0)
         return r;
     machine.seconds = machine.model->response_seconds;
-    machine.means = calloc(2 * machine.model->group_count, sizeof *machine.means);
+    machine.means = calloc(2 * HPL_CALLS_MAX * machine.model->group_count, sizeof *machine.means);
     if (!machine.means)
         return -ENOMEM;
-    machine.sigmas = machine.means + machine.model->group_count;
+    machine.sigmas = machine.means + HPL_CALLS_MAX * machine.model->group_count;
     r = choose_groups(&machine, &scenario, (int)values[SPEED].number, output);
     if (r == 0) {
         scenario.nodes_max = inputs->is_draw ? NODES_DRAW : NODES;
         bool has_panels = output->wants(output->context, 0);
+        machine.rows = scenario.n / scenario.p;
         struct hpl_time time = hpl_predict(&scenario, dgemm, has_panels ? add_panel : NULL, &machine);
         if (inputs->is_draw && machine.wait == 0) /* a sum of many is normal, whatever each of them is */
             time.update += sqrt(machine.variance) * inputs->normal(inputs->context, "noise", 0);

@@ -22,6 +22,7 @@ struct work {
     struct prediction_archive archive; /* of --archive */
     char *scenarios;                   /* their copy in it */
     struct output_line line;
+    const char *counted; /* by the line of progress */
 };
 
 static volatile sig_atomic_t is_stopped;
@@ -41,7 +42,7 @@ static void catch_signals(void) {
 
 static int hear_progress(void *context, size_t scenario, double share) {
     struct work *work = context;
-    output_line_draw(&work->line, "scenario %zu, %.0f %%", scenario, 100 * share);
+    output_line_draw(&work->line, "%s %zu, %.0f %%", work->counted, scenario, 100 * share);
     return is_stopped ? -ECANCELED : 0;
 }
 
@@ -143,6 +144,7 @@ int command_predict(const struct verb_arguments *arguments, struct failure *fail
     request.pictures = pictures;
     int r = check_files(arguments, &request, failure);
     r = r < 0 || !output ? r : report_file_open(&work.file, output, failure);
+    work.counted = verb_value(arguments, "--search") ? "search: run" : "scenario";
     catch_signals();
     r = r < 0 || !archive ? r : open_archive(&work, archive, &request, failure);
     r = r < 0 ? r : prediction_command_make(arguments, &request, &prediction, failure);
@@ -165,5 +167,9 @@ int command_predict(const struct verb_arguments *arguments, struct failure *fail
     if (r < 0)
         return r;
     output_report(report, json, false);
-    return 0;
+    return !prediction->is_interrupted
+               ? 0
+               : failure_set_kind(failure, FAILURE_INTERRUPTED, -ECANCELED,
+                                  "interrupted after %zu runs; the result is the best of them",
+                                  prediction->searched);
 }

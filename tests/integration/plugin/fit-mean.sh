@@ -32,6 +32,14 @@ check "a predictor likewise" cc -std=c11 -Wall -Wextra -Werror -shared -fPIC $(p
 # shellcheck disable=SC2046
 refuse "... with members left out, which only the engine is warned of" 1 "missing initializer" cc -std=c11 -Wextra -Werror -fsyntax-only -DASSAY_ENGINE \
     $(pkg-config --cflags assay) "$ASSAY_SOURCE/examples/predict-stencil/predict-stencil.c"
+for compiler in gcc clang; do
+    command -v $compiler >/dev/null || { skip "members are left out ($compiler)" "no $compiler"; continue; }
+    for plugin in examples/fit-mean/fit-mean.c examples/predict-stencil/predict-stencil.c tests/plugins/predict-travel.c; do
+        # shellcheck disable=SC2046
+        check "members of $(basename $plugin) are left out in silence ($compiler)" $compiler -std=c11 -Wall -Wextra -Wpedantic -Werror \
+            -fsyntax-only $(pkg-config --cflags assay) "$ASSAY_SOURCE/$plugin"
+    done
+done
 is "... in about 50 lines" "$([ "$(grep -c . "$ASSAY_SOURCE/examples/predict-stencil/predict-stencil.c")" -le 56 ] && echo yes)" yes
 awk 'BEGIN { print "host,rows,columns,duration (ms)"
     for (r = 1; r <= 4; r++) for (c = 1; c <= 4; c++) { print "a," r "," c "," r * c; print "b," r "," c "," 2 * r * c } }' >sweeps.csv

@@ -176,6 +176,15 @@ report $(output '^note: the best of 2048 scenarios that were run, of 2048 combin
 check "a search under a budget" "$ASSAY" "$@" --search 150 -o few.csv
 is "finds it in a tenth of the runs" "$(sed -n 2p few.csv | cut -d, -f2-5)" "$best"
 report $(output '^note: the best of 150 scenarios that were run, of 2048 combinations'; echo $?) "and says so"
+check "a grid of 64 processes" "$ASSAY" predict hpl model.json --set N=20000 --set NB=32000,64,128 --set P=1..64 --set Q=64/P \
+    --set latency=1us --set bandwidth=1GB/s --search 1000 -o grid.csv
+is "has only whole numbers" "$(awk -F, 'NR > 1 { n += $4 * $5 == 64 } END { print n }' grid.csv)" 10
+report $(output '^note: the best of 21 scenarios that were run, of 192 combinations' && output '^note: combinations that are left out: some; the first: Q=64/P: .*not a whole number$' &&
+    output '^note: scenarios that were run and have no answer: 7; the first: NB = 32000 is larger than N = 20000$'; echo $?) "and says what it leaves out"
+check "a list of grids" "$ASSAY" predict hpl model.json --set N=2000 --set NB=64 --set P=1..4 --set Q=4/P --set latency=1us --set bandwidth=1GB/s
+report $(output '^note: combinations that are left out: 1; the first: Q=4/P: .*1\.33'; echo $?) "does so, too"
+refuse "an expression over nothing that is set" 2 "Q=64/P: 'P' has no value; set it, too" "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set Q=64/P
+refuse "an unknown name in one" 2 "Q: unknown name 'R', expected one of N, NB, P, " "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set Q=64/R
 refuse "a search without a goal" 2 "travel cannot be searched: none of its columns has a goal" "$ASSAY" predict travel size.json --set size=8,9 --search 9
 refuse "a search in a table" 2 "hpl cannot be searched: a table of scenarios is given" "$ASSAY" predict hpl model.json --scenario scenarios.csv --search 9
 
@@ -268,8 +277,8 @@ model '"s"' 5000 'm*n*k' <<<'1 -1 0 0' >negative.json
 refuse "a network that is not given" 2 "the latency is not given; a grid of 2 x 2 processes needs" "$ASSAY" "$@"
 refuse "a parameter that is missing" 2 "the parameter 'Q' is not set" "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set P=2
 refuse "a wrong unit" 2 "latency: '1GB' is not a time" "$ASSAY" "$@" --set latency=1GB
-refuse "blocks larger than the matrix" 2 "NB = 200 is larger than N = 100" \
-    "$ASSAY" predict hpl model.json --set N=100 --set NB=200 --set P=1 --set Q=1
+check "blocks larger than the matrix" "$ASSAY" predict hpl model.json --set N=100 --set NB=50,200 --set P=1 --set Q=1
+report $(output '^warning: scenario 2: no answer: NB = 200 is larger than N = 100$'; echo $?) "have no answer"
 refuse "a number with junk" 2 "typo.csv:3:5: NB: '1O' is not" "$ASSAY" predict hpl model.json --scenario typo.csv
 refuse "a scenario that the plugin refuses" 2 "the scenario in line 3: .*the latency is not given" \
     "$ASSAY" predict hpl model.json --scenario network.csv

@@ -1,5 +1,6 @@
 /* Bound calls against the evaluator, and their draws. */
 #include "engine/model/bound.h"
+#include "engine/model/extrapolation.h"
 #include "engine/numerics/random.h"
 #include "tests/test.h"
 
@@ -181,5 +182,94 @@ TEST(normals_by_counter) {
     for (size_t b = 0; b < 8; b++) {
         double share = 0.5 * erfc(-bounds[b] / M_SQRT2), error = sqrt(share * (1 - share) / COUNT);
         assert_true(fabs((double)below[b] / COUNT - share) < 4 * error);
+    }
+}
+
+/* M-2, a dummy of one column and another order of columns: the evaluator's mean and sigma, and of what it
+ * says is outside; rows at once say the same as rows one by one. */
+TEST(products_of_three_columns) {
+    enum { ROWS = 200 };
+    struct model_term products[] = {
+        {.name = "1"},
+        {.name = "m*n*k", FACTORS({"m", 1}, {"n", 1}, {"k", 1}), .factor_count = 3},
+        {.name = "m*n", FACTORS({"m", 1}, {"n", 1}), .factor_count = 2},
+        {.name = "m*k", FACTORS({"m", 1}, {"k", 1}), .factor_count = 2},
+        {.name = "n*k", FACTORS({"n", 1}, {"k", 1}), .factor_count = 2},
+        {.name = "kind[b]*m",
+         FACTORS({.column = "kind", .power = 1, .level = "b"}, {"m", 1}),
+         .factor_count = 2},
+        {.name = "kind[a]*k",
+         FACTORS({.column = "kind", .power = 1, .level = "a"}, {"k", 1}),
+         .factor_count = 2}};
+    static struct model_range ranges[] = {{"m", 2, 30}, {"k", -5, 40}, {"m*n*k", 10, 20000}};
+    static double ones[] = {1, 0, 0, 1, 1, -1}, least[] = {0.5, 2, -20}, most[] = {25, 60, 20},
+                  scale[] = {1, 0.5};
+    struct model_hull hull = {.columns = (char *[]){"m", "n"},
+                              .column_count = 2,
+                              .direction_count = 3,
+                              .directions = ones,
+                              .scale = scale,
+                              .minimum = least,
+                              .maximum = most};
+    struct model_part part = {"segment",
+                              NULL,
+                              -INFINITY,
+                              INFINITY,
+                              ESTIMATES({0.1}, {3e-3}, {-0.3}, {5.1}, {1.7}, {2.3}, {0.9}),
+                              .noise = {MODEL_NOISE_HETEROSCEDASTIC, .constant = 0.3,
+                                        .coefficients = (double[]){0, 0.1, 0, 0.7, 0, 0.01, 0}},
+                              .domain = ranges,
+                              .domain_count = 3};
+    struct model_group group = {.parts = &part, .part_count = 1};
+    for (int kind = 0; kind < 3; kind++) {
+        struct model model = model_of(&group, "linear", NULL);
+        model.terms = products;
+        model.term_count = kind == 2 ? 5 : 7;
+        model.hull = &hull;
+        cleanup(evaluator_cleanup) struct evaluator *evaluator = NULL;
+        assert_ok(evaluator_new(&model, &evaluator, &test_failure));
+        struct bound *bound;
+        const struct predict_call *call = bind(evaluator, &model, kind ? "kind=b" : "kind=a", &bound);
+        double of[5][ROWS], means[ROWS], sigmas[ROWS];
+        bool outside[ROWS];
+        struct random_stream stream;
+        bound_follow(bound, &group, 3);
+        random_stream_init(&stream, 1, "rows", 0);
+        for (size_t i = 0; i < ROWS; i++) {
+            for (size_t k = 0; k < 5; k++)
+                of[k][i] = k % 2 == 0 && k < 4 ? NAN : (double)random_stream_below(&stream, 35) - 2;
+            of[3][i] = i == 3 ? INFINITY : i == 70 ? NAN : i == 199 ? 1e308 : (double)(i % 45) - 1;
+        }
+        const double *const at[] = {NULL, of[1], NULL, of[3], of[4]};
+        bound_rows(bound, at, ROWS, means, sigmas, outside);
+        size_t inside = 0;
+        for (size_t i = 0; i < ROWS; i++) {
+            double values[5], inputs[8], mean, sigma, own, own_sigma;
+            struct evaluator_value value;
+            bound_values(bound, at, i, values);
+            for (size_t k = 0; k < evaluator->input_count; k++) {
+                const char *name = evaluator->inputs[k].name;
+                inputs[k] = strcmp(name, "m") == 0   ? of[4][i]
+                            : strcmp(name, "n") == 0 ? of[1][i]
+                            : strcmp(name, "k") == 0 ? of[3][i]
+                                                     : evaluator_code(evaluator, k, kind ? "b" : "a");
+            }
+            (void)evaluator_row(evaluator, &group, inputs, &mean, &sigma);
+            extrapolation_find(evaluator, &group, inputs, &value);
+            bound_value(bound, values, &own, &own_sigma);
+            assert_true(own == mean || (isnan(own) && isnan(mean)));
+            assert_true(own_sigma == sigma || (isnan(own_sigma) && isnan(sigma)));
+            assert_true(call->mean(call, values) == mean || isnan(mean));
+            assert_true(bound_is_outside(bound, values) == extrapolation_is_outside(&value));
+            assert_true(means[i] == mean || (isnan(means[i]) && isnan(mean)));
+            assert_true(sigmas[i] == sigma || (isnan(sigmas[i]) && isnan(sigma)));
+            assert_true(outside[i] == extrapolation_is_outside(&value));
+            double normal = random_counter_normal(random_counter_bits(random_counter_key(3), 7, i));
+            double measured = isnan(sigma) ? mean : mean + sigma * normal;
+            assert_true(call->draw(call, values, 7, i) == measured || isnan(measured));
+            inside += !outside[i];
+        }
+        assert_true(inside > 10 && inside < ROWS - 10);
+        bound_free(bound);
     }
 }

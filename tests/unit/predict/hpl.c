@@ -9,9 +9,12 @@
 static const double polynomial[] = {0.000244140625, 6.25e-11, 1e-10, 2.5e-9, 3e-9};
 static const double product[] = {0, 6.25e-11, 0, 0, 0};
 
-static double dgemm(void *context, double count, bool is_update, double m, double n, double k) {
+static void dgemm(void *context, struct hpl_calls *calls) {
     const double *c = context;
-    return c[0] + c[1] * m * n * k + c[2] * m * n + c[3] * m * k + c[4] * n * k;
+    for (size_t i = 0; i < calls->count; i++) {
+        double m = calls->m[i], n = calls->n[i], k = calls->k[i];
+        calls->seconds[i] = c[0] + c[1] * m * n * k + c[2] * m * n + c[3] * m * k + c[4] * n * k;
+    }
 }
 
 static struct hpl_time predict(struct hpl_scenario scenario, const double *coefficients) {

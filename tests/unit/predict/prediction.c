@@ -231,6 +231,117 @@ TEST(progress) {
     assert_int_equal(test_failure.kind, FAILURE_INTERRUPTED);
 }
 
+/* 7e-11 m n k; without an answer where NB is larger than N. */
+static int search_hpl(const char *const *settings, size_t budget, int (*progress)(void *, size_t, double),
+                      void *context, struct prediction **ret) {
+    struct prediction_request request = {.models = WORDS("dgemm.json"),
+                                         .model_count = 1,
+                                         .settings = settings,
+                                         .seed = 1,
+                                         .search = budget,
+                                         .progress = progress,
+                                         .context = context};
+    cleanup(installation_clear) struct installation own = {0};
+    char path[512];
+    snprintf(path, sizeof path, "%s/lib/assay", getenv("ASSAY_BUILD"));
+    assert_ok(installation_init(&own, NULL, path, &test_failure));
+    while (settings[request.setting_count])
+        request.setting_count++;
+    test_put(
+        "dgemm.json",
+        "{\"assay_model\": 2, \"kind\": \"linear\", \"response\": {\"name\": \"duration\", \"unit\": \"s\"}, "
+        "\"weights\": null, \"by\": [], \"terms\": [{\"name\": \"m*n*k\", \"unit\": null, \"factors\": "
+        "[{\"column\": \"m\", \"power\": 1}, {\"column\": \"n\", \"power\": 1}, {\"column\": \"k\", "
+        "\"power\": 1}]}], \"columns\": [{\"name\": \"m\", \"unit\": null, \"type\": \"number\"}, "
+        "{\"name\": \"n\", \"unit\": null, \"type\": \"number\"}, {\"name\": \"k\", \"unit\": null, "
+        "\"type\": \"number\"}], \"origin\": {\"plugin\": \"fit-linear\", \"version\": \"1\", \"engine\": "
+        "\"1\", \"created\": \"2020-01-01T00:00:00Z\", \"rows\": 9, \"seed\": 1, \"settings\": {}, "
+        "\"inputs\": []}, \"units\": {}, \"skipped\": [], \"groups\": [{\"labels\": {}, \"rows\": 9, "
+        "\"values\": {}, \"notes\": [], \"parts\": [{\"kind\": \"whole\", \"estimates\": [{\"term\": "
+        "\"m*n*k\", \"estimate\": 7e-11, \"standard_error\": 1e-12, \"t\": 1, \"p\": 0}], \"covariance\": "
+        "[[1e-24]], \"noise\": null, \"values\": {}, \"domain\": {}}]}]}\n");
+    return prediction_make(&own, "predict", "hpl", &request, ret, &test_failure);
+}
+
+struct heard {
+    size_t runs, stop, calls;
+    double share;
+};
+
+static int hear_run(void *context, size_t run, double share) {
+    struct heard *heard = context;
+    assert_true(share >= heard->share && share <= 1 && run >= heard->runs);
+    *heard = (struct heard){run, heard->stop, heard->calls + 1, share};
+    return run == heard->stop ? -ECANCELED : 0;
+}
+
+/* A grid of P x Q processes by an expression: what is no whole number is left out. */
+TEST(search_with_an_expression) {
+    cleanup(prediction_cleanup) struct prediction *prediction = NULL;
+    const char *const *settings =
+        WORDS("N=1000", "NB=250..1500:250", "P=1..12", "Q=12/P", "latency=1us", "bandwidth=1GB/s");
+    struct heard heard = {0};
+    assert_ok(search_hpl(settings, 1000, hear_run, &heard, &prediction));
+    assert_int_equal(prediction->searched, 6 * 6); /* 1, 2, 3, 4, 6, 12 */
+    assert_int_equal(heard.runs, 36);
+    assert_true(heard.calls >= 36 + 24 + 10); /* hpl itself says how far it is, where it has an answer */
+    assert_int_equal(prediction->scenarios.left_out, 6 * 6);
+    assert_string_equal(prediction->scenarios.left_out_reason,
+                        "Q=12/P: '2.3999999999999999' is not a whole number");
+    assert_int_equal(prediction->without_answer, 2 * 6);
+    assert_string_equal(prediction->no_answer, "NB = 1250 is larger than N = 1000");
+    assert_int_equal(prediction->scenarios.count, 10);
+    for (size_t i = 0; i < 10; i++) {
+        const struct plugin_value *values = prediction->scenarios.items[i].parameters.values;
+        assert_true(values[2].number * values[3].number == 12);
+        assert_true(i == 0 || value_of(prediction, i, 0) >= value_of(prediction, i - 1, 0));
+    }
+    double best = value_of(prediction, 0, 0);
+    prediction_free(take_pointer(prediction));
+    assert_ok(search_hpl(settings, 25, NULL, NULL, &prediction)); /* of 72 */
+    assert_int_equal(prediction->searched, 25);
+    assert_close(value_of(prediction, 0, 0), best, 1e-15, "time");
+}
+
+TEST(interrupted_search) {
+    cleanup(prediction_cleanup) struct prediction *prediction = NULL;
+    const char *const *settings = WORDS("N=1000", "NB=1..1000", "P=1", "Q=1");
+    struct heard heard = {.stop = 8};
+    assert_ok(search_hpl(settings, 50, hear_run, &heard, &prediction));
+    assert_true(prediction->is_interrupted);
+    assert_int_equal(prediction->searched, 7);
+    assert_int_equal(prediction->scenarios.count, 7);
+    assert_true(isfinite(value_of(prediction, 0, 0)));
+    prediction_free(take_pointer(prediction));
+    heard = (struct heard){.stop = 1};
+    assert_int_equal(search_hpl(settings, 50, hear_run, &heard, &prediction), -ECANCELED);
+    assert_int_equal(test_failure.kind, FAILURE_INTERRUPTED);
+}
+
+/* Of values, other expressions, a column of the table and an option. */
+TEST(expressions) {
+    static const struct {
+        const char *settings[3], *says;
+    } refused[] = {
+        {{"size=3*wait", "wait=size/2"},
+         "size=3*wait: 'wait' is set by a later expression; set 'wait' before 'size'"},
+        {{"size=3*(away)"}, "size: unknown name 'away', expected one of scale, wait, hops"},
+        {{"size=1", "wait=size-9"},
+         "no scenario is left of 1: wait=size-9: '-8' is out of range; expected 0 to"},
+        {{"wait=size"}, "wait=size: 'size' has no value; set it, too"},
+        {{"size=3GB/s"}, "size: '3GB/s' is not"},
+    };
+    cleanup(prediction_cleanup) struct prediction *prediction =
+        predict(WORDS("wait=max(2*hops, 1kB/1000)*scale", "size=wait^2", "scale=2"), "hops\n0\n3\n", 0);
+    assert_int_equal(prediction->scenarios.count, 2);
+    assert_close(value_of(prediction, 0, 0), 2 * (2 + 3 * 4) + 2, 1e-15, "time");
+    assert_close(value_of(prediction, 1, 0), 2 * (2 + 3 * 144) + 12, 1e-15, "time");
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_null(predict_as("predict", WORDS("time.json"), refused[i].settings, NULL, 0, 1, true));
+        assert_says(test_failure.text, refused[i].says);
+    }
+}
+
 TEST(texts) {
     cleanup(prediction_cleanup) struct prediction *prediction =
         predict_as("export", WORDS("time.json"), WORDS("size=1"), NULL, 0, 1, false);

@@ -37,6 +37,27 @@ TEST(as_text) {
     assert_true(strstr(braille.bytes, "\u2502") != NULL);
 }
 
+TEST(legend) {
+    const double x[] = {1, 2, 3}, y[] = {1, 2, 3}, other[] = {3, 2, 1};
+    const struct chart_series series[] = {{x, y, 3, true, "NB = 64"}, {x, other, 3, true, "NB = \n128"}};
+    struct chart chart = make(series);
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1 << 20);
+    chart.series_count = 2;
+    for (int unicode = 0; unicode < 2; unicode++) {
+        text_reset(&text);
+        chart_append_text(&chart, unicode, &text);
+        assert_says(text.bytes, "           a  NB = 64\n           b  NB = \\n128\n");
+        assert_says(text.bytes, "                                a\n"); /* both are 2 at 2 */
+        assert_says(text.bytes, unicode ? "\u2502b  " : "|b  ");
+        assert_says(text.bytes, " b\n");
+    }
+    chart.series_count = 1;
+    text_reset(&text);
+    chart_append_text(&chart, false, &text);
+    assert_true(strstr(text.bytes, "NB") == NULL);
+}
+
 TEST(nothing_to_draw_and_too_much) {
     static const struct {
         double x[2], y[2];
