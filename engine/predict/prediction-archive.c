@@ -183,7 +183,7 @@ static void describe_run(const struct prediction_archive *archive, const struct 
     struct archive_prediction *made = run->prediction;
     run->kind = ARCHIVE_OF_PREDICTION;
     run->name = xstrdup(prediction->library->plugin->name);
-    run->status = xstrdup("completed");
+    run->status = xstrdup(prediction->is_interrupted ? "interrupted" : "completed");
     archive_engine_describe(&run->engine);
     run->started_ns = archive->started_ns;
     run->ended_ns = clock_wall_ns();
