@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const type_names[] = {
-    [COLUMN_INTEGER] = "integer", [COLUMN_NUMBER] = "number", [COLUMN_STRING] = "string",
-    [COLUMN_BOOLEAN] = "boolean", [COLUMN_TIME] = "datetime",
-};
-
 static const char *const role_names[] = {
     [COLUMN_ROLE_NONE] = "",
     [COLUMN_ROLE_FACTOR] = "factor",
@@ -25,15 +20,11 @@ static const char *const role_names[] = {
     [COLUMN_ROLE_TIME] = "time",
 };
 
-const char *column_type_name(enum column_type type) {
-    return type_names[type];
-}
-
-static size_t index_of(const char *name, const char *const *names, size_t count, size_t otherwise) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return otherwise;
+static enum column_role find_role(const char *name) {
+    enum column_role role = COLUMN_ROLE_TIME;
+    while (role != COLUMN_ROLE_NONE && strcmp(role_names[role], name) != 0)
+        role--;
+    return role;
 }
 
 /* ---- Writing */
@@ -51,7 +42,7 @@ static void add_field(cJSON *fields, const struct column *column) {
     cJSON *field = json_add_object(fields, NULL);
     const struct unit *unit = is_given(column->unit) ? unit_find(column->unit) : NULL;
     json_add_string(field, "name", column->name);
-    json_add_string(field, "type", type_names[column->type]);
+    json_add_string(field, "type", column_type_name(column->type ? column->type : COLUMN_STRING));
     add_given(field, "title", column->label);
     add_given(field, "description", column->help);
     add_given(field, "unit", column->unit);
@@ -127,12 +118,8 @@ int archive_write_datapackage(const char *path, const char *name, const struct a
 /* ---- Reading */
 
 void archive_columns_clear(struct archive_columns *columns) {
-    for (size_t i = 0; i < columns->count; i++) {
-        free((char *)columns->items[i].name);
-        free((char *)columns->items[i].unit);
-        free((char *)columns->items[i].label);
-        free((char *)columns->items[i].help);
-    }
+    for (size_t i = 0; i < columns->count; i++)
+        column_clear(&columns->items[i]);
     free(columns->items);
     *columns = (struct archive_columns){0};
 }
@@ -151,15 +138,15 @@ static const char *text_of(const struct document_node *node, const char *key) {
 
 /* Types and roles of later versions are taken for what every reader can do with them: text, and no role. */
 static void take_field(const struct document_node *node, struct column *ret) {
-    enum { TYPES = COLUMN_TIME, ROLES = sizeof role_names / sizeof *role_names };
-    *ret = (struct column){
-        .name = xstrdup(text_of(node, "name")),
-        .type = (enum column_type)index_of(text_of(node, "type"), type_names, TYPES, COLUMN_STRING),
-        .unit = xstrdup(text_of(node, "unit")),
-        .role = (enum column_role)index_of(text_of(node, "role"), role_names, ROLES, COLUMN_ROLE_NONE),
-        .label = xstrdup(text_of(node, "title")),
-        .help = xstrdup(text_of(node, "description")),
-    };
+    enum column_type type = column_type_find(text_of(node, "type"));
+    *ret = column_copy(&(struct column){
+        .name = text_of(node, "name"),
+        .type = type == COLUMN_UNKNOWN || type == COLUMN_TIME ? COLUMN_STRING : type,
+        .unit = text_of(node, "unit")[0] ? text_of(node, "unit") : NULL,
+        .role = find_role(text_of(node, "role")),
+        .label = text_of(node, "title"),
+        .help = text_of(node, "description"),
+    });
 }
 
 static int refuse_at(const struct document *document, const struct document_node *node,

@@ -43,6 +43,4 @@ void archive_columns_clear(struct archive_columns *columns);
 /* The column called NAME, or NULL. */
 const struct column *archive_columns_find(const struct archive_columns *columns, const char *name);
 
-const char *column_type_name(enum column_type type); /* "integer" ... */
-
 #endif

@@ -41,7 +41,8 @@ static void report_level(struct report_table *table, const struct measurements *
                          size_t f) {
     const char *level = measurements_level(measurements, setting, f);
     double number;
-    if (!measurements->factors[f].is_text && number_parse_double(level, strlen(level), &number))
+    if (measurements->factors[f].column->type != COLUMN_STRING &&
+        number_parse_double(level, strlen(level), &number))
         report_cell(table, number);
     else
         report_cell_text(table, level);
@@ -74,9 +75,8 @@ static void report_settings(struct report_section *section, const struct measure
     cleanup_free struct column *columns = xcalloc(count + FIGURES, sizeof *columns);
     for (size_t f = 0; f < count; f++) {
         const struct measured_factor *factor = &measurements->factors[f];
-        columns[f] = (struct column){.name = factor->name,
-                                     .unit = factor->unit,
-                                     .detail = !factor->varies && f >= measurements->size_count};
+        columns[f] = *factor->column;
+        columns[f].detail = !factor->varies && f >= measurements->size_count;
     }
     memcpy(columns + count, figures, sizeof figures);
     struct report_table *table = report_table(section, "settings", NULL, columns, count + FIGURES);
@@ -97,7 +97,8 @@ static void report_methods(struct report_section *section, const struct measurem
     text_init(&sizes, NAMES_BYTES_MAX);
     for (size_t f = 0; f < measurements->size_count; f++)
         if (measurements->factors[f].varies)
-            (void)text_printf(&sizes, "%s%s", sizes.length ? ", " : "", measurements->factors[f].name);
+            (void)text_printf(&sizes, "%s%s", sizes.length ? ", " : "",
+                              measurements->factors[f].column->name);
     report_text(section, "intervals", NULL,
                 ranking->by_node ? "of the mean over nodes, each with the mean of its units, by Student's t"
                                  : "of the mean over units, by Student's t; a single unit has none",
@@ -198,7 +199,7 @@ int answer_best(const struct measurements *measurements, const struct ranking *r
         return r < 0 ? r : append_lines(measurements, &output, ret, failure);
     }
     for (size_t f = 0; f < measurements->factor_count; f++)
-        if (text_printf(ret, "%s=%s\n", measurements->factors[f].name,
+        if (text_printf(ret, "%s=%s\n", measurements->factors[f].column->name,
                         measurements_level(measurements, best, f)) < 0)
             return failure_memory(failure);
     return 0;

@@ -20,16 +20,12 @@ static bool is_rate(const char *unit) {
     return unit && (text_ends_in(unit, "/s") || text_ends_in(unit, "Hz"));
 }
 
-static bool is_text(const struct table_column *column) {
-    return column->type && strcmp(column->type, "string") == 0;
-}
-
 /* Ranks by the only response that is a number, of an experiment that declares no answer. FAILURE_INPUT if it
  * has none or several, or says that its settings are not to be ranked. */
 static int assume_response(struct measurements *measurements, struct failure *failure) {
     const struct table *table = measurements->table;
     const char *experiment = table->inputs[0].experiment, *path = table->inputs[0].path;
-    const struct table_column *only = NULL;
+    const struct column *only = NULL;
     if (table->ranks_nothing)
         return failure_input(
             failure, path, 0, 0,
@@ -41,7 +37,7 @@ static int assume_response(struct measurements *measurements, struct failure *fa
     text_init(&names, FAILURE_TEXT_SIZE / 2);
     size_t count = 0;
     for (size_t i = 0; i < table->column_count; i++) {
-        if (table->columns[i].role != COLUMN_ROLE_RESPONSE || is_text(&table->columns[i]))
+        if (table->columns[i].role != COLUMN_ROLE_RESPONSE || table->columns[i].type == COLUMN_STRING)
             continue;
         only = &table->columns[i];
         (void)text_printf(&names, "%s%s", count++ ? ", " : "", only->name); /* too long a list is cut */
@@ -74,7 +70,7 @@ static int choose_response(struct measurements *measurements, const char *respon
         return assume_response(measurements, failure);
     measurements->response = response ? response : answer->response;
     measurements->most = response ? most : answer->best == ARCHIVE_BEST_MOST;
-    const struct table_column *column = table_find(table, measurements->response);
+    const struct column *column = table_find(table, measurements->response);
     measurements->unit = column ? column->unit : response ? NULL : answer->unit;
     return 0;
 }
@@ -109,11 +105,10 @@ static void find_factors(struct measurements *measurements) {
     size_t count = table->column_count;
     measurements->factors = xcalloc(count + 1, sizeof *measurements->factors);
     for (size_t i = 0; i < 2 * count; i++) {
-        const struct table_column *column = &table->columns[i % count];
+        const struct column *column = &table->columns[i % count];
         if (column->role != COLUMN_ROLE_FACTOR || is_size(table, column->name) != (i < count))
             continue;
-        measurements->factors[measurements->factor_count++] =
-            (struct measured_factor){.name = column->name, .unit = column->unit, .is_text = is_text(column)};
+        measurements->factors[measurements->factor_count++] = (struct measured_factor){.column = column};
         measurements->size_count += i < count;
     }
 }
@@ -126,7 +121,7 @@ static int load_rows(struct measurements *measurements, struct failure *failure)
     cleanup_free const char **categories = xcalloc(count + 3, sizeof *categories);
     const char *const numbers[] = {measurements->response, "order", "attempt"};
     for (size_t f = 0; f < count; f++)
-        categories[f] = measurements->factors[f].name;
+        categories[f] = measurements->factors[f].column->name;
     categories[count++] = "node";
     categories[count++] = "core";
     if (table_find(table, FLAGS_COLUMN)) /* since 1.2 */

@@ -20,9 +20,8 @@
 #include <stdint.h>
 
 struct measured_factor {
-    const char *name, *unit; /* UCUM, or NULL; borrowed */
-    bool is_text;
-    bool varies; /* not all settings have the same level */
+    const struct column *column; /* of the table */
+    bool varies;                 /* not all settings have the same level */
 };
 
 struct measurements {

@@ -1,39 +1,19 @@
-/*
- * What a column of a table, or an axis of a chart, is. It is described once, for the files that have it, for
- * programs that read them, and for people; the unit is written once, and what people see follows from it.
- */
+/* Columns as <assay/column.h> describes them: their words in files, their headings, copies. */
 #ifndef ASSAY_DOCUMENTS_COLUMN_H
 #define ASSAY_DOCUMENTS_COLUMN_H
 
-#include <stdbool.h>
+#include <assay/column.h>
 
-/* A time is ISO 8601 in UTC; readers take it as a string. */
-enum column_type { COLUMN_NUMBER, COLUMN_INTEGER, COLUMN_STRING, COLUMN_BOOLEAN, COLUMN_TIME };
-
-enum column_role {
-    COLUMN_ROLE_NONE,      /* none given, or one that this version does not know */
-    COLUMN_ROLE_FACTOR,    /* set by the design */
-    COLUMN_ROLE_RESPONSE,  /* measured */
-    COLUMN_ROLE_COVARIATE, /* observed beside it: temperature, frequency */
-    COLUMN_ROLE_ID,        /* names the unit: row, repetition, node, core */
-    COLUMN_ROLE_TIME,      /* when */
-};
-
-/* Texts are borrowed, unless whoever has the column says otherwise. */
-struct column {
-    const char *name;
-    enum column_type type;
-    const char *unit; /* UCUM; NULL or "": none, as of texts; "1": a plain ratio or count */
-    enum column_role role;
-    const char *label; /* a few words for people; NULL: the name */
-    const char *help;  /* a sentence; NULL or "": none */
-    /* How a report shows it. */
-    int digits;  /* significant ones; 0: a text, or as many as there are */
-    bool detail; /* printed only when details are asked for; in JSON always */
-    bool words;  /* texts are words separated by blanks; in JSON an array of them */
-};
+/* "number", "integer", "string", "boolean", "datetime"; NULL: not known. */
+const char *column_type_name(enum column_type type);
+/* What column_type_name() calls NAME; COLUMN_UNKNOWN: nothing, or NAME is NULL. */
+enum column_type column_type_find(const char *name);
 
 /* "duration (s)": the label, and the unit as people write it. The caller frees. */
 char *column_heading(const struct column *column);
+
+/* The copy owns its texts, which column_clear() frees. */
+struct column column_copy(const struct column *column);
+void column_clear(struct column *column);
 
 #endif

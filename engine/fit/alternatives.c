@@ -111,7 +111,7 @@ static int add_columns(struct columns *columns, const struct alternative *item, 
     struct fit_options own = options_of(item, options);
     int r = request_bind(&request, item->library, table, &own, failure);
     for (size_t i = 0; r == 0 && i < request.number_count; i++) {
-        const struct table_column *column = table_find(table, request.numbers[i]);
+        const struct column *column = table_find(table, request.numbers[i]);
         bool is_factor = i != request.layout.response && i != request.layout.weights;
         add_name(&columns->numbers, &columns->number_count, column ? column->name : request.numbers[i]);
         if (is_factor)
@@ -182,7 +182,7 @@ static int fit_one(struct alternatives *ret, size_t at, struct table *table,
     cleanup_free char *noise = item->noise ? xformat("noise=%s", item->noise) : NULL;
     cleanup_free const char **settings = xcalloc(options->setting_count + 1, sizeof *settings);
     cleanup_free struct score_row *held_out = xcalloc(table->rows + 1, sizeof *held_out);
-    const struct table_column *response = table_find(table, options->response);
+    const struct column *response = table_find(table, options->response);
     struct fit_options own = options_of(item, options);
     struct failure why = {0};
     for (size_t i = 0; i < options->setting_count; i++)
@@ -299,7 +299,7 @@ void alternatives_report(struct report_section *root, const struct alternatives 
     size_t count = alternatives->count;
     cleanup_free char **by = xcalloc(count + 1, sizeof *by);
     cleanup_free const char **labels = xcalloc(count * LABELS + 1, sizeof *labels);
-    const struct table_column *response = table_find(table, options->response);
+    const struct column *response = table_find(table, options->response);
     for (size_t i = 0; i < table->note_count; i++)
         report_note(root, REPORT_NOTE, "%s", table->notes[i]);
     report_text(root, "response", NULL, options->response, false);

@@ -51,7 +51,7 @@ static char *find_usual(const struct request *request, const struct plugin_param
     for (size_t i = 0;
          !names && parameter->unit && !parameters_is_category(parameter) && i < table->column_count; i++) {
         double multiply, divide;
-        const struct table_column *column = &table->columns[i];
+        const struct column *column = &table->columns[i];
         if (!column->unit || strcmp(column->name, request->options->response) == 0 ||
             !unit_conversion(column->unit, parameter->unit, &multiply, &divide))
             continue;
@@ -102,8 +102,8 @@ static void set_model_unit(struct request *request, const char *name, const char
 }
 
 /* The scale to the parameter's unit; -EINVAL where the column has another dimension. */
-static int column_scale(const struct plugin_parameter *parameter, const struct table_column *column,
-                        double *ret, struct failure *failure) {
+static int column_scale(const struct plugin_parameter *parameter, const struct column *column, double *ret,
+                        struct failure *failure) {
     double multiply, divide;
     *ret = 1;
     if (!parameter->unit || !column || !column->unit || strcmp(column->unit, parameter->unit) == 0 ||
@@ -148,7 +148,7 @@ static int add_parameter_column(struct request *request, const struct plugin_par
     if (r < 0)
         return r;
     set_model_unit(request, name, parameter->unit);
-    const struct table_column *column = table_find(request->table, name);
+    const struct column *column = table_find(request->table, name);
     request->column_units =
         xrealloc(request->column_units, (layout->column_count + 1) * sizeof *request->column_units);
     request->column_units[layout->column_count] = parameter->unit ? parameter->unit
@@ -196,8 +196,10 @@ static void take_model_columns(struct request *request) {
     request->model_columns = xcalloc(table->column_count + 1, sizeof *request->model_columns);
     request->model_column_count = table->column_count;
     for (size_t i = 0; i < table->column_count; i++)
-        request->model_columns[i] = (struct model_column){
-            .name = table->columns[i].name, .unit = table->columns[i].unit, .type = table->columns[i].type};
+        request->model_columns[i] =
+            (struct model_column){.name = (char *)table->columns[i].name,
+                                  .unit = (char *)table->columns[i].unit,
+                                  .type = (char *)column_type_name(table->columns[i].type)};
 }
 
 static bool is_category_factor(const struct model_factor *factor) {
@@ -259,7 +261,7 @@ static int expand_formula(struct request *request, struct failure *failure) {
 /* The first of the plugin's units of the response's dimension; without a unit it is in the first. */
 static int choose_response_unit(struct request *request, struct failure *failure) {
     const char *const *units = request->library->fit->response_units;
-    const struct table_column *column = table_find(request->table, request->options->response);
+    const struct column *column = table_find(request->table, request->options->response);
     const char *unit = column ? column->unit : NULL;
     double multiply, divide;
     request->layout.response_scale = 1;

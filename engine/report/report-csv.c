@@ -38,10 +38,11 @@ struct column *report_table_columns(const struct report_table *table, size_t *re
     struct column *columns = xcalloc(table->column_count + 1, sizeof *columns);
     for (size_t c = 0; c < table->column_count; c++) {
         columns[c] = table->columns[c];
-        if (c >= table->cell_count || !table->cells[c].text)
-            continue;
-        columns[c].type = COLUMN_STRING;
-        columns[c].role = columns[c].help ? columns[c].role : COLUMN_ROLE_ID;
+        bool is_text = c < table->cell_count && table->cells[c].text;
+        if (is_text || columns[c].type == COLUMN_UNKNOWN)
+            columns[c].type = is_text ? COLUMN_STRING : COLUMN_NUMBER;
+        if (is_text && !columns[c].help)
+            columns[c].role = COLUMN_ROLE_ID;
     }
     *ret_count = table->column_count;
     return columns;

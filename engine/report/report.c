@@ -109,13 +109,8 @@ struct report_table *report_table(struct report_section *in, const char *name, c
     table->title = xstrdup_or_null(title);
     table->columns = xcalloc(count, sizeof *table->columns);
     table->column_count = count;
-    for (size_t i = 0; i < count; i++) {
-        table->columns[i] = columns[i];
-        table->columns[i].name = xstrdup_or_null(columns[i].name);
-        table->columns[i].label = xstrdup_or_null(columns[i].label);
-        table->columns[i].unit = xstrdup_or_null(columns[i].unit);
-        table->columns[i].help = xstrdup_or_null(columns[i].help);
-    }
+    for (size_t i = 0; i < count; i++)
+        table->columns[i] = column_copy(&columns[i]);
     add(in, ITEM_TABLE, false)->table = table;
     return table;
 }
@@ -147,12 +142,8 @@ void report_print_whole(struct report_table *table) {
 static void section_free(struct report_section *section);
 
 static void table_free(struct report_table *table) {
-    for (size_t i = 0; i < table->column_count; i++) {
-        free((char *)table->columns[i].name);
-        free((char *)table->columns[i].label);
-        free((char *)table->columns[i].unit);
-        free((char *)table->columns[i].help);
-    }
+    for (size_t i = 0; i < table->column_count; i++)
+        column_clear(&table->columns[i]);
     for (size_t i = 0; i < table->cell_count; i++)
         free(table->cells[i].text);
     free(table->name), free(table->title), free(table->columns), free(table->cells), free(table);

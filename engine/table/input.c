@@ -57,14 +57,11 @@ static int open_archive(struct input *input, struct failure *failure) {
 
 static void describe_columns(struct input *input, const struct archive_columns *known) {
     for (size_t i = 0; i < input->column_count; i++) {
-        struct table_column *column = &input->columns[i];
-        const struct column *found = archive_columns_find(known, column->name);
+        const struct column *found = archive_columns_find(known, input->columns[i].name);
         if (!found)
             continue;
-        column->role = found->role;
-        column->type = xstrdup(column_type_name(found->type));
-        free(column->unit);
-        column->unit = found->unit && found->unit[0] ? xstrdup(found->unit) : NULL;
+        column_clear(&input->columns[i]);
+        input->columns[i] = column_copy(found);
     }
 }
 
@@ -163,9 +160,10 @@ int input_look(struct input *input, const char *path, const struct table_options
     input->column_count = csv_column_count(input->csv);
     input->columns = xcalloc(input->column_count, sizeof *input->columns);
     for (size_t i = 0; i < input->column_count; i++) {
-        const char *unit = csv_column_unit(input->csv, i);
-        input->columns[i].name = xstrdup(csv_column_name(input->csv, i));
-        input->columns[i].unit = unit ? xstrdup(unit) : NULL; /* an archive's is in its datapackage.json */
+        /* An archive's unit is in its datapackage.json. */
+        const struct column column = {.name = csv_column_name(input->csv, i),
+                                      .unit = csv_column_unit(input->csv, i)};
+        input->columns[i] = column_copy(&column);
     }
     if (input->about.archive)
         r = describe_archive(input, failure);
@@ -174,7 +172,7 @@ int input_look(struct input *input, const char *path, const struct table_options
 }
 
 /* Whether NAME is COLUMN's name with or without the column's unit. */
-static bool is_called(const struct table_column *column, const char *name) {
+static bool is_called(const struct column *column, const char *name) {
     const struct unit *written, *own;
     size_t length, own_length;
     enum unit_place place = unit_read_name(name, strlen(name), &length, &written);
@@ -184,9 +182,8 @@ static bool is_called(const struct table_column *column, const char *name) {
     return length == own_length && strncmp(name, column->name, length) == 0 && !is_other;
 }
 
-const struct table_column *input_find_column(const struct table_column *columns, size_t count,
-                                             const char *name) {
-    const struct table_column *found = NULL;
+const struct column *input_find_column(const struct column *columns, size_t count, const char *name) {
+    const struct column *found = NULL;
     for (size_t i = 0; i < count; i++)
         if (strcmp(columns[i].name, name) == 0)
             return &columns[i];
@@ -199,7 +196,7 @@ const struct table_column *input_find_column(const struct table_column *columns,
     return found;
 }
 
-const struct table_column *input_find(const struct input *input, const char *name) {
+const struct column *input_find(const struct input *input, const char *name) {
     return input_find_column(input->columns, input->column_count, name);
 }
 
@@ -217,7 +214,7 @@ void input_clear(struct input *input) {
     struct table_input *about = &input->about;
     free(about->path), free(about->name), free(about->member), free(about->run_id), free(about->experiment);
     for (size_t i = 0; i < input->column_count; i++)
-        free(input->columns[i].name), free(input->columns[i].unit), free(input->columns[i].type);
+        column_clear(&input->columns[i]);
     free(input->columns);
     free(input->row_hashes);
     bind_clear(archive_answer_fields, ARCHIVE_ANSWER_FIELDS, &input->answer);

@@ -11,7 +11,7 @@
 
 struct input {
     struct table_input about;
-    struct table_column *columns;
+    struct column *columns; /* texts owned */
     size_t column_count;
     struct archive_model suggestion;
     struct archive_answer answer;
@@ -36,10 +36,9 @@ struct input {
 /* Fills all but the members for reading. On failure INPUT is to be cleared. */
 int input_look(struct input *input, const char *path, const struct table_options *options,
                struct failure *failure);
-const struct table_column *input_find(const struct input *input, const char *name);
+const struct column *input_find(const struct input *input, const char *name);
 /* As table_find() does. */
-const struct table_column *input_find_column(const struct table_column *columns, size_t count,
-                                             const char *name);
+const struct column *input_find_column(const struct column *columns, size_t count, const char *name);
 /* Its rows as input->csv, before the first. */
 int input_open(struct input *input, const struct table_options *options, struct failure *failure);
 void input_close(struct input *input);

@@ -32,16 +32,16 @@ struct table_private {
 
 /* ---- Notes and columns */
 
-const struct table_column *table_find(const struct table *table, const char *name) {
+const struct column *table_find(const struct table *table, const char *name) {
     return input_find_column(table->columns, table->column_count, name);
 }
 
 const char *table_column_name(const struct table *table, const char *name) {
-    const struct table_column *column = table_find(table, name);
+    const struct column *column = table_find(table, name);
     return column ? column->name : name;
 }
 
-static int no_column(const char *path, const struct table_column *columns, size_t count, const char *what,
+static int no_column(const char *path, const struct column *columns, size_t count, const char *what,
                      const char *name, struct failure *failure) {
     cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
     cleanup(text_clear) struct text list;
@@ -64,14 +64,9 @@ int table_no_column(const struct table *table, const char *what, const char *nam
 
 /* ---- Opening */
 
-static void add_column(struct table *table, const struct table_column *column) {
+static void add_column(struct table *table, const struct column *column) {
     table->columns = xrealloc(table->columns, (table->column_count + 1) * sizeof *table->columns);
-    table->columns[table->column_count++] = (struct table_column){
-        .name = xstrdup(column->name),
-        .unit = column->unit ? xstrdup(column->unit) : NULL,
-        .type = column->type ? xstrdup(column->type) : NULL,
-        .role = column->role,
-    };
+    table->columns[table->column_count++] = column_copy(column);
 }
 
 /* The columns of the first input. The unit of one that has none there is that of the first input that has
@@ -79,16 +74,15 @@ static void add_column(struct table *table, const struct table_column *column) {
 static void take_columns(struct table *table) {
     const struct input *inputs = table->private->inputs;
     for (size_t i = 0; i < inputs[0].column_count; i++) {
-        struct table_column column = inputs[0].columns[i];
+        struct column column = inputs[0].columns[i];
         for (size_t s = 1; s < table->input_count && !column.unit; s++) {
-            const struct table_column *other = input_find(&inputs[s], column.name);
+            const struct column *other = input_find(&inputs[s], column.name);
             column.unit = other ? other->unit : NULL;
         }
         add_column(table, &column);
     }
     if (table->input_count > 1 && !table_find(table, TABLE_FILE_COLUMN))
-        add_column(table,
-                   &(struct table_column){.name = (char *)TABLE_FILE_COLUMN, .type = (char *)"string"});
+        add_column(table, &(struct column){.name = TABLE_FILE_COLUMN, .type = COLUMN_STRING});
 }
 
 static int leave_repeats_out(struct table *table, struct failure *failure) {
@@ -160,8 +154,7 @@ static void note_inputs(struct table *table, const char *name, const struct inpu
 }
 
 /* Refuses the header "duration [foo]": numbers in a unit that is not known. */
-static int check_unit_known(const struct input *input, const struct table_column *column,
-                            struct failure *failure) {
+static int check_unit_known(const struct input *input, const struct column *column, struct failure *failure) {
     size_t stem;
     const struct unit *unit;
     bool is_written = !input->about.archive && !column->unit &&
@@ -182,7 +175,7 @@ static int check_column(struct table *table, const char *name, bool is_number, s
     const char *unit = table_find(table, name)->unit;
     size_t converted_count = 0, unknown_count = 0;
     for (size_t i = 0; i < table->input_count; i++) {
-        const struct table_column *column = input_find(&inputs[i], name);
+        const struct column *column = input_find(&inputs[i], name);
         double multiply, divide;
         if (!column && strcmp(name, TABLE_FILE_COLUMN) == 0 && table->input_count > 1)
             continue;
@@ -268,7 +261,7 @@ static int plan(struct loading *loading, struct failure *failure) {
     for (size_t i = 0; i < count; i++)
         loading->names[i] = table->columns[i].name;
     for (size_t i = 0; i < selection->number_count; i++) {
-        const struct table_column *column = table_find(table, selection->numbers[i]);
+        const struct column *column = table_find(table, selection->numbers[i]);
         if (column) {
             loading->sources[i] = add_name(loading->columns, &loading->column_count, column->name);
             loading->in_values[loading->sources[i]] = (size_t)(column - table->columns);
@@ -466,7 +459,7 @@ static int keep_block(const struct loading *loading, struct reading *reading, ui
 /* Adds the column NAME of INPUT to LABELS; returns its place there. SIZE_MAX: INPUT has none, so that it is
  * the file's name, as check_column() has seen. */
 static size_t add_label(const struct input *input, const char *name, size_t *labels, size_t *count) {
-    const struct table_column *column = input_find(input, name);
+    const struct column *column = input_find(input, name);
     if (!column)
         return SIZE_MAX;
     labels[*count] = (size_t)(column - input->columns);
@@ -589,7 +582,7 @@ static void prepare_results(struct table *table, const struct table_selection *s
     table->number_count = selection->number_count;
     table->category_count = selection->category_count;
     for (size_t i = 0; i < selection->number_count; i++) {
-        const struct table_column *column = table_find(table, selection->numbers[i]);
+        const struct column *column = table_find(table, selection->numbers[i]);
         table->numbers[i].name = xstrdup(selection->numbers[i]);
         table->numbers[i].unit = column && column->unit ? xstrdup(column->unit) : NULL;
     }
@@ -687,7 +680,7 @@ void table_free(struct table *table) {
     if (!table)
         return;
     for (size_t i = 0; i < table->column_count; i++)
-        free(table->columns[i].name), free(table->columns[i].unit), free(table->columns[i].type);
+        column_clear(&table->columns[i]);
     for (size_t i = 0; i < table->number_count; i++)
         free(table->numbers[i].name), free(table->numbers[i].unit), free(table->numbers[i].values);
     for (size_t j = 0; j < table->category_count; j++) {

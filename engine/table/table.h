@@ -32,14 +32,6 @@ enum {
 /* The column that a table of several inputs has besides: the base name of each row's file. */
 #define TABLE_FILE_COLUMN "file"
 
-/* A column that the first input has. */
-struct table_column {
-    char *name;
-    char *unit; /* UCUM; NULL: not known, as in plain CSV */
-    char *type; /* "integer", "number", "string", "boolean"; NULL: not known */
-    enum column_role role;
-};
-
 struct table_input {
     char *path, *name; /* as given; its base name */
     bool archive;      /* a zip, or the folder of a run */
@@ -86,7 +78,7 @@ struct table_selection {
 struct table_private;
 
 struct table {
-    struct table_column *columns;
+    struct column *columns; /* that the first input has; texts owned */
     size_t column_count;
     struct table_input *inputs;
     size_t input_count;
@@ -123,7 +115,7 @@ void table_cleanup(struct table **table); /* for cleanup() */
 
 /* The column called NAME, or else the only one that is so called with or without its unit: "duration" and
  * "duration (us)" are both 'duration' in us, and 'duration_us'. NULL: there is none. */
-const struct table_column *table_find(const struct table *table, const char *name);
+const struct column *table_find(const struct table *table, const char *name);
 /* The name of the column that table_find() finds; else NAME itself. */
 const char *table_column_name(const struct table *table, const char *name);
 /* FAILURE_INPUT: no WHAT ("response", "group") column is called NAME; with the nearest one or all that there

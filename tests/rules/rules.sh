@@ -100,6 +100,7 @@ rooms() {
             else if (from == "interface") breach("plugins/interface is the whole of what a plugin sees")
             else if (from ~ /^plugin /) { if (to != "interface" && to != "numerics") breach("a plugin includes plugins/interface, engine/numerics and itself") }
             else if (to ~ /^plugin /) breach("a plugin is loaded, not included")
+            else if (from == "documents" && path == "plugins/interface/assay/column.h") next # plugins and rooms have one
             else if (to == "interface") { if (from != "model" && from != "plugin" && level[from] < 6) breach("only model, plugin and the rooms above know plugins") }
             else if (!(from in level)) breach("the room \"" from "\" has no level in rules.sh")
             else if (!(to in level)) breach("the room \"" to "\" has no level in rules.sh")

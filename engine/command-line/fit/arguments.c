@@ -178,9 +178,8 @@ static const char *default_response(const struct table *table) {
     const char *role = NULL;
     size_t roles = 0;
     for (size_t i = 0; i < table->column_count; i++) {
-        const struct table_column *column = &table->columns[i];
-        if (column->role == COLUMN_ROLE_RESPONSE && !(column->type && strcmp(column->type, "string") == 0) &&
-            roles++ == 0)
+        const struct column *column = &table->columns[i];
+        if (column->role == COLUMN_ROLE_RESPONSE && column->type != COLUMN_STRING && roles++ == 0)
             role = column->name;
     }
     return roles == 1 ? role : table_find(table, "duration") ? "duration" : NULL;

@@ -38,7 +38,8 @@ TEST(round_trip) {
         assert_string_equal(found.items[i].name, columns[i].name);
         assert_int_equal(found.items[i].type, columns[i].type);
         assert_int_equal(found.items[i].role, columns[i].role);
-        assert_string_equal(found.items[i].unit, columns[i].unit ? columns[i].unit : "");
+        assert_string_equal(found.items[i].unit ? found.items[i].unit : "",
+                            columns[i].unit ? columns[i].unit : "");
         assert_string_equal(found.items[i].label, columns[i].label ? columns[i].label : "");
         assert_string_equal(found.items[i].help, columns[i].help ? columns[i].help : "");
     }
@@ -69,7 +70,7 @@ TEST(later_versions) {
     assert_int_equal(found.count, 2);
     assert_int_equal(found.items[0].type, COLUMN_STRING);
     assert_int_equal(found.items[0].role, COLUMN_ROLE_NONE);
-    assert_string_equal(found.items[0].unit, "");
+    assert_null(found.items[0].unit);
 }
 
 TEST(damaged) {

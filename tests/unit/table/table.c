@@ -74,7 +74,7 @@ TEST(columns_with_units) {
                                            {"x", "x (mean)"},           {"t_us", "t_us"},
                                            {"t [ms]", "t_ms"},          {"t", NULL}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const struct table_column *found = table_find(table, names[i][0]);
+        const struct column *found = table_find(table, names[i][0]);
         if (!found != !names[i][1] || (found && strcmp(found->name, names[i][1]) != 0))
             fail_msg("'%s' is '%s'", names[i][0], found ? found->name : "none");
         assert_string_equal(table_column_name(table, names[i][0]), names[i][1] ? names[i][1] : names[i][0]);
