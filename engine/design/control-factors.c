@@ -66,10 +66,11 @@ static bool is_idle_state(const char *value) {
 #define TEXT(literal)                                                                                        \
     ((char *)(literal)) /* struct design_factor owns its texts elsewhere; these nobody frees */
 #define CONTROL(name_)                                                                                       \
-    .name = name_, .factor = {.name = TEXT(CONTROL_PREFIX name_),                                            \
-                              .type = DESIGN_TEXT,                                                           \
-                              .unit = TEXT("1"),                                                             \
-                              .description = TEXT("state of the node: " name_)}
+    .name = name_, .factor.about = {.name = CONTROL_PREFIX name_,                                            \
+                                    .type = COLUMN_STRING,                                                   \
+                                    .role = COLUMN_ROLE_FACTOR,                                              \
+                                    .label = CONTROL_PREFIX name_,                                           \
+                                    .help = "state of the node: " name_}
 #define CHOICES(array) .factor.choices = (array), .factor.choice_count = sizeof(array) / sizeof *(array)
 
 static char *on_or_off[] = {TEXT("on"), TEXT("off")};

@@ -13,7 +13,7 @@
 static int refuse_value(const struct design *design, size_t row, const struct design_factor *factor,
                         const char *value, struct failure *failure) {
     char expectation[DESIGN_EXPECTATION_SIZE];
-    return design_failure(design, row, failure, "'%s' is %.64s, expected %s", factor->name, value,
+    return design_failure(design, row, failure, "'%s' is %.64s, expected %s", factor->about.name, value,
                           design_factor_expectation(factor, expectation));
 }
 
@@ -22,27 +22,28 @@ static int refuse_value(const struct design *design, size_t row, const struct de
 static int adopt_column(struct design *design, size_t i, const struct design_factor *factor,
                         struct failure *failure) {
     struct design_column *column = &design->columns[i];
-    bool is_text = column->type == DESIGN_TEXT;
+    bool is_text = column->about.type == COLUMN_STRING;
     for (size_t row = 0; row < design->row_count; row++) {
         char buffer[NUMBER_TEXT_SIZE];
         const char *value = is_text ? column->labels.texts[column->codes[row]] : NULL;
-        bool good = is_text && factor->type != DESIGN_TEXT ? design_factor_admits_written(factor, value)
+        bool good = is_text && factor->about.type != COLUMN_STRING
+                        ? design_factor_admits_written(factor, value)
                     : is_text ? design_factor_admits_text(factor, value, strlen(value))
-                              : factor->type != DESIGN_TEXT &&
+                              : factor->about.type != COLUMN_STRING &&
                                     design_factor_admits(factor, design_number(design, row, i));
         if (!good)
             return refuse_value(design, row, factor, design_value(design, row, i, buffer), failure);
     }
-    if (column->type == factor->type || is_text) /* texts become numbers when those are known */
+    if (column->about.type == factor->about.type || is_text) /* texts become numbers when those are known */
         return 0;
     /* Both kinds of number take eight bytes: converted where they stand. */
     for (size_t row = 0; row < design->row_count; row++) {
-        if (factor->type == DESIGN_INTEGER)
+        if (factor->about.type == COLUMN_INTEGER)
             column->integers[row] = (int64_t)column->numbers[row];
         else
             column->numbers[row] = (double)column->integers[row];
     }
-    column->type = factor->type;
+    column->about.type = factor->about.type;
     return 0;
 }
 
@@ -95,7 +96,7 @@ static int parse_source(struct resolving *resolving, size_t i, enum source sourc
         if (strcmp(resolving->names[j], own) == 0)
             return failure_input(failure, factors->file, lines[source], columns[source],
                                  "%s of '%s' calls its own value '%s', which is also %s",
-                                 source_words[source], factor->name, own,
+                                 source_words[source], factor->about.name, own,
                                  j < factors->count ? "a factor" : "an option");
     resolving->names[count] = own;
     struct expression **expression = &resolving->items[i].sources[source];
@@ -104,11 +105,11 @@ static int parse_source(struct resolving *resolving, size_t i, enum source sourc
     int r = expression_parse(texts[source], resolving->names, count + (own != NULL), factors->file,
                              lines[source], columns[source], expression, failure);
     if (r < 0)
-        return failure_prefix(failure, "%s of '%s'", source_words[source], factor->name);
+        return failure_prefix(failure, "%s of '%s'", source_words[source], factor->about.name);
     for (size_t j = 0; j < factors->count; j++)
-        if (factors->items[j].type == DESIGN_TEXT && expression_uses(*expression, j))
+        if (factors->items[j].about.type == COLUMN_STRING && expression_uses(*expression, j))
             return expression_failure(*expression, failure, "%s of '%s' uses '%s', which is a text",
-                                      source_words[source], factor->name, factors->items[j].name);
+                                      source_words[source], factor->about.name, factors->items[j].about.name);
     return 0;
 }
 
@@ -117,12 +118,12 @@ static int add_default(struct resolving *resolving, size_t i, struct failure *fa
     const struct design_factor *factor = &resolving->factors->items[i];
     const char *text = factor->default_text;
     char expectation[DESIGN_EXPECTATION_SIZE];
-    if (factor->type == DESIGN_TEXT && !design_factor_admits_text(factor, text, strlen(text)))
+    if (factor->about.type == COLUMN_STRING && !design_factor_admits_text(factor, text, strlen(text)))
         return failure_input(failure, resolving->factors->file, factor->default_line, factor->default_column,
-                             "the default of '%s' is '%.64s', expected %s", factor->name, text,
+                             "the default of '%s' is '%.64s', expected %s", factor->about.name, text,
                              design_factor_expectation(factor, expectation));
     struct design_column *column;
-    int r = design_add_column(resolving->design, factor->name, DESIGN_TEXT, &column, failure);
+    int r = design_add_column(resolving->design, factor->about.name, COLUMN_STRING, &column, failure);
     if (r < 0)
         return r;
     resolving->items[i].column = resolving->design->column_count - 1;
@@ -152,19 +153,19 @@ static int find_missing(struct resolving *resolving, struct failure *failure) {
         const struct design_factor *factor = &resolving->factors->items[i];
         struct unresolved *item = &resolving->items[i];
         item->written = SIZE_MAX;
-        item->column = design_find(design, factor->name);
+        item->column = design_find(design, factor->about.name);
         bool is_missing = item->column == SIZE_MAX;
         if (is_missing && !factor->default_text)
             return failure_input(failure, design->file, design->lines ? 1 : design->line, design->column,
                                  "no column '%s', expected one, since this factor has no default",
-                                 factor->name);
-        bool is_computed = is_missing && factor->type != DESIGN_TEXT &&
+                                 factor->about.name);
+        bool is_computed = is_missing && factor->about.type != COLUMN_STRING &&
                            source_of(factor, factor->default_text) == OF_DEFAULT;
         int r = is_computed  ? parse_source(resolving, i, OF_DEFAULT, failure)
                 : is_missing ? add_default(resolving, i, failure)
                              : 0;
-        if (r == 0 && item->column != SIZE_MAX && factor->type != DESIGN_TEXT &&
-            design->columns[item->column].type == DESIGN_TEXT)
+        if (r == 0 && item->column != SIZE_MAX && factor->about.type != COLUMN_STRING &&
+            design->columns[item->column].about.type == COLUMN_STRING)
             r = find_sources(resolving, i, failure);
         if (r < 0)
             return r;
@@ -200,7 +201,7 @@ static bool is_of_facts(const struct resolving *resolving, const struct unresolv
 
 static double nearest_admitted(const struct design_factor *factor, double value) {
     double low = factor->minimum, high = factor->maximum;
-    if (factor->type == DESIGN_INTEGER) {
+    if (factor->about.type == COLUMN_INTEGER) {
         low = ceil(fmax(low, -(double)DESIGN_INTEGER_MAX));
         high = floor(fmin(high, (double)DESIGN_INTEGER_MAX));
         value = floor(value);
@@ -239,7 +240,7 @@ static int resolve_value(const struct resolving *resolving, size_t i, size_t row
     char number[NUMBER_TEXT_SIZE], expectation[DESIGN_EXPECTATION_SIZE];
     number_format_double(*ret, number);
     return design_failure(design, row, failure, "%s of '%s', %.128s, is %s here, expected %s",
-                          source_words[source], factor->name, expression_text(expression), number,
+                          source_words[source], factor->about.name, expression_text(expression), number,
                           design_factor_expectation(factor, expectation));
 }
 
@@ -255,7 +256,7 @@ static int resolve_numbers(struct resolving *resolving, size_t i, struct failure
     cleanup(text_set_clear) struct text_set labels = {0};
     struct design_column *column = NULL;
     if (item->written == SIZE_MAX) {
-        int r = design_add_column(design, factor->name, factor->type, &column, failure);
+        int r = design_add_column(design, factor->about.name, factor->about.type, &column, failure);
         if (r < 0)
             return r;
         item->column = design->column_count - 1;
@@ -267,7 +268,7 @@ static int resolve_numbers(struct resolving *resolving, size_t i, struct failure
         column->integers = xcalloc(design->row_count, sizeof *column->integers);
         column->labels = (struct text_set){0};
         column->capacity = design->row_count;
-        column->type = factor->type;
+        column->about.type = factor->about.type;
     }
     column->of_facts = of_facts;
     for (size_t row = 0; row < design->row_count; row++) {
@@ -276,7 +277,7 @@ static int resolve_numbers(struct resolving *resolving, size_t i, struct failure
                               failure);
         if (r < 0)
             return r;
-        if (factor->type == DESIGN_NUMBER)
+        if (factor->about.type == COLUMN_NUMBER)
             column->numbers[row] = value;
         else
             column->integers[row] = (int64_t)value;
@@ -311,7 +312,7 @@ static int resolve_all(struct resolving *resolving, struct failure *failure) {
     const struct expression *expression = resolving->items[waiting].sources[source];
     return expression_failure(
         expression, failure, "%s of '%s', %.128s, needs itself, directly or by way of other defaults",
-        source_words[source], resolving->factors->items[waiting].name, expression_text(expression));
+        source_words[source], resolving->factors->items[waiting].about.name, expression_text(expression));
 }
 
 /* What a column must be, or NULL. */
@@ -322,7 +323,7 @@ static const struct design_factor *factor_of_column(const struct design_factors 
 
 int design_conform(struct design *design, const struct design_factors *factors, struct failure *failure) {
     for (size_t i = 0; i < design->column_count; i++) {
-        const char *name = design->columns[i].name;
+        const char *name = design->columns[i].about.name;
         const struct design_factor *factor = factor_of_column(factors, name);
         int r = factor ? adopt_column(design, i, factor, failure)
                        : design_factor_unknown(factors, name, design->file, design->lines ? 1 : design->line,
@@ -339,17 +340,20 @@ int design_conform(struct design *design, const struct design_factors *factors, 
     cleanup_free struct design_column *columns =
         xcalloc(factors->count + design->control_count, sizeof *columns);
     for (size_t i = 0; i < factors->count; i++)
-        resolving.names[i] = factors->items[i].name;
+        resolving.names[i] = factors->items[i].about.name;
     for (size_t i = 0; i < factors->given_count; i++)
         resolving.names[factors->count + i] = factors->given[i].name;
     int r = find_missing(&resolving, failure);
     r = r < 0 ? r : resolve_all(&resolving, failure);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < factors->count; i++)
+    for (size_t i = 0; i < factors->count; i++) {
         columns[i] = design->columns[resolving.items[i].column];
+        column_clear(&columns[i].about);
+        columns[i].about = column_copy(&factors->items[i].about);
+    }
     for (size_t i = 0, at = factors->count; i < design->column_count; i++)
-        if (control_of_column(design->columns[i].name))
+        if (control_of_column(design->columns[i].about.name))
             columns[at++] = design->columns[i];
     free(design->columns);
     design->columns = take_pointer(columns);
@@ -379,14 +383,14 @@ int design_compute(struct design *design, const char *name, const char *text, co
     cleanup_free const char **names = xcalloc(design->column_count + 1, sizeof *names);
     cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);
     for (size_t i = 0; i < design->column_count; i++)
-        names[i] = design->columns[i].name;
+        names[i] = design->columns[i].about.name;
     int r = expression_parse(text, names, design->column_count, file, line, place, &expression, failure);
     for (size_t i = 0; r == 0 && i < design->column_count; i++)
-        if (design->columns[i].type == DESIGN_TEXT && expression_uses(expression, i))
+        if (design->columns[i].about.type == COLUMN_STRING && expression_uses(expression, i))
             r = expression_failure(expression, failure, "'%s' is computed from '%s', which is a text", name,
                                    names[i]);
     struct design_column *column;
-    r = r < 0 ? r : design_add_column(design, name, DESIGN_NUMBER, &column, failure);
+    r = r < 0 ? r : design_add_column(design, name, COLUMN_NUMBER, &column, failure);
     if (r < 0)
         return r;
     design->column_count--; /* the expression is over the columns before it */
@@ -401,7 +405,7 @@ int design_compute(struct design *design, const char *name, const char *text, co
     if (r == 0 && all_whole) {
         for (size_t row = 0; row < design->row_count; row++)
             column->integers[row] = (int64_t)column->numbers[row];
-        column->type = DESIGN_INTEGER;
+        column->about.type = COLUMN_INTEGER;
     }
     return r;
 }
@@ -413,7 +417,7 @@ static void describe_row(const struct design *design, size_t row, char *buffer, 
     for (size_t i = 0; i < design->column_count && used < size; i++) {
         char number[NUMBER_TEXT_SIZE];
         int length = snprintf(buffer + used, size - used, "%s%s %.64s", i ? ", " : "",
-                              design->columns[i].name, design_value(design, row, i, number));
+                              design->columns[i].about.name, design_value(design, row, i, number));
         used += length > 0 ? (size_t)length : 0;
     }
 }

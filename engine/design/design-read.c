@@ -29,14 +29,14 @@ static int refuse_field(const struct table *table, size_t column, const struct c
     char expectation[DESIGN_EXPECTATION_SIZE];
     design_factor_expectation(expected, expectation);
     if (field->length == 0)
-        return csv_failure(table->reader, column, failure, "'%s' is empty, expected %s", expected->name,
+        return csv_failure(table->reader, column, failure, "'%s' is empty, expected %s", expected->about.name,
                            expectation);
-    return csv_failure(table->reader, column, failure, "'%s' is '%.*s', expected %s", expected->name,
+    return csv_failure(table->reader, column, failure, "'%s' is '%.*s', expected %s", expected->about.name,
                        (int)(field->length < 64 ? field->length : 64), field->bytes, expectation);
 }
 
 static bool admits_field(const struct design_factor *expected, const struct csv_field *field) {
-    if (expected->type == DESIGN_TEXT)
+    if (expected->about.type == COLUMN_STRING)
         return design_factor_admits_text(expected, field->bytes, field->length);
     cleanup_free char *text = xstrndup(field->bytes, field->length);
     return design_factor_admits_written(expected, text);
@@ -46,19 +46,19 @@ static int read_field(const struct table *table, size_t column, const struct csv
                       struct failure *failure) {
     const struct design_factor *expected = &table->expected[column];
     struct design_column *target = &table->design->columns[column];
-    if (target->type == DESIGN_TEXT) {
+    if (target->about.type == COLUMN_STRING) {
         if (!admits_field(expected, field))
             return refuse_field(table, column, field, failure);
         target->codes[row] = text_set_add(&target->labels, field->bytes, field->length);
         if (target->labels.count > DESIGN_LABELS_MAX)
             return csv_failure(table->reader, column, failure, "more than %d different values of '%s'",
-                               DESIGN_LABELS_MAX, expected->name);
+                               DESIGN_LABELS_MAX, expected->about.name);
         return 0;
     }
     double value;
     if (!number_parse_double(field->bytes, field->length, &value) || !design_factor_admits(expected, value))
         return refuse_field(table, column, field, failure);
-    if (expected->type == DESIGN_INTEGER)
+    if (expected->about.type == COLUMN_INTEGER)
         target->integers[row] = (int64_t)value;
     else
         target->numbers[row] = value;
@@ -76,7 +76,7 @@ static int reserve_row(struct table *table, struct failure *failure) {
         list_reserve(&design->lines, &table->line_capacity, count, sizeof *design->lines, DESIGN_ROWS_MAX);
     for (size_t i = 0; r == 0 && i < design->column_count; i++) {
         struct design_column *column = &design->columns[i];
-        size_t size = column->type == DESIGN_TEXT ? sizeof *column->codes : sizeof *column->integers;
+        size_t size = column->about.type == COLUMN_STRING ? sizeof *column->codes : sizeof *column->integers;
         r = list_reserve(&column->items, &column->capacity, count, size, DESIGN_ROWS_MAX);
     }
     return r < 0 ? failure_memory(failure) : 0;
@@ -113,7 +113,8 @@ static int read_table(struct csv_reader *reader, struct design_factor *expected,
     for (size_t i = 0; i < csv_column_count(reader); i++) {
         struct design_column *column;
         /* What a share is in numbers is known when the row is (design_conform). */
-        enum design_type type = design_factor_has_meanings(&expected[i]) ? DESIGN_TEXT : expected[i].type;
+        enum column_type type =
+            design_factor_has_meanings(&expected[i]) ? COLUMN_STRING : expected[i].about.type;
         r = design_add_column(design, csv_column_name(reader, i), type, &column, failure);
         if (r < 0)
             return r;
@@ -143,8 +144,7 @@ static int expect_columns(struct csv_reader *reader, const struct design_factors
             return csv_failure(reader, i, failure, "%s", unknown.text); /* the header is the last row read */
         }
         expected[i] = control   ? *control
-                      : is_free ? (struct design_factor){.name = (char *)name, /* borrowed */
-                                                         .type = DESIGN_INTEGER,
+                      : is_free ? (struct design_factor){.about = {.name = name, .type = COLUMN_INTEGER},
                                                          .minimum = -DESIGN_UNBOUNDED,
                                                          .maximum = DESIGN_UNBOUNDED}
                                 : factors->items[found];
@@ -160,12 +160,12 @@ static int find_types(struct csv_reader *reader, struct design_factor *expected,
     while ((got = csv_next(reader, &fields, failure)) > 0)
         for (size_t i = 0; i < csv_column_count(reader); i++) {
             double value;
-            if (expected[i].type == DESIGN_TEXT)
+            if (expected[i].about.type == COLUMN_STRING)
                 continue;
             if (!number_parse_double(fields[i].bytes, fields[i].length, &value))
-                expected[i].type = DESIGN_TEXT;
+                expected[i].about.type = COLUMN_STRING;
             else if (!design_factor_admits(&expected[i], value))
-                expected[i].type = fabs(value) <= DESIGN_UNBOUNDED ? DESIGN_NUMBER : DESIGN_TEXT;
+                expected[i].about.type = fabs(value) <= DESIGN_UNBOUNDED ? COLUMN_NUMBER : COLUMN_STRING;
         }
     return got;
 }

@@ -27,7 +27,7 @@ void design_free(struct design *design) {
     if (!design)
         return;
     for (size_t i = 0; i < design->column_count; i++) {
-        free(design->columns[i].name);
+        column_clear(&design->columns[i].about);
         free(design->columns[i].items);
         text_set_clear(&design->columns[i].labels);
     }
@@ -41,7 +41,7 @@ void design_cleanup(struct design **design) {
     design_free(*design);
 }
 
-int design_add_column(struct design *design, const char *name, enum design_type type,
+int design_add_column(struct design *design, const char *name, enum column_type type,
                       struct design_column **ret, struct failure *failure) {
     if (design_find(design, name) != SIZE_MAX)
         return failure_input(failure, design->file, design->line, design->column, "two columns called '%s'",
@@ -50,16 +50,19 @@ int design_add_column(struct design *design, const char *name, enum design_type 
         return failure_input(failure, design->file, design->line, design->column,
                              "more columns than the limit of %d", DESIGN_COLUMNS_MAX);
     bool is_control = control_of_column(name) != NULL;
-    if (is_control && !control_factor_find(name))
+    const struct design_factor *control = control_factor_find(name);
+    if (is_control && !control)
         return control_factor_unknown(name, design->file, design->line, design->column, failure);
-    if (is_control && type != DESIGN_TEXT)
+    if (is_control && type != COLUMN_STRING)
         return failure_input(failure, design->file, design->line, design->column,
                              "'%s' is a control, whose values are texts and not numbers", name);
     design->columns = xrealloc(design->columns, (design->column_count + 1) * sizeof *design->columns);
     struct design_column *column = &design->columns[design->column_count++];
-    *column = (struct design_column){.name = xstrdup(name), .type = type, .capacity = design->row_count};
+    *column = (struct design_column){
+        .about = column_copy(control ? &control->about : &(struct column){.name = name, .type = type}),
+        .capacity = design->row_count};
     column->items =
-        xcalloc(design->row_count, type == DESIGN_TEXT ? sizeof *column->codes : sizeof *column->integers);
+        xcalloc(design->row_count, type == COLUMN_STRING ? sizeof *column->codes : sizeof *column->integers);
     design->control_count += is_control;
     *ret = column;
     return 0;
@@ -69,16 +72,16 @@ int design_add_column(struct design *design, const char *name, enum design_type 
 
 size_t design_find(const struct design *design, const char *name) {
     for (size_t i = 0; i < design->column_count; i++)
-        if (strcmp(design->columns[i].name, name) == 0)
+        if (strcmp(design->columns[i].about.name, name) == 0)
             return i;
     return SIZE_MAX;
 }
 
 double design_number(const struct design *design, size_t row, size_t column) {
     const struct design_column *one = &design->columns[column];
-    return one->type == DESIGN_INTEGER  ? (double)one->integers[row]
-           : one->type == DESIGN_NUMBER ? one->numbers[row]
-                                        : NAN;
+    return one->about.type == COLUMN_INTEGER  ? (double)one->integers[row]
+           : one->about.type == COLUMN_NUMBER ? one->numbers[row]
+                                              : NAN;
 }
 
 void design_numbers(const struct design *design, size_t row, double *ret) {
@@ -89,9 +92,9 @@ void design_numbers(const struct design *design, size_t row, double *ret) {
 const char *design_value(const struct design *design, size_t row, size_t column,
                          char buffer[static NUMBER_TEXT_SIZE]) {
     const struct design_column *one = &design->columns[column];
-    if (one->type == DESIGN_TEXT)
+    if (one->about.type == COLUMN_STRING)
         return one->labels.texts[one->codes[row]];
-    if (one->type == DESIGN_INTEGER)
+    if (one->about.type == COLUMN_INTEGER)
         number_format_int64(one->integers[row], buffer);
     else
         number_format_double(one->numbers[row], buffer);
@@ -127,7 +130,7 @@ int design_control_states(const struct design *design, struct design_states *ret
         char key[CONTROL_FACTORS * sizeof "4294967295"];
         size_t length = 0;
         for (size_t i = 0; i < design->column_count; i++)
-            if (control_of_column(design->columns[i].name))
+            if (control_of_column(design->columns[i].about.name))
                 length += (size_t)snprintf(key + length, sizeof key - length, "%" PRIu32 ",",
                                            design->columns[i].codes[row]);
         items[row] = text_set_add(&seen, key, length);
@@ -144,7 +147,7 @@ int design_control_states(const struct design *design, struct design_states *ret
 int design_append_header(const struct design *design, struct text *text) {
     struct text_mark mark = text_mark(text);
     for (size_t i = 0; i < design->column_count; i++)
-        csv_append_field(text, i == 0, design->columns[i].name, strlen(design->columns[i].name));
+        csv_append_field(text, i == 0, design->columns[i].about.name, strlen(design->columns[i].about.name));
     text_append_character(text, '\n');
     return text_keep(text, mark);
 }

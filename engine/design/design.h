@@ -33,9 +33,8 @@ enum {
 };
 
 struct design_column {
-    char *name; /* owned */
-    enum design_type type;
-    union { /* owned; a value a row */
+    struct column about; /* texts owned; of a factor or control all that is known of it */
+    union {              /* owned; a value a row */
         int64_t *integers;
         double *numbers;
         uint32_t *codes; /* numbers of .labels */
@@ -66,7 +65,7 @@ void design_cleanup(struct design **design); /* the same, for cleanup() */
 /* Adds a column of zeroes (of a text, codes without labels yet) and returns it in RET, valid until the next
  * is added. NAME is copied; one that is there already, one of a control that is unknown or that would not be
  * of texts, and one column too many, are refused. */
-int design_add_column(struct design *design, const char *name, enum design_type type,
+int design_add_column(struct design *design, const char *name, enum column_type type,
                       struct design_column **ret, struct failure *failure);
 
 /* ---- Values */

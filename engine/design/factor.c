@@ -13,9 +13,7 @@
 #include <string.h>
 
 void design_factor_clear(struct design_factor *factor) {
-    free(factor->name);
-    free(factor->unit);
-    free(factor->description);
+    column_clear(&factor->about);
     free(factor->default_note);
     for (size_t i = 0; i < factor->choice_count; i++)
         free(factor->choices[i]);
@@ -24,11 +22,6 @@ void design_factor_clear(struct design_factor *factor) {
     free(factor->from_share);
     free(factor->from_time);
     *factor = (struct design_factor){0};
-}
-
-const char *design_type_name(enum design_type type) {
-    static const char *const names[] = {"integer", "number", "text"};
-    return names[type];
 }
 
 static void describe_choices(const struct design_factor *factor, char *buffer, size_t size) {
@@ -45,12 +38,12 @@ static void describe_choices(const struct design_factor *factor, char *buffer, s
 
 const char *design_factor_expectation(const struct design_factor *factor,
                                       char buffer[static DESIGN_EXPECTATION_SIZE]) {
-    if (factor->type != DESIGN_TEXT) {
+    if (factor->about.type != COLUMN_STRING) {
         double low = factor->minimum > -DESIGN_UNBOUNDED ? factor->minimum : -INFINITY,
                high = factor->maximum < DESIGN_UNBOUNDED ? factor->maximum : INFINITY;
-        const char *what = factor->type == DESIGN_NUMBER     ? "a number"
-                           : isfinite(low) || isfinite(high) ? "a whole number"
-                                                             : "a whole number of at most 2^53 in size";
+        const char *what = factor->about.type == COLUMN_NUMBER ? "a number"
+                           : isfinite(low) || isfinite(high)   ? "a whole number"
+                                                               : "a whole number of at most 2^53 in size";
         number_describe_range(what, low, high, "", buffer, DESIGN_EXPECTATION_SIZE);
         size_t used = strlen(buffer);
         snprintf(buffer + used, DESIGN_EXPECTATION_SIZE - used, "%s%s",
@@ -67,7 +60,7 @@ const char *design_factor_expectation(const struct design_factor *factor,
 bool design_factor_admits(const struct design_factor *factor, double value) {
     if (!isfinite(value) || value < factor->minimum || value > factor->maximum)
         return false;
-    return factor->type != DESIGN_INTEGER ||
+    return factor->about.type != COLUMN_INTEGER ||
            (value == floor(value) && fabs(value) <= (double)DESIGN_INTEGER_MAX);
 }
 
@@ -92,7 +85,7 @@ enum design_meaning design_factor_meaning(const struct design_factor *factor, co
 }
 
 bool design_factor_has_meanings(const struct design_factor *factor) {
-    return factor->type != DESIGN_TEXT && (factor->from_share || factor->from_time);
+    return factor->about.type != COLUMN_STRING && (factor->from_share || factor->from_time);
 }
 
 bool design_factor_admits_written(const struct design_factor *factor, const char *text) {
@@ -105,7 +98,7 @@ bool design_factor_admits_written(const struct design_factor *factor, const char
 
 size_t design_factor_find(const struct design_factors *factors, const char *name) {
     for (size_t i = 0; i < factors->count; i++)
-        if (strcmp(factors->items[i].name, name) == 0)
+        if (strcmp(factors->items[i].about.name, name) == 0)
             return i;
     return SIZE_MAX;
 }
@@ -118,7 +111,7 @@ int design_factor_unknown(const struct design_factors *factors, const char *name
     cleanup(text_clear) struct text known;
     text_init(&known, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < factors->count; i++) {
-        names[i] = factors->items[i].name;
+        names[i] = factors->items[i].about.name;
         text_printf(&known, "%s%s", i ? ", " : "", names[i]); /* a list over the limit is cut */
     }
     const char *nearest = text_nearest(name, names, factors->count);
@@ -128,7 +121,7 @@ int design_factor_unknown(const struct design_factors *factors, const char *name
     for (size_t i = 0; i < CONTROL_FACTORS; i++)
         if (strcmp(name, control_kinds[i].name) == 0)
             return failure_input(failure, file, line, column, "'%s' is not a factor; did you mean '%s'?",
-                                 name, control_kinds[i].factor.name);
+                                 name, control_kinds[i].factor.about.name);
     if (factors->count == 0)
         return failure_input(failure, file, line, column,
                              "'%.64s' is not a factor; the experiment has no factors", name);

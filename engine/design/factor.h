@@ -5,29 +5,28 @@
 #ifndef ASSAY_DESIGN_FACTOR_H
 #define ASSAY_DESIGN_FACTOR_H
 
+#include "engine/documents/column.h"
 #include "engine/foundation/failure.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum design_type {
-    DESIGN_INTEGER, /* a whole number, at most 2^53 in size: those that doubles, and so expressions, keep
-                       exactly */
-    DESIGN_NUMBER,  /* a finite double */
-    DESIGN_TEXT,    /* not empty, no NUL */
-};
-
-/* 2^53, and the bounds that mean none: as in experiment.yaml, where a factor has no bounds unless it says so.
+/*
+ * Values of a factor, by the type of its column:
+ *
+ *     COLUMN_INTEGER    a whole number, at most 2^53 in size: those that doubles, and so expressions, keep
+ *                       exactly
+ *     COLUMN_NUMBER     a finite double
+ *     COLUMN_STRING     not empty, no NUL
+ *
+ * 2^53, and the bounds that mean none: as in experiment.yaml, where a factor has no bounds unless it says so.
  */
 #define DESIGN_INTEGER_MAX INT64_C(9007199254740992)
 #define DESIGN_UNBOUNDED 1e300
 
 struct design_factor {
-    char *name;
-    enum design_type type;
-    char *unit;              /* UCUM code, "1" for none, or any text of the user's own */
-    char *description;       /* or NULL */
+    struct column about;     /* texts owned; the unit may be any text of the user's own */
     char *default_note;      /* of an option: what to know where it has its default, a sentence; or NULL */
     double minimum, maximum; /* of an integer or number; -DESIGN_UNBOUNDED and DESIGN_UNBOUNDED: none */
     char **choices;          /* of a text; none: any */
@@ -62,9 +61,6 @@ struct design_factors {
 
 /* Frees what FACTOR owns and zeroes it. */
 void design_factor_clear(struct design_factor *factor);
-
-/* "integer", "number", "text". */
-const char *design_type_name(enum design_type type);
 
 enum { DESIGN_EXPECTATION_SIZE = 512 };
 /* What a value of the factor must be, for messages: "a whole number from 1 to 46340", "a number of at least

@@ -18,7 +18,7 @@ static int add_columns(struct design *design, const struct levels *levels, size_
         int r = design_add_column(design, levels[i].name, levels[i].type, &column, failure);
         if (r < 0)
             return r;
-        for (size_t j = 0; levels[i].type == DESIGN_TEXT && j < levels[i].count; j++)
+        for (size_t j = 0; levels[i].type == COLUMN_STRING && j < levels[i].count; j++)
             text_set_add(&column->labels, levels[i].texts[j], strlen(levels[i].texts[j]));
     }
     return 0;
@@ -32,14 +32,14 @@ static int begin(const struct levels *levels, size_t count, size_t rows, struct 
 }
 
 static void put_number(struct design_column *column, size_t row, double value) {
-    if (column->type == DESIGN_INTEGER)
+    if (column->about.type == COLUMN_INTEGER)
         column->integers[row] = (int64_t)value;
     else
         column->numbers[row] = value;
 }
 
 static void put_level(struct design_column *column, size_t row, const struct levels *levels, uint64_t index) {
-    if (column->type == DESIGN_TEXT)
+    if (column->about.type == COLUMN_STRING)
         column->codes[row] = (uint32_t)index;
     else
         put_number(column, row, levels_number(levels, index));
@@ -82,12 +82,12 @@ static void put_combinations(struct design *design, const struct levels *levels,
 static int repeat_column(const struct design_column *column, size_t times, struct design *design,
                          struct failure *failure) {
     struct design_column *copy = NULL;
-    int r = design_add_column(design, column->name, column->type, &copy, failure);
+    int r = design_add_column(design, column->about.name, column->about.type, &copy, failure);
     if (r < 0)
         return r;
     for (size_t i = 0; i < column->labels.count; i++) /* the same codes again */
         text_set_add(&copy->labels, column->labels.texts[i], strlen(column->labels.texts[i]));
-    size_t size = column->type == DESIGN_TEXT ? sizeof *column->codes : sizeof *column->integers;
+    size_t size = column->about.type == COLUMN_STRING ? sizeof *column->codes : sizeof *column->integers;
     for (size_t row = 0; row < design->row_count; row++)
         memcpy((char *)copy->items + row * size, (const char *)column->items + row / times * size, size);
     return 0;
@@ -149,7 +149,7 @@ static void draw_row(const struct draw *draw, size_t row, struct random_source *
     double value = draw->from + random_fraction(source) * (draw->to - draw->from);
     if (draw->logarithmic)
         value = portable_exp(value);
-    if (levels->type == DESIGN_INTEGER)
+    if (levels->type == COLUMN_INTEGER)
         value = floor(value);
     /* A rounding error must not leave the range. */
     put_number(draw->column, row,
@@ -200,7 +200,7 @@ int design_generate_log_uniform(const struct levels *levels, size_t count, size_
                                   one->name);
         draws[i].logarithmic = true;
         draws[i].from = portable_log(one->low);
-        draws[i].to = portable_log(one->type == DESIGN_INTEGER ? one->high + 1 : one->high);
+        draws[i].to = portable_log(one->type == COLUMN_INTEGER ? one->high + 1 : one->high);
     }
     return draw_rows(levels, draws, count, rows, source, ret, failure);
 }

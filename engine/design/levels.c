@@ -77,7 +77,7 @@ static int bind_range(struct levels *levels, const char *low, const char *high, 
         all_whole = all_whole && whole;
     }
     levels->is_range = true;
-    levels->type = all_whole ? DESIGN_INTEGER : DESIGN_NUMBER;
+    levels->type = all_whole ? COLUMN_INTEGER : COLUMN_NUMBER;
     if (levels->low > levels->high)
         return levels_failure(levels, failure,
                               "the range of '%s' goes from %s down to %s, expected low before high",
@@ -113,7 +113,7 @@ static double step_value(const struct levels *levels, size_t i) {
         value = levels->low * portable_power(levels->high / levels->low, at);
     double whole = portable_round(value);
     /* 1 to 1e4 in five steps has 10 in it, and not 10.000000000000002. */
-    if (levels->type == DESIGN_INTEGER || fabs(value - whole) <= 0x1p-48 * fabs(value))
+    if (levels->type == COLUMN_INTEGER || fabs(value - whole) <= 0x1p-48 * fabs(value))
         value = whole;
     return fmin(fmax(value, levels->low), levels->high);
 }
@@ -160,7 +160,7 @@ static int bind_list(struct levels *levels, const char *const *texts, size_t cou
     levels->texts = xcalloc(count, sizeof *levels->texts);
     levels->numbers = xcalloc(count, sizeof *levels->numbers);
     cleanup(text_set_clear) struct text_set seen = {0};
-    levels->type = DESIGN_INTEGER;
+    levels->type = COLUMN_INTEGER;
     for (size_t i = 0; i < count; i++) {
         if (texts[i][0] == '\0')
             return levels_failure(levels, failure, "an empty value of '%s'", levels->name);
@@ -170,9 +170,9 @@ static int bind_list(struct levels *levels, const char *const *texts, size_t cou
         bool whole = false;
         if (!read_literal(texts[i], &levels->numbers[i], &whole)) {
             levels->numbers[i] = NAN;
-            levels->type = DESIGN_TEXT;
-        } else if (!whole && levels->type == DESIGN_INTEGER) {
-            levels->type = DESIGN_NUMBER;
+            levels->type = COLUMN_STRING;
+        } else if (!whole && levels->type == COLUMN_INTEGER) {
+            levels->type = COLUMN_NUMBER;
         }
         levels->texts[i] = xstrdup(texts[i]);
         levels->count = i + 1;
@@ -202,26 +202,27 @@ static int refuse_value(const struct levels *levels, const struct design_factor 
 int levels_adopt(struct levels *levels, const struct design_factor *factor, struct failure *failure) {
     bool has_meanings = design_factor_has_meanings(factor), has_texts = false;
     if (levels->is_range || levels->steps) {
-        if (factor->type == DESIGN_TEXT)
+        if (factor->about.type == COLUMN_STRING)
             return refuse_value(levels, factor, "a range", failure);
         double refused = design_factor_admits(factor, levels->low) ? levels->high : levels->low;
         char text[NUMBER_TEXT_SIZE];
         number_format_double(refused, text);
         if (!design_factor_admits(factor, refused))
             return refuse_value(levels, factor, text, failure);
-        if (factor->type == DESIGN_INTEGER && levels->step != floor(levels->step))
+        if (factor->about.type == COLUMN_INTEGER && levels->step != floor(levels->step))
             return levels_failure(levels, failure, "the step of '%s' is not a whole number", levels->name);
     }
     for (size_t i = 0; levels->texts && i < levels->count; i++) {
         const char *text = levels->texts[i];
-        bool good = factor->type == DESIGN_TEXT ? design_factor_admits_text(factor, text, strlen(text))
-                    : has_meanings              ? design_factor_admits_written(factor, text)
-                                                : design_factor_admits(factor, levels->numbers[i]);
+        bool good = factor->about.type == COLUMN_STRING
+                        ? design_factor_admits_text(factor, text, strlen(text))
+                    : has_meanings ? design_factor_admits_written(factor, text)
+                                   : design_factor_admits(factor, levels->numbers[i]);
         if (!good)
             return refuse_value(levels, factor, text, failure);
         has_texts |= has_meanings && isnan(levels->numbers[i]);
     }
-    levels->type = has_texts ? DESIGN_TEXT : factor->type;
+    levels->type = has_texts ? COLUMN_STRING : factor->about.type;
     if (levels->steps)
         fill_steps(levels);
     return 0;
@@ -236,7 +237,7 @@ static double step_of(const struct levels *levels) {
 uint64_t levels_count(const struct levels *levels) {
     if (!levels->is_range)
         return levels->count;
-    if (levels->step == 0 && levels->type != DESIGN_INTEGER)
+    if (levels->step == 0 && levels->type != COLUMN_INTEGER)
         return 0;
     /* A last step that misses the end by a rounding error is meant to reach it: 0.0 to 1.0 by 0.1 has eleven
      * levels. */

@@ -14,7 +14,7 @@ enum { LEVELS_MAX = 1 << 20 }; /* of a list */
 
 struct levels {
     char *name; /* of the factor; owned */
-    enum design_type type;
+    enum column_type type;
     bool is_range;
     double low, high; /* of a range: both may be taken, low <= high */
     double step;      /* of a range: 0 for none */

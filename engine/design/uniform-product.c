@@ -257,7 +257,7 @@ static int make_design(struct drawing *drawing, struct failure *failure) {
     int r = design_new((size_t)rows, &drawing->design, failure);
     struct design_column *column;
     for (size_t i = 0; r == 0 && i < product->count; i++)
-        r = design_add_column(drawing->design, product->names[i], DESIGN_INTEGER, &column, failure);
+        r = design_add_column(drawing->design, product->names[i], COLUMN_INTEGER, &column, failure);
     return r;
 }
 

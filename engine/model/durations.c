@@ -29,7 +29,7 @@ static int find_columns(const struct evaluator *evaluator, const struct design *
     for (size_t i = 0; i < evaluator->input_count; i++) {
         const struct evaluator_input *input = &evaluator->inputs[i];
         columns[i] = design_find(design, input->name);
-        bool is_text = columns[i] != SIZE_MAX && design->columns[columns[i]].type == DESIGN_TEXT;
+        bool is_text = columns[i] != SIZE_MAX && design->columns[columns[i]].about.type == COLUMN_STRING;
         if (columns[i] == SIZE_MAX || (is_text && !input->is_text))
             return failure_input(failure, evaluator->model->file, 0, 0,
                                  "the model needs '%s', which is %s; expected a %s of the design",

@@ -127,7 +127,7 @@ static int write_design(const struct grid *grid, struct design **ret, double **r
     for (size_t j = 0; r == 0 && j + 1 < width; j++) {
         const struct candidate_range *range = &grid->ranges[j];
         struct design_column *column = NULL;
-        r = design_add_column(design, range->name, range->whole ? DESIGN_INTEGER : DESIGN_NUMBER, &column,
+        r = design_add_column(design, range->name, range->whole ? COLUMN_INTEGER : COLUMN_NUMBER, &column,
                               failure);
         for (size_t i = 0; r == 0 && i < grid->count; i++)
             if (range->whole)

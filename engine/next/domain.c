@@ -89,7 +89,7 @@ static int apply_bounds(const struct next *next, struct candidate_range *range, 
                              "be set; choose another one with --experiment, or none",
                              range->name);
     if (found != SIZE_MAX) {
-        range->whole = factors->items[found].type == DESIGN_INTEGER;
+        range->whole = factors->items[found].about.type == COLUMN_INTEGER;
         range->low = fmax(range->low, factors->items[found].minimum);
         range->high = fmin(range->high, factors->items[found].maximum);
     }

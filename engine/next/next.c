@@ -206,7 +206,7 @@ static int bind_columns(const struct next *next, size_t *ret, struct failure *fa
     for (size_t i = 0; i < next->evaluator->input_count; i++) {
         const char *name = next->evaluator->inputs[i].name;
         ret[i] = design_find(design, name);
-        if (ret[i] == SIZE_MAX || design->columns[ret[i]].type == DESIGN_TEXT)
+        if (ret[i] == SIZE_MAX || design->columns[ret[i]].about.type == COLUMN_STRING)
             return failure_input(failure, design->file, design->lines ? 1 : 0, 0,
                                  ret[i] == SIZE_MAX
                                      ? "no column '%s', which the model's terms use"
@@ -281,12 +281,12 @@ static int evaluate(const struct finding *finding, const char *option, const cha
     cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
     cleanup_free double *values = xcalloc(count + 1, sizeof *values);
     for (size_t i = 0; i < count; i++)
-        names[i] = design->columns[i].name;
+        names[i] = design->columns[i].about.name;
     names[count] = response;
     int r = expression_parse(text, names, count + (design_find(design, response) == SIZE_MAX), option, 0, 0,
                              &expression, failure);
     for (size_t i = 0; r == 0 && i < count; i++)
-        if (design->columns[i].type == DESIGN_TEXT && expression_uses(expression, i))
+        if (design->columns[i].about.type == COLUMN_STRING && expression_uses(expression, i))
             r = expression_failure(expression, failure, "%s uses '%s', which is a text", option, names[i]);
     *ret = xcalloc(design->row_count + 1, sizeof **ret);
     for (size_t row = 0; r == 0 && row < design->row_count; row++) {

@@ -250,7 +250,7 @@ static int open_run(struct run *run, struct failure *failure) {
         const struct experiment_option *option = &experiment->options[i];
         const char *note = experiment_option_note(option);
         if (note)
-            record_note(&run->record, "%s = %s: %s", option->factor.name, option->value, note);
+            record_note(&run->record, "%s = %s: %s", option->factor.about.name, option->value, note);
     }
     return run_record_inputs(run, failure);
 }

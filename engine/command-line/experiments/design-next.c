@@ -169,7 +169,7 @@ static void report_rows(struct report_section *in, const struct next *next) {
     for (size_t i = 0; i < next->rows.count; i++)
         all += next->rows.gains[i];
     for (size_t j = 0; j < count; j++) {
-        const char *name = design->columns[j].name;
+        const char *name = design->columns[j].about.name;
         columns[j] = (struct column){
             .name = name, .unit = model_column_unit(model, name), .digits = 6, .detail = true};
         for (size_t i = 0; i < next->evaluator->input_count; i++)
@@ -194,7 +194,7 @@ static void report_rows(struct report_section *in, const struct next *next) {
             }
         for (size_t j = 0; first == i && j < count; j++) {
             char buffer[NUMBER_TEXT_SIZE];
-            if (design->columns[j].type == DESIGN_TEXT)
+            if (design->columns[j].about.type == COLUMN_STRING)
                 report_cell_text(table, design_value(design, row, j, buffer));
             else
                 report_cell(table, design_number(design, row, j));

@@ -64,7 +64,7 @@ static const char *unit_text(const char *unit, char buffer[static 64]) {
 /* "a whole number from 1 to 64, in byte". */
 static void say_values(struct page *page, const struct design_factor *values) {
     char expectation[DESIGN_EXPECTATION_SIZE], unit[64];
-    unit_text(values->unit, unit);
+    unit_text(values->about.unit, unit);
     page_say(page, "%s%s%s", design_factor_expectation(values, expectation), unit[0] ? ", in" : "", unit);
 }
 
@@ -77,32 +77,31 @@ static void print_factor(struct page *page, const struct design_factor *factor) 
     char unit[64];
     double number;
     const char *value = factor->default_text;
-    say_description(page, factor->description);
+    say_description(page, factor->about.help);
     say_values(page, factor);
     if (!value)
         page_say(page, "no default");
     else
         page_say(page, "default: %s%s", value,
-                 number_parse_double(value, strlen(value), &number) ? unit_text(factor->unit, unit) : "");
+                 number_parse_double(value, strlen(value), &number) ? unit_text(factor->about.unit, unit)
+                                                                    : "");
     if (factor->from_share)
         page_say(page, "a share means %s", factor->from_share);
     if (factor->from_time)
         page_say(page, "a time means %s", factor->from_time);
-    page_entry(page, factor->name);
+    page_entry(page, factor->about.name);
 }
 
 static void print_response(struct page *page, const struct experiment_response *response) {
-    bool text = response->type == EXPERIMENT_RESPONSE_TEXT;
-    say_description(page, response->description);
-    say_values(page, &(struct design_factor){.type = text ? DESIGN_TEXT : DESIGN_NUMBER,
-                                             .unit = response->unit,
+    say_description(page, response->about.help);
+    say_values(page, &(struct design_factor){.about = response->about,
                                              .minimum = -DESIGN_UNBOUNDED,
                                              .maximum = DESIGN_UNBOUNDED,
                                              .choices = response->choices.items,
                                              .choice_count = response->choices.count});
     for (size_t i = 0; i < response->pass.count; i++)
         page_say(page, "a unit passes with %s", response->pass.items[i]);
-    page_entry(page, response->name);
+    page_entry(page, response->about.name);
 }
 
 static void print_table(struct page *page, const struct experiment_table *table) {
@@ -110,19 +109,20 @@ static void print_table(struct page *page, const struct experiment_table *table)
     say_description(page, table->description);
     for (size_t i = 0; i < table->column_count; i++) {
         const struct experiment_response *column = &table->columns[i];
-        unit_text(column->unit, unit);
+        unit_text(column->about.unit, unit);
         if (i == 0)
             page_say(page, "columns");
-        text_printf(&page->paragraph, "%s %s%s%s", i ? "," : "", column->name, unit[0] ? " in" : "", unit);
+        text_printf(&page->paragraph, "%s %s%s%s", i ? "," : "", column->about.name, unit[0] ? " in" : "",
+                    unit);
     }
     page_entry(page, table->name);
 }
 
 static void print_option(struct page *page, const struct experiment_option *option) {
-    say_description(page, option->factor.description);
+    say_description(page, option->factor.about.help);
     say_values(page, &option->factor);
     page_say(page, "default: %s", option->value[0] ? option->value : "empty");
-    page_entry(page, option->factor.name);
+    page_entry(page, option->factor.about.name);
 }
 
 /* ---- How a unit is run, and what it needs, as it was written */

@@ -27,7 +27,7 @@ int experiment_bind_expression(const struct experiment_binding *binding, const s
 const char **experiment_factor_names(const struct experiment *experiment, size_t more) {
     const char **names = xcalloc(experiment->factor_count + more + 1, sizeof *names);
     for (size_t i = 0; i < experiment->factor_count; i++)
-        names[i] = experiment->factors[i].name;
+        names[i] = experiment->factors[i].about.name;
     return names;
 }
 
@@ -80,7 +80,7 @@ static bool is_reserved(const char *name) {
             return true;
     char variable[CONTROL_VARIABLE_SIZE];
     for (const struct control_kind *kind = control_kinds; kind->name; kind++)
-        if (strcmp(control_variable(kind->factor.name, variable), name) == 0)
+        if (strcmp(control_variable(kind->factor.about.name, variable), name) == 0)
             return true;
     return false;
 }
@@ -91,10 +91,11 @@ static int check_name_is_free(const struct experiment_binding *binding, const st
     const struct experiment *experiment = binding->experiment;
     const char *what = is_reserved(key->text) ? "a name that every experiment has" : NULL;
     for (size_t i = 0; i < experiment->factor_count; i++)
-        if (experiment->factors[i].name && strcmp(experiment->factors[i].name, key->text) == 0)
+        if (experiment->factors[i].about.name && strcmp(experiment->factors[i].about.name, key->text) == 0)
             what = "a factor";
     for (size_t i = 0; i < experiment->response_count; i++)
-        if (experiment->responses[i].name && strcmp(experiment->responses[i].name, key->text) == 0)
+        if (experiment->responses[i].about.name &&
+            strcmp(experiment->responses[i].about.name, key->text) == 0)
             what = "a response";
     if (experiment_option_value(experiment, key->text))
         what = "an option";
@@ -156,29 +157,29 @@ const char *experiment_expect_unit(const char *key, const char *unit) {
                : "a word of up to 32 printable ASCII characters, such as s, MB/s or cycles";
 }
 
-void experiment_use_unit_code(char **unit, const char *fallback) {
+void experiment_use_unit_code(const char **unit, const char *fallback) {
     const struct unit *known = *unit ? unit_find_written(*unit) : NULL;
     char *code = xstrdup(known ? known->code : *unit ? *unit : fallback);
-    free(*unit);
+    free((char *)*unit);
     *unit = code;
 }
 
 struct written_factor {
     struct design_factor factor;
+    int type; /* its index in factor_types; -1: not written */
     struct bind_texts choices;
 };
-static const char *const factor_types[] = {
-    [DESIGN_INTEGER] = "integer", [DESIGN_NUMBER] = "number", [DESIGN_TEXT] = "text", NULL};
+static const char *const factor_types[] = {"integer", "number", "text", NULL};
 #define FACTOR(key_, type_, member) BIND_ROW(key_, type_, written_factor, factor.member)
 static const struct bind_field factor_fields[] = {
     {FACTOR("default-note", BIND_TEXT, default_note)}, /* of options */
-    {FACTOR("type", BIND_CHOICE, type), .choices = factor_types},
-    {FACTOR("description", BIND_TEXT, description)},
+    {BIND_ROW("type", BIND_CHOICE, written_factor, type), .choices = factor_types},
+    {FACTOR("description", BIND_TEXT, about.help)},
     {FACTOR("default", BIND_TEXT, default_text)},
     {FACTOR("minimum", BIND_NUMBER, minimum)},
     {FACTOR("maximum", BIND_NUMBER, maximum)},
     {.key = "choices", .type = BIND_TEXTS, .offset = offsetof(struct written_factor, choices)},
-    {FACTOR("unit", BIND_TEXT, unit), .expect = experiment_expect_unit},
+    {FACTOR("unit", BIND_TEXT, about.unit), .expect = experiment_expect_unit},
     {FACTOR("from-share", BIND_TEXT, from_share)},
     {FACTOR("from-time", BIND_TEXT, from_time)},
 };
@@ -191,17 +192,21 @@ enum {
 /* A factor, which has the fields from FIRST on, or an option, which has the first COUNT of them. TYPE is the
  * default. */
 static int bind_variable(const struct experiment_binding *binding, const struct document_node *key,
-                         const struct document_node *value, enum design_type type, size_t first, size_t count,
+                         const struct document_node *value, enum column_type type, size_t first, size_t count,
                          struct design_factor *ret) {
-    struct written_factor written = {
-        .factor = {.type = type, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED}};
+    static const enum column_type types[] = {COLUMN_INTEGER, COLUMN_NUMBER, COLUMN_STRING};
+    struct written_factor written = {.factor = {.minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED},
+                                     .type = -1};
     int r = value->kind == DOCUMENT_NULL
                 ? 0
                 : bind_mapping(binding->document, value, key->text, factor_fields + first, count - first,
                                &written, binding->failure);
     *ret = written.factor;
-    ret->name = xstrdup(key->text);
-    experiment_use_unit_code(&ret->unit, "1");
+    ret->about.name = xstrdup(key->text);
+    ret->about.label = xstrdup(key->text);
+    ret->about.type = written.type < 0 ? type : types[written.type];
+    ret->about.role = COLUMN_ROLE_FACTOR;
+    experiment_use_unit_code(&ret->about.unit, ret->about.type == COLUMN_STRING ? "" : "1");
     ret->choices = written.choices.items;
     ret->choice_count = written.choices.count;
     if (r == 0 && ret->minimum > ret->maximum)
@@ -221,15 +226,15 @@ static int bind_factor(const struct experiment_binding *binding, const struct do
     static const char *const meanings[] = {"from-share", "from-time"};
     struct design_factor *factor = item;
     int r =
-        bind_variable(binding, key, value, DESIGN_INTEGER, FACTOR_FIELD_FIRST, FACTOR_FIELD_COUNT, factor);
+        bind_variable(binding, key, value, COLUMN_INTEGER, FACTOR_FIELD_FIRST, FACTOR_FIELD_COUNT, factor);
     take_place(value, "default", &factor->default_line, &factor->default_column);
     take_place(value, "from-share", &factor->share_line, &factor->share_column);
     take_place(value, "from-time", &factor->time_line, &factor->time_column);
     for (size_t i = 0; r == 0 && i < 2; i++)
-        if (document_get(value, meanings[i]) && factor->type == DESIGN_TEXT)
+        if (document_get(value, meanings[i]) && factor->about.type == COLUMN_STRING)
             r = experiment_refuse(binding, document_get(value, meanings[i]),
                                   "factor '%s' is a text and has '%s', expected that of a number",
-                                  factor->name, meanings[i]);
+                                  factor->about.name, meanings[i]);
     return r;
 }
 
@@ -237,9 +242,9 @@ static int bind_option(const struct experiment_binding *binding, const struct do
                        const struct document_node *value, void *item) {
     struct experiment_option *option = item;
     const struct document_node *at = document_get(value, "default");
-    int r = bind_variable(binding, key, value, DESIGN_TEXT, 0, OPTION_FIELD_COUNT, &option->factor);
+    int r = bind_variable(binding, key, value, COLUMN_STRING, 0, OPTION_FIELD_COUNT, &option->factor);
     if (option->factor.choice_count)
-        option->factor.type = DESIGN_TEXT;
+        option->factor.about.type = COLUMN_STRING;
     if (r == 0 && !at)
         r = experiment_refuse(binding, value, "%s has no 'default', which it must have", key->text);
     if (r == 0)
@@ -251,7 +256,8 @@ static int bind_option(const struct experiment_binding *binding, const struct do
 
 static struct experiment_option *find_option(const struct experiment *experiment, const char *name) {
     for (size_t i = 0; i < experiment->option_count; i++)
-        if (experiment->options[i].factor.name && strcmp(experiment->options[i].factor.name, name) == 0)
+        if (experiment->options[i].factor.about.name &&
+            strcmp(experiment->options[i].factor.about.name, name) == 0)
             return &experiment->options[i];
     return NULL;
 }
@@ -272,7 +278,7 @@ static int refuse_option(const struct experiment *experiment, const char *name, 
     cleanup(text_clear) struct text known;
     text_init(&known, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < experiment->option_count; i++) {
-        names[i] = experiment->options[i].factor.name;
+        names[i] = experiment->options[i].factor.about.name;
         text_printf(&known, "%s%s", i ? ", " : "", names[i]);
     }
     const char *nearest = text_nearest(name, names, experiment->option_count);
@@ -293,14 +299,14 @@ int experiment_set_option(struct experiment *experiment, const char *name, const
         return refuse_option(experiment, name, file, line, column, failure);
     const struct design_factor *factor = &option->factor;
     bool good =
-        factor->type != DESIGN_TEXT
+        factor->about.type != COLUMN_STRING
             ? number_parse_double(value, strlen(value), &number) && design_factor_admits(factor, number)
             : factor->choice_count == 0 || design_factor_admits_text(factor, value, strlen(value));
     if (!good)
         return failure_input(failure, file, line, column, "option '%s' is '%s', expected %s", name, value,
                              design_factor_expectation(factor, expected));
     /* "+5" and "5" are the same number, but not to every program. */
-    if (factor->type == DESIGN_INTEGER) {
+    if (factor->about.type == COLUMN_INTEGER) {
         number_format_double(number, canonical);
         value = canonical;
     }
@@ -313,12 +319,11 @@ int experiment_set_option(struct experiment *experiment, const char *name, const
 /* ---- Responses and tables --------------------------------------------------------------------------------
  */
 
-static const char *const response_types[] = {
-    [EXPERIMENT_RESPONSE_NUMBER] = "number", [EXPERIMENT_RESPONSE_TEXT] = "text", NULL};
+static const char *const response_types[] = {"number", "text", NULL};
 static const struct bind_field response_fields[] = {
-    {BIND_ROW("type", BIND_CHOICE, experiment_response, type), .choices = response_types},
-    {BIND_ROW("unit", BIND_TEXT, experiment_response, unit), .expect = experiment_expect_unit},
-    {BIND_ROW("description", BIND_TEXT, experiment_response, description)},
+    {BIND_ROW("type", BIND_CHOICE, experiment_response, about.type), .choices = response_types},
+    {BIND_ROW("unit", BIND_TEXT, experiment_response, about.unit), .expect = experiment_expect_unit},
+    {BIND_ROW("description", BIND_TEXT, experiment_response, about.help)},
     {BIND_ROW("pattern", BIND_TEXT, experiment_response, pattern)},
     {BIND_ROW("choices", BIND_TEXTS, experiment_response, choices)},
     {BIND_ROW("pass", BIND_TEXTS, experiment_response, pass)},
@@ -331,22 +336,25 @@ enum {
 /* One response, or one column of a table: the first COUNT fields. */
 static int bind_reading(const struct experiment_binding *binding, const struct document_node *key,
                         const struct document_node *value, size_t count, struct experiment_response *ret) {
-    ret->name = xstrdup(key->text);
+    ret->about.name = xstrdup(key->text);
     int r = value->kind == DOCUMENT_NULL ? 0
                                          : bind_mapping(binding->document, value, key->text, response_fields,
                                                         count, ret, binding->failure);
-    bool text = ret->type == EXPERIMENT_RESPONSE_TEXT;
-    if (r == 0 && ret->unit && text)
+    bool text = ret->about.type != 0; /* until here the index in response_types */
+    ret->about.type = text ? COLUMN_STRING : COLUMN_NUMBER;
+    ret->about.role = COLUMN_ROLE_RESPONSE;
+    ret->about.label = xstrdup(key->text);
+    if (r == 0 && ret->about.unit && text)
         return experiment_refuse(binding, document_get(value, "unit"), "'%s' is a text, which has no unit",
-                                 ret->name);
+                                 ret->about.name);
     if (r == 0)
-        experiment_use_unit_code(&ret->unit, text ? "" : "1");
+        experiment_use_unit_code(&ret->about.unit, text ? "" : "1");
     return r;
 }
 
 static void clear_reading(struct experiment_response *response) {
-    free(response->name);
     bind_clear(response_fields, RESPONSE_FIELD_COUNT, response);
+    column_clear(&response->about);
 }
 
 /* PATTERN, the value of VALUE's key, compiles; *RET_GROUPS is how many groups it has. */
@@ -375,7 +383,7 @@ static int bind_response(const struct experiment_binding *binding, const struct 
     int r = bind_reading(binding, key, value, RESPONSE_FIELD_COUNT, response);
     if (r < 0)
         return r;
-    text = response->type == EXPERIMENT_RESPONSE_TEXT;
+    text = response->about.type == COLUMN_STRING;
     if (streamed && response->pattern)
         at = "pattern", wrong = "has a pattern, but a streamed kernel answers with numbers";
     else if (streamed && text)
@@ -386,13 +394,14 @@ static int bind_response(const struct experiment_binding *binding, const struct 
         if (!bind_texts_have(&response->choices, response->pass.items[i]))
             at = "pass", wrong = "has a text in 'pass' that is not one of its choices";
     if (wrong)
-        return experiment_refuse(binding, document_get(value, at), "response '%s' %s", response->name, wrong);
+        return experiment_refuse(binding, document_get(value, at), "response '%s' %s", response->about.name,
+                                 wrong);
     if (!response->pattern && !streamed)
         return experiment_refuse(
             binding, value,
             "response '%s' has no pattern, expected one, since the run command is not streamed",
-            response->name);
-    return streamed ? 0 : check_pattern(binding, value, response->name, response->pattern, &groups);
+            response->about.name);
+    return streamed ? 0 : check_pattern(binding, value, response->about.name, response->pattern, &groups);
 }
 
 static const struct bind_field table_fields[] = {

@@ -25,7 +25,7 @@ int experiment_bind_expression(const struct experiment_binding *binding, const s
 /* Of a unit, a bind_field's .expect. */
 const char *experiment_expect_unit(const char *key, const char *unit);
 /* Puts the UCUM code in place of UNIT as people write it, FALLBACK in place of NULL. */
-void experiment_use_unit_code(char **unit, const char *fallback);
+void experiment_use_unit_code(const char **unit, const char *fallback);
 /* The names of the factors, and room for MORE; the caller frees the array only. */
 const char **experiment_factor_names(const struct experiment *experiment, size_t more);
 

@@ -152,7 +152,7 @@ static int bind_pass(const struct experiment_binding *binding, const struct docu
     struct experiment *experiment = binding->experiment;
     cleanup_free const char **names = xcalloc(experiment->response_count + 1, sizeof *names);
     for (size_t i = 0; i < experiment->response_count; i++)
-        names[i] = experiment->responses[i].name;
+        names[i] = experiment->responses[i].about.name;
     if (!node)
         return 0;
     if (experiment->streamed)
@@ -162,7 +162,7 @@ static int bind_pass(const struct experiment_binding *binding, const struct docu
     int r = experiment_bind_expression(binding, node, "pass", names, experiment->response_count,
                                        &experiment->pass);
     for (size_t i = 0; r == 0 && i < experiment->response_count; i++)
-        if (experiment->responses[i].type == EXPERIMENT_RESPONSE_TEXT && expression_uses(experiment->pass, i))
+        if (experiment->responses[i].about.type == COLUMN_STRING && expression_uses(experiment->pass, i))
             r = experiment_refuse(binding, node,
                                   "'%s' is a text; expected numbers here, and 'pass: [...]' of the response "
                                   "itself with those of its choices that pass",
@@ -262,8 +262,8 @@ static int bind_model(const struct experiment_binding *binding, const struct doc
         count = experiment->tables[i].column_count;
     }
     for (i = 0; i < count; i++)
-        if (strcmp(columns[i].name, experiment->model->response) == 0 &&
-            columns[i].type == EXPERIMENT_RESPONSE_NUMBER)
+        if (strcmp(columns[i].about.name, experiment->model->response) == 0 &&
+            columns[i].about.type == COLUMN_NUMBER)
             return 0;
     return experiment_refuse(binding, document_get(node, "response"), "'%s' is not a %s that is a number",
                              experiment->model->response,
@@ -278,25 +278,26 @@ static int check_answer(const struct experiment_binding *binding, const struct d
     cleanup_free const char **names = xcalloc(all + 1, sizeof *names);
     struct expression *expression = NULL;
     for (size_t i = 0; i < all; i++)
-        names[i] = i < count ? experiment->responses[i].name : experiment->factors[i - count].name;
+        names[i] =
+            i < count ? experiment->responses[i].about.name : experiment->factors[i - count].about.name;
     int r = experiment_bind_expression(binding, node, "answer", names, all, &expression);
     for (size_t i = 0; r == 0 && i < all; i++) {
-        bool is_text = i < count ? experiment->responses[i].type == EXPERIMENT_RESPONSE_TEXT
-                                 : experiment->factors[i - count].type == DESIGN_TEXT;
+        bool is_text = i < count ? experiment->responses[i].about.type == COLUMN_STRING
+                                 : experiment->factors[i - count].about.type == COLUMN_STRING;
         if (is_text && expression_uses(expression, i))
             r = experiment_refuse(binding, node,
                                   "'%s' is a text, and texts are not ranked; expected a number", names[i]);
         if (i < count && !answer->unit && strcmp(answer->response, names[i]) == 0)
-            answer->unit = xstrdup(experiment->responses[i].unit);
+            answer->unit = xstrdup(experiment->responses[i].about.unit);
     }
     expression_free(expression);
-    experiment_use_unit_code(&answer->unit, "1");
+    experiment_use_unit_code((const char **)&answer->unit, "1");
     return r;
 }
 
 static bool has_factor(const struct experiment *experiment, const char *name) {
     size_t i = 0;
-    while (i < experiment->factor_count && strcmp(experiment->factors[i].name, name) != 0)
+    while (i < experiment->factor_count && strcmp(experiment->factors[i].about.name, name) != 0)
         i++;
     return i < experiment->factor_count;
 }

@@ -33,13 +33,8 @@ struct experiment_option {
 };
 
 /* What is read from a unit's output: a response, or a column of a table. */
-enum experiment_response_type { EXPERIMENT_RESPONSE_NUMBER, EXPERIMENT_RESPONSE_TEXT };
-
 struct experiment_response {
-    char *name;
-    int type;   /* enum experiment_response_type */
-    char *unit; /* UCUM code, or any text for a unit of the user's own; "1" for none, "" of a text */
-    char *description;
+    struct column about; /* a number or a string; texts owned; the unit may be any text of the user's own */
     /* The rest is a response's only. */
     char *pattern;             /* POSIX extended regular expression with one group; NULL when streamed */
     struct bind_texts choices; /* of a text; none: any */

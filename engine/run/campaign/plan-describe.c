@@ -128,17 +128,17 @@ static int append_start(const struct plan *plan, const struct plan_values *value
 
 /* Whether all rows have the same value. */
 static bool is_constant(const struct design *design, const struct design_column *column) {
-    size_t size = column->type == DESIGN_TEXT ? sizeof *column->codes : sizeof *column->numbers;
+    size_t size = column->about.type == COLUMN_STRING ? sizeof *column->codes : sizeof *column->numbers;
     return memcmp(column->items, (const char *)column->items + size, (design->row_count - 1) * size) == 0;
 }
 
 /* "N (By)" */
 static char *name_column(const struct plan *plan, size_t column) {
     const struct experiment *experiment = plan->campaign->experiment;
-    const char *unit = column < experiment->factor_count ? experiment->factors[column].unit : "1";
+    const char *unit = column < experiment->factor_count ? experiment->factors[column].about.unit : "1";
     bool has_unit = strcmp(unit, "1") != 0;
-    return xformat("%s%s%s%s", plan->design->columns[column].name, has_unit ? " (" : "", has_unit ? unit : "",
-                   has_unit ? ")" : "");
+    return xformat("%s%s%s%s", plan->design->columns[column].about.name, has_unit ? " (" : "",
+                   has_unit ? unit : "", has_unit ? ")" : "");
 }
 
 /* What is the same in all rows, once. */
@@ -241,7 +241,7 @@ static void append_facts(const struct plan *plan, struct text *ret) {
                 number_describe_bytes(facts->memory, memory));
     for (size_t i = 0; i < plan->design->column_count; i++)
         if (plan->design->columns[i].of_facts)
-            text_printf(ret, " %s", plan->design->columns[i].name);
+            text_printf(ret, " %s", plan->design->columns[i].about.name);
     text_append_string(ret, plan->is_tentative ? ".\nThe experiment's conditions are checked then, too.\n"
                                                : ".\n");
 }
@@ -310,9 +310,9 @@ int plan_describe(const struct plan *plan, const char *runs, struct text *ret, s
         return failure_memory(failure);
     for (size_t i = 0; i < experiment->option_count; i++) {
         const char *note = experiment_option_note(&experiment->options[i]);
-        text_printf(ret, "%-12s %s = %s%s%s%s\n", i ? "" : "options", experiment->options[i].factor.name,
-                    experiment->options[i].value, experiment->options[i].given ? "" : " (default)",
-                    note ? ": " : "", note ? note : "");
+        text_printf(ret, "%-12s %s = %s%s%s%s\n", i ? "" : "options",
+                    experiment->options[i].factor.about.name, experiment->options[i].value,
+                    experiment->options[i].given ? "" : " (default)", note ? ": " : "", note ? note : "");
     }
     settings_describe(campaign, ret);
     int r = append_needs(experiment, runs, ret, failure);
@@ -335,7 +335,7 @@ static void add_options(const struct plan *plan, cJSON *object) {
     const struct experiment *experiment = plan->campaign->experiment;
     cJSON *options = json_add_object(object, "options");
     for (size_t i = 0; i < experiment->option_count; i++)
-        json_add_string(options, experiment->options[i].factor.name, experiment->options[i].value);
+        json_add_string(options, experiment->options[i].factor.about.name, experiment->options[i].value);
 }
 
 static void add_seed(const struct plan *plan, cJSON *object) {
@@ -490,7 +490,7 @@ void plan_summarize(const struct plan *plan, struct archive_run *run) {
     run->experiment.name = xstrdup(experiment->name);
     run->experiment.folder = experiment->folder ? xstrdup(ARCHIVE_EXPERIMENT) : NULL;
     for (size_t i = 0; i < experiment->option_count; i++) {
-        bind_texts_add(&run->options, experiment->options[i].factor.name);
+        bind_texts_add(&run->options, experiment->options[i].factor.about.name);
         bind_texts_add(&run->options, experiment->options[i].value);
     }
     run->model = model_of(plan);

@@ -79,14 +79,15 @@ static size_t first_control(const struct plan *plan) {
 static int check_texts(struct plan *plan, struct failure *failure) {
     const struct design *design = plan->design;
     for (size_t i = 0; plan->campaign->experiment->streamed && i < first_control(plan); i++)
-        for (size_t row = 0; design->columns[i].type == DESIGN_TEXT && row < design->row_count; row++) {
+        for (size_t row = 0; design->columns[i].about.type == COLUMN_STRING && row < design->row_count;
+             row++) {
             char buffer[NUMBER_TEXT_SIZE];
             if (strpbrk(design_value(design, row, i, buffer), ",\"\r\n"))
                 return design_failure(
                     design, row, failure,
                     "'%s' contains a comma, a quote or a line break, which a streamed kernel cannot "
                     "tell from the next value",
-                    design->columns[i].name);
+                    design->columns[i].about.name);
         }
     return 0;
 }
@@ -112,7 +113,7 @@ static int check_controls(struct plan *plan, struct failure *failure) {
     const struct design *design = plan->design;
     for (size_t i = 0; i < plan_control_count(plan); i++) {
         const char *name = plan_control_name(plan, i),
-                   *column = design->columns[first_control(plan) + i].name;
+                   *column = design->columns[first_control(plan) + i].about.name;
         const struct document_node *at = document_get(controls, name);
         if (at)
             return bind_refuse(document, at, failure,
@@ -164,9 +165,9 @@ struct design_given *plan_given(const struct experiment *experiment, const struc
     for (size_t i = 0; i < experiment->option_count; i++) {
         const struct experiment_option *option = &experiment->options[i];
         double value;
-        if (option->factor.type != DESIGN_TEXT &&
+        if (option->factor.about.type != COLUMN_STRING &&
             number_parse_double(option->value, strlen(option->value), &value))
-            given[(*ret_count)++] = (struct design_given){option->factor.name, value, false};
+            given[(*ret_count)++] = (struct design_given){option->factor.about.name, value, false};
     }
     return given;
 }
@@ -296,7 +297,7 @@ size_t plan_control_count(const struct plan *plan) {
 }
 
 const char *plan_control_name(const struct plan *plan, size_t i) {
-    return control_of_column(plan->design->columns[first_control(plan) + i].name);
+    return control_of_column(plan->design->columns[first_control(plan) + i].about.name);
 }
 
 const char *plan_control_value(const struct plan *plan, size_t row, size_t i) {
@@ -342,7 +343,7 @@ struct plan_values plan_values_new(const struct plan *plan, size_t cpus) {
     if (experiment->placement == EXPERIMENT_PLACEMENT_JOB)
         set(&values, values.count, "hostfile", JOB_HOST_FILE);
     for (size_t i = 0; i < experiment->option_count; i++)
-        set(&values, values.count, experiment->options[i].factor.name, experiment->options[i].value);
+        set(&values, values.count, experiment->options[i].factor.about.name, experiment->options[i].value);
     for (size_t i = 0; i < experiment->maximum_count; i++)
         set_number(&values, values.count, experiment->maxima[i].name, ceil(plan->maxima[i]));
     values.unit_from = values.count;
@@ -354,7 +355,7 @@ void plan_values_set(struct plan_values *values, const struct plan *plan, size_t
     char buffer[NUMBER_TEXT_SIZE], variable[CONTROL_VARIABLE_SIZE];
     set_number(values, at++, "block", (double)block);
     for (size_t i = first_control(plan); i < plan->design->column_count; i++)
-        set(values, at++, control_variable(plan->design->columns[i].name, variable),
+        set(values, at++, control_variable(plan->design->columns[i].about.name, variable),
             design_value(plan->design, row, i, buffer));
     if (plan->campaign->experiment->streamed)
         return;
@@ -362,7 +363,7 @@ void plan_values_set(struct plan_values *values, const struct plan *plan, size_t
     set_number(values, at++, "repetition", (double)design_order_repetition(plan->order, position) + 1);
     set_number(values, at++, "order", (double)position + 1);
     for (size_t i = 0; i < first_control(plan); i++)
-        set(values, at++, plan->design->columns[i].name, design_value(plan->design, row, i, buffer));
+        set(values, at++, plan->design->columns[i].about.name, design_value(plan->design, row, i, buffer));
 }
 
 void plan_values_clear(struct plan_values *values) {

@@ -14,7 +14,7 @@ static int refuse_response(const struct campaign *campaign, struct failure *fail
     cleanup(text_clear) struct text known;
     text_init(&known, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < experiment->response_count; i++) {
-        names[i] = experiment->responses[i].name;
+        names[i] = experiment->responses[i].about.name;
         text_printf(&known, "%s'%s'", i ? ", " : "", names[i]);
     }
     const char *nearest = text_nearest(repeat->response, names, experiment->response_count);
@@ -44,12 +44,12 @@ int repeat_choose_response(const struct campaign *campaign, size_t *ret, struct 
         return 0;
     const char *name = repeat->response    ? repeat->response
                        : experiment->model ? experiment->model->response
-                                           : experiment->responses[0].name;
-    while (*ret < experiment->response_count && strcmp(experiment->responses[*ret].name, name) != 0)
+                                           : experiment->responses[0].about.name;
+    while (*ret < experiment->response_count && strcmp(experiment->responses[*ret].about.name, name) != 0)
         ++*ret;
     if (*ret == experiment->response_count)
         return refuse_response(campaign, failure);
-    if (experiment->responses[*ret].type == EXPERIMENT_RESPONSE_TEXT) {
+    if (experiment->responses[*ret].about.type == COLUMN_STRING) {
         struct design_repeat_place at = repeat->response ? repeat->response_place : repeat->place;
         return failure_input(failure, campaign->design->place_file, at.line, at.column,
                              "'%s' is a text, which has no mean; expected 'response: NAME' of one that is a "
@@ -77,8 +77,8 @@ void repeat_describe(const struct plan *plan, struct text *ret) {
             ret,
             "             each row until the mean of '%s' between %s is known to %g %% (%g %%), after "
             "%" PRIu64 " to %" PRIu64 " repetitions, each with blocks of its own\n",
-            response_of(plan)->name, between[repeat->between], repeat->ci * 100, repeat->confidence * 100,
-            repeat->at_least, repeat->at_most);
+            response_of(plan)->about.name, between[repeat->between], repeat->ci * 100,
+            repeat->confidence * 100, repeat->at_least, repeat->at_most);
 }
 
 struct archive_repeat *repeat_of_plan(const struct plan *plan) {
@@ -90,7 +90,7 @@ struct archive_repeat *repeat_of_plan(const struct plan *plan) {
                                    .confidence = repeat->confidence,
                                    .at_least = (int64_t)repeat->at_least,
                                    .at_most = (int64_t)repeat->at_most,
-                                   .response = xstrdup(response_of(plan)->name)};
+                                   .response = xstrdup(response_of(plan)->about.name)};
     if (repeat->between & DESIGN_BETWEEN_NODE)
         bind_texts_add(&ret->between, "node");
     if (repeat->between & DESIGN_BETWEEN_BLOCK)

@@ -12,21 +12,6 @@
 const enum results_column tables_missing_columns[TABLES_MISSING_COLUMNS] = {
     RESULTS_ROW, RESULTS_REPETITION, RESULTS_ORDER, RESULTS_NODE, RESULTS_CORE};
 
-static struct column factor_column(const struct design_factor *factor) {
-    static const enum column_type types[] = {
-        [DESIGN_INTEGER] = COLUMN_INTEGER, [DESIGN_NUMBER] = COLUMN_NUMBER, [DESIGN_TEXT] = COLUMN_STRING};
-    return (struct column){
-        factor->name,       types[factor->type], factor->type == DESIGN_TEXT ? "" : factor->unit,
-        COLUMN_ROLE_FACTOR, factor->name,        .help = factor->description};
-}
-
-static struct column response_column(const struct experiment_response *response) {
-    bool text = response->type == EXPERIMENT_RESPONSE_TEXT;
-    return (struct column){response->name, text ? COLUMN_STRING : COLUMN_NUMBER,
-                           response->unit, COLUMN_ROLE_RESPONSE,
-                           response->name, .help = response->description};
-}
-
 size_t tables_plan_columns(const struct plan *plan) {
     return plan->design->column_count + plan->campaign->experiment->response_count;
 }
@@ -43,11 +28,9 @@ static void find_columns(const struct plan *plan, struct column *columns) {
         columns[i < RESULTS_FACTORS ? i : i + tables_plan_columns(plan)] = *results_column_describe(i);
     columns += RESULTS_FACTORS;
     for (size_t i = 0; i < design->column_count; i++)
-        *columns++ =
-            factor_column(i < experiment->factor_count ? &experiment->factors[i]
-                                                       : control_factor_find(design->columns[i].name));
+        *columns++ = design->columns[i].about;
     for (size_t i = 0; i < experiment->response_count; i++)
-        *columns++ = response_column(&experiment->responses[i]);
+        *columns++ = experiment->responses[i].about;
 }
 
 int tables_append_header(const struct plan *plan, struct text *text) {
@@ -67,7 +50,7 @@ bool tables_have(const struct plan *plan, size_t column) {
 }
 
 void tables_repeat_columns(const struct plan *plan, struct column columns[static TABLES_REPEAT_COLUMNS]) {
-    const char *unit = plan->campaign->experiment->responses[plan->repeat_response].unit;
+    const char *unit = plan->campaign->experiment->responses[plan->repeat_response].about.unit;
     const struct column all[TABLES_REPEAT_COLUMNS] = {
         {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "row", .help = "line of design.csv, from 1"},
         {"repetitions", COLUMN_INTEGER, "", COLUMN_ROLE_COVARIATE, "repetitions",
@@ -134,7 +117,7 @@ int tables_write_package(const struct plan *plan, const char *folder, struct fai
             if (tables_have(plan, i))
                 *at++ = columns[i];
         for (size_t i = 0; i < table->column_count; i++)
-            *at++ = response_column(&table->columns[i]);
+            *at++ = table->columns[i].about;
         described->column_count = (size_t)(at - described->columns);
     }
     cleanup_free char *path = xformat("%s/" ARCHIVE_DATAPACKAGE, folder);

@@ -50,7 +50,8 @@ static void fail(struct lane *lane, const char *format, ...) {
 static int append_header(const struct experiment *experiment, struct text *rows) {
     int r = text_append_string(rows, "unit");
     for (size_t i = 0; r == 0 && i < experiment->factor_count; i++)
-        r = csv_append_field(rows, false, experiment->factors[i].name, strlen(experiment->factors[i].name));
+        r = csv_append_field(rows, false, experiment->factors[i].about.name,
+                             strlen(experiment->factors[i].about.name));
     return r < 0 ? r : text_append_character(rows, '\n');
 }
 
@@ -167,7 +168,7 @@ static void take_header(struct lane *lane, const char *line, size_t length) {
                 is_field(&fields[1], "start");
     for (size_t i = 0; good && i < experiment->response_count; i++) {
         size_t j = first;
-        while (j < count && !is_field(&fields[j], experiment->responses[i].name))
+        while (j < count && !is_field(&fields[j], experiment->responses[i].about.name))
             j++;
         good = j < count;
         lane->kernel.columns[i] = j;

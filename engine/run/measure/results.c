@@ -34,7 +34,7 @@ static char *name_nodes(const struct lane *lane, const struct measured_unit *uni
 
 static void append_response(const struct measurement *measurement, int type, double value,
                             struct text *text) {
-    const char *label = type == EXPERIMENT_RESPONSE_TEXT ? measurement->texts.texts[(size_t)value] : NULL;
+    const char *label = type == COLUMN_STRING ? measurement->texts.texts[(size_t)value] : NULL;
     if (label)
         csv_append_field(text, false, label, strlen(label));
     else
@@ -67,7 +67,7 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     results_row_append(text, &line, RESULTS_ROW, RESULTS_FACTORS);
     plan_append_row(plan, row, text);
     for (size_t i = 0; i < set->experiment->response_count; i++)
-        append_response(measurement, set->experiment->responses[i].type, unit->responses[i], text);
+        append_response(measurement, set->experiment->responses[i].about.type, unit->responses[i], text);
     results_row_append(text, &line, RESULTS_FREQUENCY, RESULTS_COLUMNS);
     text_append_character(text, '\n');
     return text_keep(text, mark);

@@ -36,7 +36,7 @@ bool unit_output_is_text(const char *bytes, size_t length) {
 /* What the pattern found, as the response's value; or what was expected instead is appended to WHY. */
 static bool take(const struct experiment_response *response, struct text_set *texts, const char *bytes,
                  size_t length, double *ret, struct text *why) {
-    if (response->type == EXPERIMENT_RESPONSE_NUMBER) {
+    if (response->about.type == COLUMN_NUMBER) {
         if (number_parse_double(bytes, length, ret))
             return true;
         text_append_string(why, "a number");
@@ -64,20 +64,20 @@ static bool read_response(const struct experiment_response *response, const rege
             why,
             "the pattern of '%s', '%.200s', was given up after %d s of CPU time: it takes too long on "
             "%zu bytes of output",
-            response->name, response->pattern, (int)PATTERN_CPU_SECONDS_MAX, output->length);
+            response->about.name, response->pattern, (int)PATTERN_CPU_SECONDS_MAX, output->length);
         return false;
     }
     if (!found || (cut && bytes + length == output->bytes + output->length)) {
         cleanup_free char *printed = xstrndup(output->bytes, output->length);
         text_printf(why, "nothing on standard output matches the pattern of '%s', '%.200s'; it printed ",
-                    response->name, response->pattern);
+                    response->about.name, response->pattern);
         if (text_shorten(printed, strlen(printed), SNIPPET_MAX) > 0)
             text_printf(why, "'%s'", printed);
         else
             text_append_string(why, "nothing");
         return false;
     }
-    text_printf(why, "the pattern of '%s' found '%.*s', expected ", response->name,
+    text_printf(why, "the pattern of '%s' found '%.*s', expected ", response->about.name,
                 (int)(length < 100 ? length : 100), bytes);
     if (!take(response, texts, bytes, length, ret, why))
         return false;
@@ -95,7 +95,7 @@ static bool passes(const struct experiment *experiment, const struct text_set *t
         const char *found = texts->texts[(size_t)responses[i]];
         if (is_one_of(&response->pass, found, strlen(found)))
             continue;
-        text_printf(why, "it did not pass: %s is '%.100s', expected ", response->name, found);
+        text_printf(why, "it did not pass: %s is '%.100s', expected ", response->about.name, found);
         append_choices(&response->pass, why);
         return false;
     }
@@ -105,7 +105,7 @@ static bool passes(const struct experiment *experiment, const struct text_set *t
     for (size_t i = 0; i < experiment->response_count; i++)
         if (expression_uses(experiment->pass, i))
             text_printf(why, "%s%s is %.10g",
-                        why->length ? " and " : "it did not pass: ", experiment->responses[i].name,
+                        why->length ? " and " : "it did not pass: ", experiment->responses[i].about.name,
                         responses[i]);
     text_printf(why, ", expected %.200s", expression_text(experiment->pass));
     return false;

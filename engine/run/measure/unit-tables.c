@@ -46,14 +46,14 @@ static void clear(struct making *making) {
 static int append_value(struct making *making, const struct experiment_response *column, const char *bytes,
                         size_t length, const char *name, size_t number) {
     double value;
-    if (column->type == EXPERIMENT_RESPONSE_TEXT && unit_output_is_text(bytes, length))
+    if (column->about.type == COLUMN_STRING && unit_output_is_text(bytes, length))
         return csv_append_field(&making->rows, false, bytes, length);
-    if (column->type == EXPERIMENT_RESPONSE_NUMBER && number_parse_double(bytes, length, &value))
+    if (column->about.type == COLUMN_NUMBER && number_parse_double(bytes, length, &value))
         return csv_append_double(&making->rows, false, value);
     if (length > 0 && making->empty++ == 0)
         snprintf(making->first_empty, sizeof making->first_empty,
                  "'%.*s' of column '%.64s' in line %zu of '%.100s'", (int)(length < 40 ? length : 40), bytes,
-                 column->name, number, name);
+                 column->about.name, number, name);
     return text_append_character(&making->rows, ',');
 }
 
@@ -129,8 +129,8 @@ static int append_header(struct making *making) {
             r = csv_append_field(&making->rows, i == 0, name, strlen(name));
     }
     for (size_t i = 0; r == 0 && i < making->table->column_count; i++)
-        r = csv_append_field(&making->rows, false, making->table->columns[i].name,
-                             strlen(making->table->columns[i].name));
+        r = csv_append_field(&making->rows, false, making->table->columns[i].about.name,
+                             strlen(making->table->columns[i].about.name));
     return r < 0 ? r : text_append_character(&making->rows, '\n');
 }
 

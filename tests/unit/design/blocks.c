@@ -207,10 +207,10 @@ TEST(refusals) {
 
 TEST(names) {
     for (size_t i = 0; i < CONTROL_FACTORS; i++) {
-        const char *name = control_kinds[i].factor.name;
+        const char *name = control_kinds[i].factor.about.name;
         assert_string_equal(control_of_column(name), control_kinds[i].name);
         assert_ptr_equal(control_factor_find(name), &control_kinds[i].factor);
-        assert_int_equal(control_kinds[i].factor.type, DESIGN_TEXT);
+        assert_int_equal(control_kinds[i].factor.about.type, COLUMN_STRING);
     }
     assert_null(control_kinds[CONTROL_FACTORS].name);
     assert_string_equal(control_of_column("control.trubo"), "trubo");
@@ -235,8 +235,8 @@ static int read_table(const char *bytes, const struct design_factors *factors, s
 }
 
 static const struct design_factor declared[] = {
-    {.name = (char *)"n", .type = DESIGN_INTEGER, .minimum = 1, .maximum = 100},
-    {.name = (char *)"label", .type = DESIGN_TEXT},
+    {.about = {.name = "n", .type = COLUMN_INTEGER}, .minimum = 1, .maximum = 100},
+    {.about = {.name = "label", .type = COLUMN_STRING}},
 };
 static const struct design_factors factors = {.items = declared, .count = 2, .file = "e.yaml"};
 
@@ -302,10 +302,10 @@ TEST(bad_columns) {
     cleanup(design_cleanup) struct design *design = NULL;
     struct design_column *column;
     assert_ok(design_new(1, &design, &test_failure));
-    assert_int_equal(design_add_column(design, "control.turbo", DESIGN_INTEGER, &column, &test_failure), -22);
+    assert_int_equal(design_add_column(design, "control.turbo", COLUMN_INTEGER, &column, &test_failure), -22);
     assert_string_equal(test_failure.text,
                         "'control.turbo' is a control, whose values are texts and not numbers");
-    assert_int_equal(design_add_column(design, "control.trubo", DESIGN_TEXT, &column, &test_failure), -22);
+    assert_int_equal(design_add_column(design, "control.trubo", COLUMN_STRING, &column, &test_failure), -22);
     assert_string_equal(test_failure.text, mean_turbo);
     assert_int_equal(design->control_count, 0);
 }

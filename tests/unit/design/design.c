@@ -14,13 +14,24 @@ static const char *path;
 /* What an experiment would declare: sizes, leading dimensions that follow from them, a number and a text. */
 static char *choices[] = {WORD("ring"), WORD("long")};
 static struct design_factor items[] = {
-    {WORD("m"), DESIGN_INTEGER, .minimum = 1, .maximum = 46340},
-    {WORD("k"), DESIGN_INTEGER, .minimum = 1, .maximum = 46340},
-    {WORD("ldb"), DESIGN_INTEGER, .minimum = 1, .maximum = DESIGN_UNBOUNDED, .default_text = WORD("lda + 1")},
-    {WORD("lda"), DESIGN_INTEGER, .minimum = 1, .maximum = DESIGN_UNBOUNDED,
+    {.about = {.name = "m", .type = COLUMN_INTEGER}, .minimum = 1, .maximum = 46340},
+    {.about = {.name = "k", .type = COLUMN_INTEGER}, .minimum = 1, .maximum = 46340},
+    {.about = {.name = "ldb", .type = COLUMN_INTEGER},
+     .minimum = 1,
+     .maximum = DESIGN_UNBOUNDED,
+     .default_text = WORD("lda + 1")},
+    {.about = {.name = "lda", .type = COLUMN_INTEGER},
+     .minimum = 1,
+     .maximum = DESIGN_UNBOUNDED,
      .default_text = WORD("max(m, k)")},
-    {WORD("alpha"), DESIGN_NUMBER, .minimum = -DESIGN_UNBOUNDED, .maximum = 2, .default_text = WORD("1")},
-    {WORD("bcast"), DESIGN_TEXT, .choices = choices, .choice_count = 2, .default_text = WORD("ring")},
+    {.about = {.name = "alpha", .type = COLUMN_NUMBER},
+     .minimum = -DESIGN_UNBOUNDED,
+     .maximum = 2,
+     .default_text = WORD("1")},
+    {.about = {.name = "bcast", .type = COLUMN_STRING},
+     .choices = choices,
+     .choice_count = 2,
+     .default_text = WORD("ring")},
 };
 static struct design_factors factors = {.items = items, .count = 6, .file = "experiment.yaml"};
 
@@ -42,8 +53,8 @@ TEST(read_with_factors) {
     assert_int_equal(design->row_count, 2);
     assert_int_equal(design->column_count, 6);
     for (size_t i = 0; i < 6; i++) {
-        assert_string_equal(design->columns[i].name, items[i].name);
-        assert_int_equal(design->columns[i].type, items[i].type);
+        assert_string_equal(design->columns[i].about.name, items[i].about.name);
+        assert_int_equal(design->columns[i].about.type, items[i].about.type);
     }
     static const char *const expected[2][6] = {{"20", "1000", "1001", "1000", "0.5", "long"},
                                                {"46340", "40", "46341", "46340", "-1e+300", "ring"}};
@@ -60,10 +71,11 @@ TEST(read_with_factors) {
 TEST(read_without_factors) {
     cleanup(design_cleanup) struct design *design =
         read_good("a,b,c,d,e\n1,0.5,x,1e400,9007199254740993\n2,1,007,1,2\n", NULL);
-    enum design_type expected[] = {DESIGN_INTEGER, DESIGN_NUMBER, DESIGN_TEXT, DESIGN_TEXT, DESIGN_INTEGER};
+    enum column_type expected[] = {COLUMN_INTEGER, COLUMN_NUMBER, COLUMN_STRING, COLUMN_STRING,
+                                   COLUMN_INTEGER};
     /* 2^53 + 1 is read as 2^53, which is admitted; 1e400 is no double, and stays what it is. */
     for (size_t i = 0; i < 5; i++)
-        assert_int_equal(design->columns[i].type, expected[i]);
+        assert_int_equal(design->columns[i].about.type, expected[i]);
     cleanup(text_clear) struct text text;
     text_init(&text, 1000);
     assert_ok(design_append(design, NULL, &text, &test_failure));
@@ -135,7 +147,7 @@ TEST(many_labels) {
 /* ---- Conforming */
 
 /* A generated design of one column. */
-static struct design *one_column(const char *name, enum design_type type, double value) {
+static struct design *one_column(const char *name, enum column_type type, double value) {
     struct design *design = NULL;
     struct design_column *column = NULL;
     assert_ok(design_new(1, &design, &test_failure));
@@ -143,9 +155,9 @@ static struct design *one_column(const char *name, enum design_type type, double
     design->line = 3;
     design->column = 9;
     assert_ok(design_add_column(design, name, type, &column, &test_failure));
-    if (type == DESIGN_INTEGER)
+    if (type == COLUMN_INTEGER)
         column->integers[0] = (int64_t)value;
-    else if (type == DESIGN_NUMBER)
+    else if (type == COLUMN_NUMBER)
         column->numbers[0] = value;
     else
         assert_int_equal(text_set_add(&column->labels, "word", 4), 0);
@@ -160,34 +172,43 @@ static void refuse_conform(struct design *design, struct design_factor *list, si
 }
 
 TEST(conform_types) {
-    struct design_factor integer = {
-        .name = WORD("x"), .type = DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED};
-    struct design_factor number = integer, text = {.name = WORD("x"), .type = DESIGN_TEXT};
-    number.type = DESIGN_NUMBER;
-    struct design *design = one_column("x", DESIGN_NUMBER, -7);
+    struct design_factor integer = {.about = {.name = "x", .type = COLUMN_INTEGER},
+                                    .minimum = -DESIGN_UNBOUNDED,
+                                    .maximum = DESIGN_UNBOUNDED};
+    struct design_factor number = integer, text = {.about = {.name = "x", .type = COLUMN_STRING}};
+    number.about.type = COLUMN_NUMBER;
+    struct design *design = one_column("x", COLUMN_NUMBER, -7);
     assert_ok(design_conform(design, &(struct design_factors){.items = &integer, .count = 1}, &test_failure));
-    assert_true(design->columns[0].type == DESIGN_INTEGER && design->columns[0].integers[0] == -7);
+    assert_true(design->columns[0].about.type == COLUMN_INTEGER && design->columns[0].integers[0] == -7);
     assert_ok(design_conform(design, &(struct design_factors){.items = &number, .count = 1}, &test_failure));
-    assert_true(design->columns[0].type == DESIGN_NUMBER && design->columns[0].numbers[0] == -7);
+    assert_true(design->columns[0].about.type == COLUMN_NUMBER && design->columns[0].numbers[0] == -7);
     design_free(design);
     const char *place = "campaign.yaml:3:9";
-    refuse_conform(one_column("x", DESIGN_NUMBER, 0.5), &integer, 1, place,
+    refuse_conform(one_column("x", COLUMN_NUMBER, 0.5), &integer, 1, place,
                    "row 1 of the design: 'x' is 0.5, expected a whole number of at most 2^53 in size");
-    refuse_conform(one_column("x", DESIGN_NUMBER, NAN), &number, 1, place, "'x' is nan, expected a number");
-    refuse_conform(one_column("x", DESIGN_TEXT, 0), &integer, 1, place,
+    refuse_conform(one_column("x", COLUMN_NUMBER, NAN), &number, 1, place, "'x' is nan, expected a number");
+    refuse_conform(one_column("x", COLUMN_STRING, 0), &integer, 1, place,
                    "'x' is word, expected a whole number");
-    refuse_conform(one_column("x", DESIGN_INTEGER, 5), &text, 1, place, "'x' is 5, expected a text");
-    refuse_conform(one_column("y", DESIGN_INTEGER, 5), &integer, 1, place,
+    refuse_conform(one_column("x", COLUMN_INTEGER, 5), &text, 1, place, "'x' is 5, expected a text");
+    refuse_conform(one_column("y", COLUMN_INTEGER, 5), &integer, 1, place,
                    "'y' is not a factor, expected one of x");
-    refuse_conform(one_column("y", DESIGN_INTEGER, 5), NULL, 0, place,
+    refuse_conform(one_column("y", COLUMN_INTEGER, 5), NULL, 0, place,
                    "'y' is not a factor; the experiment has no factors");
 }
 
 TEST(default_refusals) {
     struct design_factor list[3] = {
-        {WORD("x"), DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED},
-        {WORD("a"), DESIGN_NUMBER, .maximum = 10, .default_line = 5, .default_column = 12},
-        {WORD("b"), DESIGN_NUMBER, .maximum = 10, .default_line = 6, .default_column = 12},
+        {.about = {.name = "x", .type = COLUMN_INTEGER},
+         .minimum = -DESIGN_UNBOUNDED,
+         .maximum = DESIGN_UNBOUNDED},
+        {.about = {.name = "a", .type = COLUMN_NUMBER},
+         .maximum = 10,
+         .default_line = 5,
+         .default_column = 12},
+        {.about = {.name = "b", .type = COLUMN_NUMBER},
+         .maximum = 10,
+         .default_line = 6,
+         .default_column = 12},
     };
     static const struct {
         const char *a, *b, *place, *sentence;
@@ -205,26 +226,26 @@ TEST(default_refusals) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         list[1].default_text = (char *)cases[i].a;
         list[2].default_text = (char *)cases[i].b;
-        refuse_conform(one_column("x", DESIGN_INTEGER, 5), list, 3, cases[i].place, cases[i].sentence);
+        refuse_conform(one_column("x", COLUMN_INTEGER, 5), list, 3, cases[i].place, cases[i].sentence);
     }
     list[1].default_text = WORD("x");
-    list[2].type = DESIGN_TEXT;
+    list[2].about.type = COLUMN_STRING;
     list[2].choices = choices;
     list[2].choice_count = 2;
     list[2].default_text = WORD("star");
-    refuse_conform(one_column("x", DESIGN_INTEGER, 5), list, 3, "experiment.yaml:6:12",
+    refuse_conform(one_column("x", COLUMN_INTEGER, 5), list, 3, "experiment.yaml:6:12",
                    "the default of 'b' is 'star', expected one of ring, long");
     list[2].default_text = WORD("ring");
     list[1].default_text = WORD("b");
-    refuse_conform(one_column("x", DESIGN_INTEGER, 5), list, 3, "experiment.yaml:5:12",
+    refuse_conform(one_column("x", COLUMN_INTEGER, 5), list, 3, "experiment.yaml:5:12",
                    "the default of 'a' uses 'b', which is a text");
 }
 
 TEST(all_defaults) {
     cleanup(design_cleanup) struct design *design = NULL;
     struct design_factor list[] = {
-        {WORD("x"), DESIGN_INTEGER, .maximum = 9, .default_text = WORD("3")},
-        {WORD("name"), DESIGN_TEXT, .default_text = WORD("max(no expression")},
+        {.about = {.name = "x", .type = COLUMN_INTEGER}, .maximum = 9, .default_text = WORD("3")},
+        {.about = {.name = "name", .type = COLUMN_STRING}, .default_text = WORD("max(no expression")},
     };
     assert_ok(design_new(1, &design, &test_failure));
     assert_ok(design_conform(design, &(struct design_factors){.items = list, .count = 2}, &test_failure));
@@ -272,8 +293,8 @@ TEST(compute) {
     cleanup(design_cleanup) struct design *design = read_good("m,name\n10,x\n30,y\n", NULL);
     assert_ok(design_compute(design, "lda", "m + 1", NULL, 0, 0, &test_failure));
     assert_ok(design_compute(design, "half", "lda / 2", NULL, 0, 0, &test_failure));
-    assert_true(design->columns[2].type == DESIGN_INTEGER && design->columns[2].integers[1] == 31);
-    assert_true(design->columns[3].type == DESIGN_NUMBER && design->columns[3].numbers[0] == 5.5);
+    assert_true(design->columns[2].about.type == COLUMN_INTEGER && design->columns[2].integers[1] == 31);
+    assert_true(design->columns[3].about.type == COLUMN_NUMBER && design->columns[3].numbers[0] == 5.5);
     assert_int_equal(design_compute(design, "m", "1", NULL, 0, 0, &test_failure), -22);
     assert_string_equal(test_failure.text, "two columns called 'm'");
     assert_int_equal(design_compute(design, "z", "name + 1", "c.yaml", 4, 3, &test_failure), -22);
@@ -320,14 +341,14 @@ TEST(new_refusals) {
     cleanup(design_cleanup) struct design *design = NULL;
     assert_int_equal(design_new((size_t)DESIGN_ROWS_MAX + 1, &design, &test_failure), -22);
     assert_null(design);
-    design = one_column("x", DESIGN_INTEGER, 1);
+    design = one_column("x", COLUMN_INTEGER, 1);
     struct design_column *column = NULL;
     char name[16];
     for (int i = 1; i < DESIGN_COLUMNS_MAX; i++) {
         snprintf(name, sizeof name, "c%d", i);
-        assert_ok(design_add_column(design, name, DESIGN_NUMBER, &column, &test_failure));
+        assert_ok(design_add_column(design, name, COLUMN_NUMBER, &column, &test_failure));
     }
-    assert_int_equal(design_add_column(design, "last", DESIGN_NUMBER, &column, &test_failure), -22);
+    assert_int_equal(design_add_column(design, "last", COLUMN_NUMBER, &column, &test_failure), -22);
     assert_string_equal(test_failure.text, "more columns than the limit of 256");
     assert_int_equal(design_find(design, "c7"), 7);
     assert_true(design_find(design, "c") == SIZE_MAX);
@@ -340,17 +361,16 @@ TEST(expectation) {
     for (size_t i = 0; i < 200; i++)
         many[i] = WORD("choice");
     struct design_factor factor = {
-        .name = WORD("x"), .type = DESIGN_TEXT, .choices = many, .choice_count = 200};
+        .about = {.name = "x", .type = COLUMN_STRING}, .choices = many, .choice_count = 200};
     assert_true(strlen(design_factor_expectation(&factor, buffer)) < DESIGN_EXPECTATION_SIZE);
     assert_non_null(strstr(buffer, "choice, choice, ..."));
-    struct design_factor owned = {.name = strdup("x"),
-                                  .unit = strdup("s"),
+    struct design_factor owned = {.about.name = strdup("x"),
+                                  .about.unit = strdup("s"),
                                   .choices = calloc(1, sizeof(char *)),
                                   .choice_count = 1,
                                   .default_text = strdup("1"),
-                                  .description = strdup("d")};
+                                  .about.help = strdup("d")};
     owned.choices[0] = strdup("y");
     design_factor_clear(&owned);
-    assert_null(owned.name);
-    assert_string_equal(design_type_name(DESIGN_NUMBER), "number");
+    assert_null(owned.about.name);
 }

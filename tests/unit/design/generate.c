@@ -34,19 +34,19 @@ static int by_value(const void *a, const void *b) {
 TEST(level_types) {
     static const struct {
         const char *low, *high, *step;
-        enum design_type type;
+        enum column_type type;
         uint64_t count;
     } cases[] = {
-        {"0", "1", NULL, DESIGN_INTEGER, 2},
-        {"0.0", "1.0", NULL, DESIGN_NUMBER, 0},
-        {"1", "1e9", NULL, DESIGN_INTEGER, 1000000000},
-        {"1", "64MiB", NULL, DESIGN_INTEGER, 67108864},
-        {"0.0", "1.0", "0.1", DESIGN_NUMBER, 11},
-        {"100", "1000", "100", DESIGN_INTEGER, 10},
-        {"1", "10", "4", DESIGN_INTEGER, 3},
-        {"-3", "3", NULL, DESIGN_INTEGER, 7},
-        {"1e-3", "1", NULL, DESIGN_NUMBER, 0},
-        {"5", "5", NULL, DESIGN_INTEGER, 1},
+        {"0", "1", NULL, COLUMN_INTEGER, 2},
+        {"0.0", "1.0", NULL, COLUMN_NUMBER, 0},
+        {"1", "1e9", NULL, COLUMN_INTEGER, 1000000000},
+        {"1", "64MiB", NULL, COLUMN_INTEGER, 67108864},
+        {"0.0", "1.0", "0.1", COLUMN_NUMBER, 11},
+        {"100", "1000", "100", COLUMN_INTEGER, 10},
+        {"1", "10", "4", COLUMN_INTEGER, 3},
+        {"-3", "3", NULL, COLUMN_INTEGER, 7},
+        {"1e-3", "1", NULL, COLUMN_NUMBER, 0},
+        {"5", "5", NULL, COLUMN_INTEGER, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cleanup(levels_clear) struct levels levels = range("x", cases[i].low, cases[i].high, cases[i].step);
@@ -58,9 +58,9 @@ TEST(level_types) {
     levels_clear(&tenths);
     struct levels texts = list("bcast", "1ring", "2", NULL), numbers = list("x", "1", "2.5", NULL),
                   integers = list("n", "1e3", "64KiB", "7");
-    assert_int_equal(texts.type, DESIGN_TEXT);
-    assert_int_equal(numbers.type, DESIGN_NUMBER);
-    assert_int_equal(integers.type, DESIGN_INTEGER);
+    assert_int_equal(texts.type, COLUMN_STRING);
+    assert_int_equal(numbers.type, COLUMN_NUMBER);
+    assert_int_equal(integers.type, COLUMN_INTEGER);
     assert_true(levels_number(&integers, 1) == 65536);
     levels_clear(&texts);
     levels_clear(&numbers);

@@ -160,7 +160,7 @@ TEST(controls) {
                                               kinds[i]);
         struct made made = make(yaml, NULL);
         const struct design_column *column = &made.design->columns[1];
-        assert_int_equal(column->type, DESIGN_TEXT);
+        assert_int_equal(column->about.type, COLUMN_STRING);
         size_t ons = 0;
         for (size_t row = 0; row < 60; row++)
             ons += column->codes[row] == 0;
@@ -261,9 +261,12 @@ TEST(is_random) {
 
 static char *choices[] = {WORD("1"), WORD("2")};
 static struct design_factor items[] = {
-    {WORD("n"), DESIGN_INTEGER, .minimum = 1, .maximum = 5000},
-    {WORD("x"), DESIGN_NUMBER, .maximum = 10, .default_text = WORD("n / 1000")},
-    {WORD("depth"), DESIGN_TEXT, .choices = choices, .choice_count = 2, .default_text = WORD("1")},
+    {.about = {.name = "n", .type = COLUMN_INTEGER}, .minimum = 1, .maximum = 5000},
+    {.about = {.name = "x", .type = COLUMN_NUMBER}, .maximum = 10, .default_text = WORD("n / 1000")},
+    {.about = {.name = "depth", .type = COLUMN_STRING},
+     .choices = choices,
+     .choice_count = 2,
+     .default_text = WORD("1")},
 };
 static struct design_factors factors = {.items = items, .count = 3, .file = "e.yaml"};
 
@@ -272,9 +275,9 @@ TEST(with_factors) {
     struct made made =
         make("design: {generate: factorial, factors: {depth: [1, 2], x: [1, 2], n: 7}}", &factors);
     assert_int_equal(made.design->column_count, 3);
-    assert_int_equal(made.design->columns[0].type, DESIGN_INTEGER);
-    assert_int_equal(made.design->columns[1].type, DESIGN_NUMBER);
-    assert_int_equal(made.design->columns[2].type, DESIGN_TEXT);
+    assert_int_equal(made.design->columns[0].about.type, COLUMN_INTEGER);
+    assert_int_equal(made.design->columns[1].about.type, COLUMN_NUMBER);
+    assert_int_equal(made.design->columns[2].about.type, COLUMN_STRING);
     cleanup_free char *csv = csv_of(&made, false);
     assert_string_equal(csv, "n,x,depth\n7,1,1\n7,2,1\n7,1,2\n7,2,2\n");
     clear(&made);
@@ -332,11 +335,22 @@ TEST(steps) {
 
 /* A factor each that comes before what it needs. */
 static struct design_factor sizes[] = {
-    {WORD("n"), DESIGN_INTEGER, .minimum = 1, .maximum = 1e6, .default_text = WORD("50%"),
-     .from_share = WORD("round_down(share * memory, nb * nodes)"), .from_time = WORD("time * rate"),
-     .share_line = 7, .share_column = 5},
-    {WORD("nb"), DESIGN_INTEGER, .minimum = 1, .maximum = 100, .default_text = WORD("rate * 5")},
-    {WORD("nodes"), DESIGN_INTEGER, .minimum = 1, .maximum = 9, .default_text = WORD("1")},
+    {.about = {.name = "n", .type = COLUMN_INTEGER},
+     .minimum = 1,
+     .maximum = 1e6,
+     .default_text = WORD("50%"),
+     .from_share = WORD("round_down(share * memory, nb * nodes)"),
+     .from_time = WORD("time * rate"),
+     .share_line = 7,
+     .share_column = 5},
+    {.about = {.name = "nb", .type = COLUMN_INTEGER},
+     .minimum = 1,
+     .maximum = 100,
+     .default_text = WORD("rate * 5")},
+    {.about = {.name = "nodes", .type = COLUMN_INTEGER},
+     .minimum = 1,
+     .maximum = 9,
+     .default_text = WORD("1")},
 };
 static const struct design_given given[] = {{"memory", 1000, true}, {"rate", 2, false}};
 static struct design_factors on_machine = {

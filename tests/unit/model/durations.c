@@ -30,9 +30,9 @@ static struct design *make_design(void) {
     struct design *design = NULL;
     struct design_column *column = NULL;
     assert_int_equal(design_new(4, &design, NULL), 0);
-    assert_int_equal(design_add_column(design, "size", DESIGN_NUMBER, &column, NULL), 0);
+    assert_int_equal(design_add_column(design, "size", COLUMN_NUMBER, &column, NULL), 0);
     memcpy(column->numbers, sizes, sizeof sizes);
-    assert_int_equal(design_add_column(design, "kind", DESIGN_TEXT, &column, NULL), 0);
+    assert_int_equal(design_add_column(design, "kind", COLUMN_STRING, &column, NULL), 0);
     return design;
 }
 

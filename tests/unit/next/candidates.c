@@ -22,8 +22,8 @@ TEST(even) {
     const struct candidate_range ranges[] = {{"size", true, 1, 1000000}, {"alpha", false, -1, 3}};
     double *shares = NULL, all = 0, logarithm = 0, alpha = 0;
     cleanup(design_cleanup) struct design *design = make(ranges, 2, everything, NULL, &shares);
-    assert_int_equal(design->columns[0].type, DESIGN_INTEGER);
-    assert_int_equal(design->columns[1].type, DESIGN_NUMBER);
+    assert_int_equal(design->columns[0].about.type, COLUMN_INTEGER);
+    assert_int_equal(design->columns[1].about.type, COLUMN_NUMBER);
     size_t corners = 0;
     for (size_t i = 0; i < design->row_count; i++) {
         double size = design_number(design, i, 0), other = design_number(design, i, 1);

@@ -231,8 +231,8 @@ TEST(many_groups) {
 TEST(domain_of_experiments) {
     static const char *within[] = {"x=2..20"}, *settings[] = {"nb=64"};
     static struct design_factor items[] = {
-        {.name = "nb", .type = DESIGN_INTEGER, .minimum = 1, .maximum = 1000},
-        {.name = "x", .type = DESIGN_INTEGER, .minimum = 1, .maximum = 12}};
+        {.about = {.name = "nb", .type = COLUMN_INTEGER}, .minimum = 1, .maximum = 1000},
+        {.about = {.name = "x", .type = COLUMN_INTEGER}, .minimum = 1, .maximum = 12}};
     static const struct design_factors factors = {.items = items, .count = 2};
     add_group("a", "on", 1, 2, 1, wide);
     request.candidates = NULL;
@@ -249,7 +249,7 @@ TEST(domain_of_experiments) {
     request.conditions = &condition, request.condition_count = 1;
     next = find();
     assert_int_equal(next.candidate_count, 10); /* 2 to 12 without 5 */
-    assert_string_equal(next.candidates->columns[0].name, "nb");
+    assert_string_equal(next.candidates->columns[0].about.name, "nb");
     assert_says(next.notes[0], "'x' from 2 to 20 leaves the domain of the model, 1 to 9");
     next_clear(&next);
     within[0] = "x=5..5";

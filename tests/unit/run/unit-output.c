@@ -7,14 +7,9 @@
 
 static char *words[] = {WORD("yes"), WORD("no"), WORD("unchecked")};
 static struct experiment_response responses[] = {
-    {.name = WORD("residual"), .unit = WORD("1"), .pattern = WORD("^residual (.*)$")},
-    {.name = WORD("said"),
-     .type = EXPERIMENT_RESPONSE_TEXT,
-     .unit = WORD(""),
-     .pattern = WORD("said=([^;]*);")},
-    {.name = WORD("verdict"),
-     .type = EXPERIMENT_RESPONSE_TEXT,
-     .unit = WORD(""),
+    {.about = {"residual", COLUMN_NUMBER, "1", .label = NULL}, .pattern = WORD("^residual (.*)$")},
+    {.about = {.name = "said", .type = COLUMN_STRING}, .pattern = WORD("said=([^;]*);")},
+    {.about = {.name = "verdict", .type = COLUMN_STRING},
      .pattern = WORD("^verdict (.*)$"),
      .choices = {words, 3},
      .pass = {words, 1}},
@@ -35,7 +30,7 @@ static void begin(const char *pass) {
     char reason[PATTERN_REASON_SIZE];
     const char *names[RESPONSES];
     for (size_t i = 0; i < RESPONSES; i++) {
-        names[i] = responses[i].name;
+        names[i] = responses[i].about.name;
         assert_int_equal(pattern_compile(responses[i].pattern, &world.patterns[i], reason), 0);
     }
     if (pass)
