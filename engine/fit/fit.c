@@ -607,17 +607,15 @@ static void describe_columns(struct fitting *fitting) {
     model->columns = xcalloc(request->model_column_count + 1, sizeof *model->columns);
     for (size_t i = 0; i < request->model_column_count; i++) {
         const struct model_column *from = &request->model_columns[i];
-        bool used = model->over && strcmp(model->over, from->name) == 0;
-        used = used || (model->named_by && strcmp(model->named_by, from->name) == 0);
+        bool used = model->over && strcmp(model->over, from->about.name) == 0;
+        used = used || (model->named_by && strcmp(model->named_by, from->about.name) == 0);
         for (size_t t = 0; t < model->term_count; t++)
             for (size_t f = 0; f < model->terms[t].factor_count; f++)
-                used = used || strcmp(model->terms[t].factors[f].column, from->name) == 0;
+                used = used || strcmp(model->terms[t].factors[f].column, from->about.name) == 0;
         if (!used)
             continue;
         struct model_column *to = &model->columns[model->column_count++];
-        *to = (struct model_column){.name = xstrdup(from->name),
-                                    .unit = from->unit ? xstrdup(from->unit) : NULL,
-                                    .type = from->type ? xstrdup(from->type) : NULL,
+        *to = (struct model_column){.about = column_copy(&from->about),
                                     .levels = xcalloc(from->level_count + 1, sizeof *to->levels),
                                     .level_count = from->level_count};
         for (size_t k = 0; k < from->level_count; k++)
@@ -697,7 +695,7 @@ static char *term_unit(const struct request *request, const struct model *model,
                    ? formula_find_column(request->model_columns, request->model_column_count,
                                          term->factors[0].column)
                    : request->model_column_count;
-    const char *unit = i < request->model_column_count ? request->model_columns[i].unit : NULL;
+    const char *unit = i < request->model_column_count ? request->model_columns[i].about.unit : NULL;
     return unit ? xstrdup(unit) : NULL;
 }
 

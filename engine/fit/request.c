@@ -95,10 +95,10 @@ static void set_model_unit(struct request *request, const char *name, const char
     size_t i = formula_find_column(request->model_columns, request->model_column_count, name);
     if (i == request->model_column_count) {
         request->model_columns = xrealloc(request->model_columns, (i + 1) * sizeof *request->model_columns);
-        request->model_columns[request->model_column_count++] = (struct model_column){.name = (char *)name};
+        request->model_columns[request->model_column_count++] = (struct model_column){.about.name = name};
     }
     if (unit)
-        request->model_columns[i].unit = (char *)unit;
+        request->model_columns[i].about.unit = unit;
 }
 
 /* The scale to the parameter's unit; -EINVAL where the column has another dimension. */
@@ -196,10 +196,7 @@ static void take_model_columns(struct request *request) {
     request->model_columns = xcalloc(table->column_count + 1, sizeof *request->model_columns);
     request->model_column_count = table->column_count;
     for (size_t i = 0; i < table->column_count; i++)
-        request->model_columns[i] =
-            (struct model_column){.name = (char *)table->columns[i].name,
-                                  .unit = (char *)table->columns[i].unit,
-                                  .type = (char *)column_type_name(table->columns[i].type)};
+        request->model_columns[i].about = table->columns[i];
 }
 
 static bool is_category_factor(const struct model_factor *factor) {
@@ -245,7 +242,7 @@ static int expand_formula(struct request *request, struct failure *failure) {
         return 0;
     for (size_t i = 0; i < request->model_column_count; i++)
         for (size_t j = 0; j < table->category_count; j++)
-            if (strcmp(request->model_columns[i].name, table->categories[j].name) == 0) {
+            if (strcmp(request->model_columns[i].about.name, table->categories[j].name) == 0) {
                 request->model_columns[i].levels = table->categories[j].levels;
                 request->model_columns[i].level_count = table->categories[j].level_count;
             }

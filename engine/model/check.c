@@ -115,7 +115,7 @@ static void check_names(struct check *check) {
     for (size_t i = 0; i < model->by_count; i++)
         expect_new(check, &by, model->by[i], "in 'by', the column", document_get(check->root, "by"));
     for (size_t i = 0; i < model->column_count; i++)
-        expect_new(check, &of_columns, model->columns[i].name, "the column", columns->items[i]);
+        expect_new(check, &of_columns, model->columns[i].about.name, "the column", columns->items[i]);
     for (size_t t = 0; t < model->term_count; t++) {
         cleanup(text_set_clear) struct text_set factors = {0};
         expect_new(check, &of_terms, model->terms[t].name, "the term", terms->items[t]);
@@ -150,7 +150,6 @@ static void check_unit(struct check *check, const struct document_node *at, cons
 }
 
 static void check_head(struct check *check) {
-    static const char *const types[] = {"integer", "number", "string", "boolean"};
     const struct model *model = check->model;
     const struct document_node *terms = document_get(check->root, "terms"),
                                *columns = document_get(check->root, "columns");
@@ -159,16 +158,14 @@ static void check_head(struct check *check) {
             check_factor(check, terms->items[t], &model->terms[t].factors[f]);
     check_unit(check, document_get(check->root, "response"), model->response_unit, model->response);
     for (size_t c = 0; c < model->column_count; c++) {
-        bool known = !model->columns[c].type;
-        for (size_t i = 0; !known && i < sizeof types / sizeof *types; i++)
-            known = strcmp(model->columns[c].type, types[i]) == 0;
-        if (!known)
+        const struct document_node *node = document_get(columns->items[c], "type");
+        enum column_type type = model->columns[c].about.type;
+        if (node && node->kind == DOCUMENT_TEXT && (type == COLUMN_UNKNOWN || type == COLUMN_TIME))
             complain(check, columns->items[c],
-                     "the type is '%.64s'; expected integer, number, string or boolean",
-                     model->columns[c].type);
+                     "the type is '%.64s'; expected integer, number, string or boolean", node->text);
     }
     for (size_t c = 0; c < model->column_count; c++)
-        check_unit(check, columns->items[c], model->columns[c].unit, model->columns[c].name);
+        check_unit(check, columns->items[c], model->columns[c].about.unit, model->columns[c].about.name);
     expect_column(check, check->root, model->over, "segments");
     expect_column(check, check->root, model->named_by, "names of parts");
     for (size_t c = 0; model->hull && c < model->hull->column_count; c++)

@@ -46,15 +46,15 @@ static bool is_name_byte(char c) {
 
 size_t formula_find_column(const struct model_column *columns, size_t count, const char *name) {
     size_t i = 0;
-    while (i < count && strcmp(columns[i].name, name) != 0)
+    while (i < count && strcmp(columns[i].about.name, name) != 0)
         i++;
     return i;
 }
 
 static bool holds_texts(const struct formula_context *context, const char *name) {
     size_t i = formula_find_column(context->columns, context->column_count, name);
-    const char *type = i < context->column_count ? context->columns[i].type : NULL;
-    return type && (strcmp(type, "string") == 0 || strcmp(type, "boolean") == 0);
+    enum column_type type = i < context->column_count ? context->columns[i].about.type : COLUMN_UNKNOWN;
+    return type == COLUMN_STRING || type == COLUMN_BOOLEAN;
 }
 
 static bool is_category(const struct model_factor *factor) {
@@ -112,7 +112,7 @@ static int no_such_column(const struct parser *parser, const char *at, const cha
     cleanup(text_clear) struct text list;
     text_init(&list, 512);
     for (size_t i = 0; i < context->column_count; i++) {
-        names[i] = context->columns[i].name;
+        names[i] = context->columns[i].about.name;
         text_printf(&list, "%s%s", i ? ", " : "", names[i]);
     }
     const char *nearest = text_nearest(word, names, context->column_count);
@@ -450,7 +450,7 @@ static bool has_share(const struct share *shares, size_t count, struct share sha
 /* The bit of a category; 0 where it is not in the list. */
 static uint64_t find_category(const struct expansion *expansion, const char *name) {
     for (size_t c = 0; c < expansion->category_count; c++)
-        if (strcmp(expansion->categories[c]->name, name) == 0)
+        if (strcmp(expansion->categories[c]->about.name, name) == 0)
             return UINT64_C(1) << c;
     return 0;
 }
@@ -650,11 +650,11 @@ char *formula_unit(const struct model_term *term, const char *response_unit,
         size_t c = formula_find_column(columns, column_count, factor->column), i = 0;
         if (factor->level || factor->function)
             continue;
-        if (c == column_count || !columns[c].unit || !response_unit)
+        if (c == column_count || !columns[c].about.unit || !response_unit)
             return NULL;
-        while (i < count && strcmp(powers[i].unit, columns[c].unit) != 0)
+        while (i < count && strcmp(powers[i].unit, columns[c].about.unit) != 0)
             i++;
-        powers[i].unit = columns[c].unit;
+        powers[i].unit = columns[c].about.unit;
         powers[i].power -= factor->power;
         count += i == count;
     }

@@ -92,7 +92,7 @@ void model_file_free(struct model *model) {
     for (size_t t = 0; t < model->term_count; t++)
         model_term_clear(&model->terms[t]);
     for (size_t c = 0; c < model->column_count; c++) {
-        free(model->columns[c].name), free(model->columns[c].unit), free(model->columns[c].type);
+        column_clear(&model->columns[c].about);
         free_texts(model->columns[c].levels, model->columns[c].level_count);
     }
     for (size_t g = 0; g < model->group_count; g++)
@@ -179,7 +179,7 @@ int model_group_find(const struct model *model, const char *name, size_t *ret, s
 
 const struct model_column *model_column_find(const struct model *model, const char *name) {
     for (size_t c = 0; c < model->column_count; c++)
-        if (strcmp(model->columns[c].name, name) == 0)
+        if (strcmp(model->columns[c].about.name, name) == 0)
             return &model->columns[c];
     return NULL;
 }
@@ -218,7 +218,7 @@ const char *model_column_unit(const struct model *model, const char *name) {
     const struct model_column *column = model_column_find(model, name);
     if (model->response && strcmp(model->response, name) == 0)
         return model->response_unit;
-    return column ? column->unit : NULL;
+    return column ? column->about.unit : NULL;
 }
 
 /* ---- Distributions */

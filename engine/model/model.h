@@ -11,6 +11,7 @@
 #ifndef ASSAY_MODEL_MODEL_H
 #define ASSAY_MODEL_MODEL_H
 
+#include "engine/documents/column.h"
 #include "engine/foundation/failure.h"
 
 #include <assay/model.h>

@@ -229,9 +229,10 @@ static void read_columns(struct reading *reading, const struct document_node *ro
     model->column_count = list->count;
     for (size_t c = 0; c < list->count; c++) {
         struct model_column *column = &model->columns[c];
-        column->name = need_text(reading, list->items[c], "name");
-        column->unit = may_text(reading, list->items[c], "unit");
-        column->type = may_text(reading, list->items[c], "type");
+        column->about.name = need_text(reading, list->items[c], "name");
+        column->about.unit = may_text(reading, list->items[c], "unit");
+        const struct document_node *type = may(reading, list->items[c], "type", DOCUMENT_TEXT);
+        column->about.type = column_type_find(type ? type->text : NULL);
         column->levels = texts_of(reading, list->items[c], "levels", false, &column->level_count);
     }
 }

@@ -77,11 +77,11 @@ static void append_domain(const struct model *model, struct text *text) {
     for (size_t c = 0; c < model->column_count; c++) {
         double low, high;
         if (model->columns[c].level_count > 0 ||
-            !model_spread_range(model->groups, model->group_count, model->columns[c].name, &low, &high))
+            !model_spread_range(model->groups, model->group_count, model->columns[c].about.name, &low, &high))
             continue;
-        cleanup_free char *from = report_format(low, model->columns[c].unit, 4);
-        cleanup_free char *to = report_format(high, model->columns[c].unit, 4);
-        (void)text_printf(text, "%s %s %s to %s", before, model->columns[c].name, from, to);
+        cleanup_free char *from = report_format(low, model->columns[c].about.unit, 4);
+        cleanup_free char *to = report_format(high, model->columns[c].about.unit, 4);
+        (void)text_printf(text, "%s %s %s to %s", before, model->columns[c].about.name, from, to);
         before = ",";
     }
 }

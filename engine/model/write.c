@@ -119,9 +119,9 @@ static void put_columns(struct writing *writing) {
     put(writing, ",\n  \"columns\": [");
     for (size_t c = 0; c < model->column_count; c++) {
         const struct model_column *column = &model->columns[c];
-        put_member(writing, c ? ",\n    {" : "\n    {", "name", column->name);
-        put_member(writing, ", ", "unit", column->unit);
-        put_member(writing, ", ", "type", column->type);
+        put_member(writing, c ? ",\n    {" : "\n    {", "name", column->about.name);
+        put_member(writing, ", ", "unit", column->about.unit);
+        put_member(writing, ", ", "type", column_type_name(column->about.type));
         if (column->level_count > 0) {
             put(writing, ", \"levels\": ");
             put_texts(writing, column->levels, column->level_count);

@@ -27,7 +27,6 @@ static int intersect(const struct next *next, const char *name, struct candidate
                      struct failure *failure) {
     const struct model *model = next->request->model;
     const struct model_column *column = model_column_find(model, name);
-    bool is_known = column && column->type;
     *ret = (struct candidate_range){name, true, -INFINITY, INFINITY};
     for (size_t g = 0; g < next->group_count; g++) {
         const struct model_range *range = model_range_find(&model->groups[next->groups[g]].parts[0], name);
@@ -40,8 +39,8 @@ static int intersect(const struct next *next, const char *name, struct candidate
         ret->whole =
             ret->whole && range->minimum == floor(range->minimum) && range->maximum == floor(range->maximum);
     }
-    if (is_known)
-        ret->whole = strcmp(column->type, "integer") == 0;
+    if (column && column->about.type != COLUMN_UNKNOWN)
+        ret->whole = column->about.type == COLUMN_INTEGER;
     return 0;
 }
 

@@ -88,9 +88,9 @@ static void add_factor(struct drawing *drawing, struct model_term *term, char *w
     struct model *model = &drawing->model;
     size_t i = 0;
     term->factors[term->factor_count++] = (struct model_factor){.column = word, .power = power};
-    while (i < model->column_count && strcmp(model->columns[i].name, word) != 0)
+    while (i < model->column_count && strcmp(model->columns[i].about.name, word) != 0)
         i++;
-    model->columns[i].name = word;
+    model->columns[i].about.name = word;
     model->column_count += i == model->column_count;
 }
 

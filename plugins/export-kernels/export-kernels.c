@@ -66,13 +66,13 @@ static int name_kernel(struct kernel *kernel) {
 /* The number of a column of the model, or column_count. */
 static size_t find_column(const struct model *model, const char *name) {
     size_t i = 0;
-    while (i < model->column_count && strcmp(model->columns[i].name, name) != 0)
+    while (i < model->column_count && strcmp(model->columns[i].about.name, name) != 0)
         i++;
     return i;
 }
 
 static const char *argument_of(const struct model *model, size_t column, char buffer[static NAME_SIZE]) {
-    const char *name = model->columns[column].name;
+    const char *name = model->columns[column].about.name;
     size_t length = 0;
     while (isalnum((unsigned char)name[length]) || name[length] == '_')
         length++;
@@ -210,8 +210,8 @@ static void put_columns(const struct kernel *kernel, char word) {
         const struct model_column *column = &kernel->model->columns[i];
         argument_of(kernel->model, i, argument);
         if (word == 'c')
-            predict_print(kernel->output, predict_comment, " *   %s: %s, unit %s\n", argument, column->name,
-                          column->unit ? column->unit : "not known");
+            predict_print(kernel->output, predict_comment, " *   %s: %s, unit %s\n", argument,
+                          column->about.name, column->about.unit ? column->about.unit : "not known");
         else
             put(kernel, word == 'A' ? ", double %s" : word == 'a' ? ", %s" : "    (void)%s;\n", argument);
     }

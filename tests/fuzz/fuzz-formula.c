@@ -14,11 +14,11 @@ enum { ROWS = 3, LENGTH_MAX = FORMULA_BYTES_MAX + 16 };
 
 static char *levels[] = {"", "a", "b", "c"}, *few[] = {"p", "q"};
 static const struct model_column columns[] = {
-    {.name = "m", .unit = "By"},
-    {.name = "n", .unit = "1"},
-    {.name = "k", .unit = "s"},
-    {.name = "host", .type = "string", .levels = levels, .level_count = 4},
-    {.name = "my size", .levels = few, .level_count = 2},
+    {.about.name = "m", .about.unit = "By"},
+    {.about.name = "n", .about.unit = "1"},
+    {.about.name = "k", .about.unit = "s"},
+    {.about.name = "host", .about.type = COLUMN_STRING, .levels = levels, .level_count = 4},
+    {.about.name = "my size", .levels = few, .level_count = 2},
 };
 enum { COLUMN_COUNT = sizeof columns / sizeof *columns };
 
@@ -27,9 +27,11 @@ static void use(const struct formula *formula) {
     static const uint32_t codes[ROWS] = {0, 1, 2};
     struct formula_column data[2 * COLUMN_COUNT];
     for (size_t c = 0; c < COLUMN_COUNT; c++) {
-        data[2 * c] = (struct formula_column){.name = columns[c].name, .numbers = numbers};
-        data[2 * c + 1] = (struct formula_column){
-            .name = columns[c].name, .codes = codes, .texts = (const char *const *)levels, .text_count = 4};
+        data[2 * c] = (struct formula_column){.name = columns[c].about.name, .numbers = numbers};
+        data[2 * c + 1] = (struct formula_column){.name = columns[c].about.name,
+                                                  .codes = codes,
+                                                  .texts = (const char *const *)levels,
+                                                  .text_count = 4};
     }
     for (size_t t = 0; t < formula->term_count; t++) {
         double values[ROWS];

@@ -6,6 +6,8 @@
 #ifndef ASSAY_ASSAY_MODEL_H
 #define ASSAY_ASSAY_MODEL_H
 
+#include <assay/column.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,9 +31,7 @@ struct model_term {
 
 /* A column that terms, segments or names use. */
 struct model_column {
-    char *name;
-    char *unit;    /* UCUM; NULL: not known */
-    char *type;    /* "integer", "number", "string"; NULL: not known */
+    struct column about;
     char **levels; /* of a category: every text that it had, in natural order */
     size_t level_count;
 };

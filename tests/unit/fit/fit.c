@@ -95,7 +95,7 @@ TEST(folds_of_settings_and_lack_of_fit) {
     assert_close(model_group_value(group, "lack_of_fit_f"), (rss - 6) / 2 / (6. / 3), 1e-12, "F");
     assert_close(model_group_value(group, "bandwidth"), 1 / slope, 1e-14, "bandwidth");
     assert_string_equal(fit->model->terms[0].name, "size");
-    assert_string_equal(fit->model->columns[0].unit, "By");
+    assert_string_equal(fit->model->columns[0].about.unit, "By");
     assert_string_equal(fit->model->response_unit, "s");
     assert_true(group->parts[0].domain[0].minimum == 1 && group->parts[0].domain[0].maximum == 3);
 }
@@ -123,7 +123,7 @@ TEST(expressions_as_response) {
     assert_close(square->model->groups[0].parts[0].estimates[0].estimate, (1 + 16 + 72) / 98., 1e-14,
                  "slope");
     assert_string_equal(square->model->terms[0].name, "`m*m`");
-    assert_string_equal(square->model->columns[0].name, "m*m");
+    assert_string_equal(square->model->columns[0].about.name, "m*m");
     assert_true(square->model->groups[0].parts[0].domain[0].maximum == 9);
 }
 

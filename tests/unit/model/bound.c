@@ -30,7 +30,7 @@ static struct model_term terms[] = {
      .factor_count = 2}};
 static struct model_range domain[] = {{"m", 1, 10}, {"n", 1, 100}};
 static struct model_column columns[] = {
-    {.name = "kind", .type = "string", .levels = (char *[]){"a", "b"}, .level_count = 2}};
+    {.about.name = "kind", .about.type = COLUMN_STRING, .levels = (char *[]){"a", "b"}, .level_count = 2}};
 static struct model_part parts[] = {
     {"segment", NULL, -INFINITY, 4, ESTIMATES({2}, {3}, {-4}, {5}, {7}),
      .noise = {MODEL_NOISE_HETEROSCEDASTIC, .constant = 1, .coefficients = (double[]){0, 0.5, 0, 0.25, 0}},

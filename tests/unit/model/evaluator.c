@@ -27,7 +27,7 @@ static struct model_term terms[] = {
      .factor_count = 1}};
 static struct model_range domain[] = {{"m", 1, 10}, {"n", 1, 100}, {"m*n", 1, 500}, {"elsewhere", 0, 1}};
 static struct model_column columns[] = {
-    {.name = "kind", .type = "string", .levels = (char *[]){"a", "b"}, .level_count = 2}};
+    {.about.name = "kind", .about.type = COLUMN_STRING, .levels = (char *[]){"a", "b"}, .level_count = 2}};
 
 static struct evaluator *make(const struct model *model) {
     struct evaluator *evaluator = NULL;

@@ -7,16 +7,16 @@
 
 static char *hosts[] = {"", "a", "b", "c"}, *modes[] = {"p", "q"}, *one[] = {"only"};
 static const struct model_column columns[] = {
-    {.name = "m", .unit = "1", .type = "integer"},
-    {.name = "n", .unit = "1", .type = "number"},
-    {.name = "k", .unit = "1"},
-    {.name = "size", .unit = "By"},
-    {.name = "host", .type = "string", .levels = hosts, .level_count = 4},
-    {.name = "mode", .levels = modes, .level_count = 2},
-    {.name = "lone", .type = "boolean", .levels = one, .level_count = 1},
-    {.name = "my size", .unit = NULL},
-    {.name = "y", .unit = "s"},
-    {.name = "1"},
+    {.about.name = "m", .about.unit = "1", .about.type = COLUMN_INTEGER},
+    {.about.name = "n", .about.unit = "1", .about.type = COLUMN_NUMBER},
+    {.about.name = "k", .about.unit = "1"},
+    {.about.name = "size", .about.unit = "By"},
+    {.about.name = "host", .about.type = COLUMN_STRING, .levels = hosts, .level_count = 4},
+    {.about.name = "mode", .levels = modes, .level_count = 2},
+    {.about.name = "lone", .about.type = COLUMN_BOOLEAN, .levels = one, .level_count = 1},
+    {.about.name = "my size", .about.unit = NULL},
+    {.about.name = "y", .about.unit = "s"},
+    {.about.name = "1"},
 };
 
 static struct formula read_with(const char *text, const char *const *sizes, size_t size_count) {
@@ -179,7 +179,7 @@ TEST(dummies) {
                  "host[c]*mode[q] + mode[p]*m + mode[q]*m");
     expect_terms("1 + lone + m", "1 + m");
     expect_terms("lone*m", "lone[only]*m");
-    const struct model_column empty = {.name = "lone", .levels = hosts, .level_count = 1};
+    const struct model_column empty = {.about.name = "lone", .levels = hosts, .level_count = 1};
     struct formula formula = read_good("lone"), expanded;
     assert_error(formula_expand(&formula, &empty, 1, &expanded, &test_failure), -EINVAL,
                  "terms 'lone': no term is left");
@@ -198,8 +198,8 @@ TEST(many) {
     }
     for (size_t i = 0; i < 12; i++) {
         snprintf(names[i], sizeof names[i], "c%zu", i);
-        many[i] =
-            (struct model_column){.name = names[i], .type = "string", .levels = levels, .level_count = 80};
+        many[i] = (struct model_column){
+            .about.name = names[i], .about.type = COLUMN_STRING, .levels = levels, .level_count = 80};
         snprintf(text + strlen(text), sizeof text - strlen(text), "+c%zu", i);
     }
     const struct formula_context context = {many, 12, NULL, NULL, 0};
@@ -242,7 +242,7 @@ TEST(units) {
         if (!unit != !cases[i][2] || (unit && strcmp(unit, cases[i][2]) != 0))
             fail_msg("%s of %s: %s; expected %s", cases[i][0], cases[i][1], unit, cases[i][2]);
     }
-    const struct model_column rate = {.name = "rate", .unit = "By/s"};
+    const struct model_column rate = {.about.name = "rate", .about.unit = "By/s"};
     struct model_factor factor = {.column = "rate", .power = 2};
     const struct model_term term = {.factors = &factor, .factor_count = 1};
     cleanup_free char *unit = formula_unit(&term, "s", &rate, 1);

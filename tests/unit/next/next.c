@@ -11,7 +11,7 @@ enum { GROUPS_MAX = 72 };
 static struct model_term terms[] = {
     {.name = "1"},
     {.name = "x", .factors = (struct model_factor[]){{.column = "x", .power = 1}}, .factor_count = 1}};
-static struct model_column column = {.name = "x", .unit = "1", .type = "integer"};
+static struct model_column column = {.about.name = "x", .about.unit = "1", .about.type = COLUMN_INTEGER};
 static struct model_range domain = {"x", 1, 9};
 static struct model_estimate estimates[GROUPS_MAX][2];
 static struct model_value sigmas[GROUPS_MAX];
@@ -38,7 +38,7 @@ static int begin(void **state) {
                            .by = by,
                            .by_count = 2,
                            .groups = groups};
-    column.type = "integer";
+    column.about.type = COLUMN_INTEGER;
     request = (struct next_request){.model = &model,
                                     .candidates = test_put("rows.csv", "x\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"),
                                     .criterion = OPTIMAL_I,
