@@ -94,7 +94,11 @@ const struct unit *unit_find(const char *code) {
 }
 
 const char *unit_label(const char *code) {
+    static const char *const derived[][2] = {{"s/{flop}", "s/flop"}, {"flop/By", "flop/byte"}};
     const struct unit *known = code ? unit_find(code) : NULL;
+    for (size_t i = 0; code && i < sizeof derived / sizeof *derived; i++)
+        if (strcmp(derived[i][0], code) == 0)
+            return derived[i][1];
     return known ? known->label : code && strcmp(code, "1") != 0 ? code : "";
 }
 

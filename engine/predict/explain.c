@@ -74,7 +74,7 @@ int prediction_explain(struct prediction *prediction, struct report_section *sec
         {.name = "part"}, {.name = "share", .unit = "%", .digits = DIGITS}, {.name = "help"}};
     static const struct column effect_columns[] = {
         {.name = "of"}, {.name = "name"}, {.name = "effect", .unit = "%", .digits = DIGITS}};
-    const struct predict_column *columns = prediction->plugin->columns;
+    const struct column *columns = prediction->plugin->columns;
     size_t column = prediction_main_column(prediction);
     const struct prediction_row *row = &prediction->results[0].rows[0];
     size_t scenarios = prediction->scenarios.count, rows = prediction->results[0].row_count;

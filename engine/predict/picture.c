@@ -27,7 +27,7 @@ static enum picture_form form_of(const char *file) {
 
 int picture_read(const struct prediction *prediction, const char *word, struct picture *ret,
                  struct failure *failure) {
-    const struct predict_column *columns = prediction->plugin->columns;
+    const struct column *columns = prediction->plugin->columns;
     cleanup(picture_clear) struct picture picture = {.table = SIZE_MAX, .column = SIZE_MAX};
     picture.name = xstrndup(word, strcspn(word, "="));
     picture.file = strchr(word, '=') ? strchr(word, '=') + 1 : NULL;
@@ -68,7 +68,7 @@ void picture_clear(struct picture *picture) {
 
 /* Charts of as many series each, and their memory. */
 struct drawing {
-    const struct predict_column *columns; /* one a chart */
+    const struct column *columns; /* one a chart */
     struct chart *charts;
     size_t count;
     size_t series_count; /* of each chart */
@@ -87,13 +87,14 @@ static void drawing_clear(struct drawing *drawing) {
         free(drawing->names);
 }
 
-static char *axis_name(const char *name, const char *label) {
-    return label && label[0] ? xformat("%s, %s", name, label) : xstrdup(name);
+static char *axis_name(const char *name, const char *unit) {
+    const char *label = unit_label(unit);
+    return label[0] ? xformat("%s, %s", name, label) : xstrdup(name);
 }
 
 /* X_NAME is taken over. COLUMNS: one a chart. */
 static void drawing_init(struct drawing *drawing, const char *title, char *x_name,
-                         const struct predict_column *columns, size_t count, size_t series, size_t numbers) {
+                         const struct column *columns, size_t count, size_t series, size_t numbers) {
     *drawing = (struct drawing){.columns = columns,
                                 .charts = xcalloc(count + 1, sizeof *drawing->charts),
                                 .count = count,
@@ -104,7 +105,7 @@ static void drawing_init(struct drawing *drawing, const char *title, char *x_nam
                                 .names = xcalloc(count + 1, sizeof *drawing->names)};
     drawing->names[count] = x_name;
     for (size_t i = 0; i < count; i++) {
-        drawing->names[i] = axis_name(columns[i].name, columns[i].label);
+        drawing->names[i] = axis_name(columns[i].name, columns[i].unit);
         drawing->charts[i] = (struct chart){.title = title,
                                             .x_name = x_name,
                                             .y_name = drawing->names[i],
@@ -148,7 +149,7 @@ static void draw_curves(const struct prediction *prediction, size_t t, struct dr
     size_t scenarios = prediction->scenarios.count, columns = table->column_count, numbers = 0;
     for (size_t i = 0; i < scenarios; i++)
         numbers += prediction->results[i].tables[t].count * columns;
-    drawing_init(drawing, table->table->help, axis_name(table->columns[0].name, table->columns[0].label),
+    drawing_init(drawing, table->table->help, axis_name(table->columns[0].name, table->columns[0].unit),
                  table->columns + 1, columns - 1, scenarios, numbers);
     double *at = drawing->numbers;
     for (size_t i = 0; i < scenarios; i++) {
@@ -184,8 +185,8 @@ static size_t find_varying(const struct prediction *prediction, size_t *ret) {
 /* One chart: the column, and the ends of its intervals. Points are joined if nothing else varies. */
 static int draw_column(const struct prediction *prediction, size_t column, struct drawing *drawing,
                        struct failure *failure) {
-    const struct predict_column *of = &prediction->plugin->columns[column];
-    size_t parameter, rows = 0, at = 0, lines = prediction->draws > 0 && !of->no_draws ? 3 : 1;
+    const struct column *of = &prediction->plugin->columns[column];
+    size_t parameter, rows = 0, at = 0, lines = prediction->draws > 0 && !of->exact ? 3 : 1;
     bool is_line = find_varying(prediction, &parameter) == 1;
     if (parameter == SIZE_MAX)
         return failure_input(
@@ -196,8 +197,7 @@ static int draw_column(const struct prediction *prediction, size_t column, struc
     for (size_t i = 0; i < prediction->scenarios.count; i++)
         rows += prediction->results[i].row_count;
     const struct plugin_parameter *over = &prediction->scenarios.table[parameter];
-    drawing_init(drawing, of->help, axis_name(over->name, unit_label(over->unit)), of, 1, lines,
-                 rows * (lines + 1));
+    drawing_init(drawing, of->help, axis_name(over->name, over->unit), of, 1, lines, rows * (lines + 1));
     double *x = drawing->numbers;
     for (size_t i = 0; i < prediction->scenarios.count; i++)
         for (size_t k = 0; k < prediction->results[i].row_count; k++, at++) {

@@ -14,14 +14,10 @@ enum { DIGITS = 5 }; /* that people see */
 
 enum source { NAME, PARAMETER, VALUE, MEAN, LOW, HIGH, REMARKS };
 
-/* A column of the table; texts are owned. */
 struct shape_column {
     enum source source;
-    size_t index; /* of the parameter, or of the plugin's column */
-    char *name, *title;
-    char *label;      /* with a unit that only the plugin knows how to write: "gflops (Gflop/s)"; or NULL */
-    const char *unit; /* UCUM; NULL: a text */
-    bool minor;       /* not in a table for people */
+    size_t index;        /* of the parameter, or of the plugin's column */
+    struct column about; /* name and help owned; without a unit it is of texts */
 };
 
 struct shape {
@@ -36,49 +32,61 @@ struct cell {
 
 static void shape_clear(struct shape *shape) {
     for (size_t i = 0; i < shape->count; i++)
-        free(shape->columns[i].name), free(shape->columns[i].title), free(shape->columns[i].label);
+        column_clear(&shape->columns[i].about);
     free(shape->columns);
 }
 
-static void add_column(struct shape *shape, enum source source, size_t index, char *name, char *title,
-                       const char *unit, bool minor) {
+/* Texts of ABOUT are copied. */
+static void add_column(struct shape *shape, enum source source, size_t index, struct column about) {
+    static const enum column_role roles[] = {
+        [NAME] = COLUMN_ROLE_ID,       [PARAMETER] = COLUMN_ROLE_FACTOR, [VALUE] = COLUMN_ROLE_RESPONSE,
+        [MEAN] = COLUMN_ROLE_RESPONSE, [LOW] = COLUMN_ROLE_RESPONSE,     [HIGH] = COLUMN_ROLE_RESPONSE,
+        [REMARKS] = COLUMN_ROLE_NONE};
+    about.role = roles[source];
+    about.digits = source == PARAMETER ? 0 : DIGITS;
     shape->columns = xrealloc(shape->columns, (shape->count + 1) * sizeof *shape->columns);
-    shape->columns[shape->count++] = (struct shape_column){source, index, name, title, NULL, unit, minor};
+    shape->columns[shape->count++] = (struct shape_column){source, index, column_copy(&about)};
 }
 
 static struct shape shape_of(const struct prediction *prediction) {
+    static const char *const intervals[][2] = {[MEAN] = {"mean", "mean of the draws"},
+                                               [LOW] = {"low", "2.5 % of the draws are below"},
+                                               [HIGH] = {"high", "2.5 % of the draws are above"}};
     struct shape shape = {0};
-    const struct predict_column *columns = prediction->plugin->columns;
+    const struct column *columns = prediction->plugin->columns;
     const size_t first = prediction->scenarios.option_count;
     bool is_main = true; /* the first column with an interval */
-    bool is_named = prediction->scenarios.items[0].name != NULL;
-    add_column(&shape, NAME, 0, xstrdup(SCENARIOS_NAME), xstrdup("of the scenario"), NULL, !is_named);
+    add_column(&shape, NAME, 0,
+               (struct column){.name = SCENARIOS_NAME,
+                               .help = "of the scenario",
+                               .detail = !prediction->scenarios.items[0].name});
     for (size_t i = 0; i < prediction->scenarios.parameter_count; i++) {
         const struct plugin_parameter *parameter = &prediction->scenarios.table[first + i];
         const char *unit = parameter->unit ? parameter->unit : "1";
-        add_column(&shape, PARAMETER, first + i, xstrdup(parameter->name), xstrdup(parameter->help),
-                   parameter->type == PLUGIN_NUMBER ? unit : NULL, false);
+        add_column(&shape, PARAMETER, first + i,
+                   (struct column){.name = parameter->name,
+                                   .type = parameter->whole ? COLUMN_INTEGER : COLUMN_UNKNOWN,
+                                   .unit = parameter->type == PLUGIN_NUMBER ? unit : NULL,
+                                   .help = parameter->help});
     }
     for (size_t i = 0; i < prediction->column_count; i++) {
-        const char *name = columns[i].name, *unit = columns[i].unit;
-        add_column(&shape, VALUE, i, xstrdup(name), xstrdup(columns[i].help), unit, columns[i].minor);
-        if (prediction->draws == 0 || !unit || columns[i].no_draws)
+        add_column(&shape, VALUE, i, columns[i]);
+        if (prediction->draws == 0 || !columns[i].unit || columns[i].exact)
             continue;
-        add_column(&shape, MEAN, i, xformat("%s_mean", name), xformat("%s: mean of the draws", name), unit,
-                   true);
-        add_column(&shape, LOW, i, xformat("%s_low", name),
-                   xformat("%s: 2.5 %% of the draws are below", name), unit, !is_main);
-        add_column(&shape, HIGH, i, xformat("%s_high", name),
-                   xformat("%s: 2.5 %% of the draws are above", name), unit, !is_main);
+        for (enum source source = MEAN; source <= HIGH; source++) {
+            cleanup_free char *name = xformat("%s_%s", columns[i].name, intervals[source][0]);
+            cleanup_free char *help = xformat("%s: %s", columns[i].name, intervals[source][1]);
+            add_column(&shape, source, i,
+                       (struct column){.name = name,
+                                       .unit = columns[i].unit,
+                                       .help = help,
+                                       .detail = source == MEAN || !is_main});
+        }
         is_main = false;
     }
-    for (size_t i = 0; i < shape.count; i++) {
-        struct shape_column *column = &shape.columns[i];
-        if (column->source >= VALUE && column->unit && !unit_find(column->unit))
-            column->label = xformat("%s (%s)", column->name, columns[column->index].label);
-    }
-    add_column(&shape, REMARKS, 0, xstrdup("remarks"), xstrdup("notes and warnings, separated by semicolons"),
-               NULL, true);
+    add_column(&shape, REMARKS, 0,
+               (struct column){
+                   .name = "remarks", .help = "notes and warnings, separated by semicolons", .detail = true});
     return shape;
 }
 
@@ -114,46 +122,27 @@ static struct cell cell_of(const struct prediction *prediction, const struct sha
     } else if (row->intervals) {
         number = row->intervals[column->index][column->source - MEAN];
     }
-    return (struct cell){.text = column->unit ? NULL : text ? text : "", .number = number};
+    return (struct cell){.text = column->about.unit ? NULL : text ? text : "", .number = number};
 }
 
 /* ---- Reports
  * -------------------------------------------------------------------------------------------------- */
 
-static struct report_table *add_table(const struct prediction *prediction, const struct shape *shape,
-                                      bool is_for_people, size_t first, struct report_section *in) {
-    static const enum column_role roles[] = {
-        [NAME] = COLUMN_ROLE_ID,       [PARAMETER] = COLUMN_ROLE_FACTOR, [VALUE] = COLUMN_ROLE_RESPONSE,
-        [MEAN] = COLUMN_ROLE_RESPONSE, [LOW] = COLUMN_ROLE_RESPONSE,     [HIGH] = COLUMN_ROLE_RESPONSE,
-        [REMARKS] = COLUMN_ROLE_NONE};
-    cleanup_free struct column *columns = xcalloc(shape->count + 1, sizeof *columns);
-    size_t count = 0;
-    for (size_t c = 0; c < shape->count; c++) {
-        const struct shape_column *column = &shape->columns[c];
-        bool has_label = is_for_people && column->label, is_parameter = column->source == PARAMETER;
-        if (is_for_people && column->minor)
-            continue;
-        columns[count++] = (struct column){
-            .name = column->name,
-            .label = has_label ? column->label : NULL,
-            .unit = has_label ? NULL : column->unit,
-            .digits = is_parameter ? 0 : DIGITS,
-            .help = column->title,
-            .type = is_parameter && prediction->scenarios.table[column->index].whole ? COLUMN_INTEGER
-                                                                                     : COLUMN_NUMBER,
-            .role = roles[column->source]};
-    }
-    struct report_table *table = report_table(in, "scenarios", NULL, columns, count);
+struct report_table *prediction_report_table(const struct prediction *prediction, size_t first,
+                                             struct report_section *in) {
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    cleanup_free struct column *columns = xcalloc(shape.count + 1, sizeof *columns);
+    for (size_t c = 0; c < shape.count; c++)
+        columns[c] = shape.columns[c].about;
+    struct report_table *table = report_table(in, "scenarios", NULL, columns, shape.count);
     cleanup(text_clear) struct text remarks;
     text_init(&remarks, CSV_FIELD_MAX - 1);
     for (size_t i = first; i < prediction->scenarios.count; i++) {
         const struct prediction_result *result = &prediction->results[i];
         join_remarks(prediction, result, &remarks);
-        for (size_t k = 0; k < result->row_count * shape->count; k++) {
-            const struct shape_column *column = &shape->columns[k % shape->count];
-            struct cell cell = cell_of(prediction, column, i, &result->rows[k / shape->count], remarks.bytes);
-            if (is_for_people && column->minor)
-                continue;
+        for (size_t k = 0; k < result->row_count * shape.count; k++) {
+            const struct shape_column *column = &shape.columns[k % shape.count];
+            struct cell cell = cell_of(prediction, column, i, &result->rows[k / shape.count], remarks.bytes);
             if (cell.text)
                 report_cell_text(table, cell.text);
             else
@@ -163,12 +152,6 @@ static struct report_table *add_table(const struct prediction *prediction, const
     return table;
 }
 
-struct report_table *prediction_report_table(const struct prediction *prediction, size_t first,
-                                             struct report_section *in) {
-    cleanup(shape_clear) struct shape shape = shape_of(prediction);
-    return add_table(prediction, &shape, false, first, in);
-}
-
 struct report_table *prediction_report_rows(const struct prediction *prediction, size_t table,
                                             struct report_section *in) {
     const struct prediction_table *of = &prediction->tables[table];
@@ -176,10 +159,7 @@ struct report_table *prediction_report_rows(const struct prediction *prediction,
     columns[0] = (struct column){
         .name = "scenario", .help = "its number", .type = COLUMN_INTEGER, .role = COLUMN_ROLE_ID};
     for (size_t c = 0; c < of->column_count; c++)
-        columns[c + 1] = (struct column){.name = of->columns[c].name,
-                                         .unit = of->columns[c].unit,
-                                         .help = of->columns[c].help,
-                                         .role = COLUMN_ROLE_RESPONSE};
+        columns[c + 1] = of->columns[c], columns[c + 1].role = COLUMN_ROLE_RESPONSE;
     struct report_table *into = report_table(in, of->table->name, NULL, columns, of->column_count + 1);
     for (size_t i = 0; i < prediction->scenarios.count; i++) {
         const struct prediction_rows *rows = &prediction->results[i].tables[table];
@@ -199,12 +179,11 @@ struct report_table *prediction_report_rows(const struct prediction *prediction,
 
 static void report_rest(const struct prediction *prediction, struct report_section *in) {
     if (prediction->searched > 0) {
-        const struct predict_column *column =
-            &prediction->plugin->columns[prediction_main_column(prediction)];
+        const struct column *column = &prediction->plugin->columns[prediction_main_column(prediction)];
         report_note(in, REPORT_NOTE,
                     "the best of %zu scenarios that were run, of %zu combinations, by the %s %s; best first",
                     prediction->searched, scenarios_combinations(&prediction->scenarios),
-                    column->goal == PREDICT_LESS ? "least" : "greatest", column->name);
+                    column->goal == COLUMN_LESS ? "least" : "greatest", column->name);
     }
     if (prediction->without_answer > 0)
         report_note(in, REPORT_NOTE, "scenarios that were run and have no answer: %zu; the first: %s",
@@ -259,46 +238,37 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
     report_rest(prediction, in);
 }
 
-/* "17.01 s", "469.4 Gflop/s". */
-static char *number_for_people(const struct prediction *prediction, const struct shape_column *column,
-                               double value) {
-    int digits = column->source == PARAMETER ? 0 : DIGITS;
-    if (!isfinite(value))
-        return xstrdup("-");
-    return column->label ? xformat("%.*g %s", digits, value, prediction->plugin->columns[column->index].label)
-                         : report_format(value, column->unit, digits);
-}
-
 /* "16.9 s to 17.2 s", or "". */
 static char *interval_for_people(const struct prediction *prediction, const struct shape_column *column) {
     const struct prediction_row *row = &prediction->results[0].rows[0];
     if (column->source != VALUE || !row->intervals || isnan(row->intervals[column->index][PREDICTION_LOW]))
         return xstrdup("");
     const double *interval = row->intervals[column->index];
-    cleanup_free char *low = number_for_people(prediction, column, interval[PREDICTION_LOW]);
-    cleanup_free char *high = number_for_people(prediction, column, interval[PREDICTION_HIGH]);
+    cleanup_free char *low = report_format(interval[PREDICTION_LOW], column->about.unit, DIGITS);
+    cleanup_free char *high = report_format(interval[PREDICTION_HIGH], column->about.unit, DIGITS);
     return xformat("%s to %s", low, high);
 }
 
 /* One row: a line a column, with its interval. */
-static void add_list(const struct prediction *prediction, const struct shape *shape,
-                     struct report_section *in) {
+static void add_list(const struct prediction *prediction, struct report_section *in) {
     static const struct column columns[] = {
         {.name = "name"}, {.name = "value"}, {.name = "95 % of draws"}, {.name = "help"}};
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
     struct report_table *table = NULL;
-    for (size_t c = 0; c < shape->count; c++) {
-        const struct shape_column *column = &shape->columns[c];
+    for (size_t c = 0; c < shape.count; c++) {
+        const struct shape_column *column = &shape.columns[c];
         if (column->source != PARAMETER && column->source != VALUE)
             continue;
         struct cell cell = cell_of(prediction, column, 0, &prediction->results[0].rows[0], "");
-        cleanup_free char *number = cell.text ? NULL : number_for_people(prediction, column, cell.number);
+        cleanup_free char *number =
+            cell.text ? NULL : report_format(cell.number, column->about.unit, column->about.digits);
         cleanup_free char *interval = interval_for_people(prediction, column);
         if (!table || (column->source == VALUE && column->index == 0))
             table = report_table(in, "list", table ? "" : NULL, columns, 4);
-        report_cell_text(table, column->name);
+        report_cell_text(table, column->about.name);
         report_cell_text(table, number ? number : cell.text);
         report_cell_text(table, interval);
-        report_cell_text(table, column->title);
+        report_cell_text(table, column->about.help);
     }
 }
 
@@ -330,12 +300,11 @@ static void report_remarks(const struct prediction *prediction, bool has_many, s
 }
 
 void prediction_report(const struct prediction *prediction, struct report_section *in) {
-    cleanup(shape_clear) struct shape shape = shape_of(prediction);
     bool is_list = prediction->scenarios.count == 1 && prediction->results[0].row_count == 1;
     if (is_list)
-        add_list(prediction, &shape, in);
+        add_list(prediction, in);
     else
-        add_table(prediction, &shape, true, 0, in);
+        prediction_report_table(prediction, 0, in);
     report_rest(prediction, in);
     report_remarks(prediction, !is_list, in);
     for (size_t i = 0; i < prediction->models.count; i++) {
@@ -346,13 +315,13 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
     }
 }
 
-static void add_columns(struct report_table *list, const char *table, const struct predict_column *column) {
+static void add_columns(struct report_table *list, const char *table, const struct column *column) {
     static const char *const goals[] = {
-        [PREDICT_NO_GOAL] = "", [PREDICT_LESS] = "less", [PREDICT_MORE] = "more"};
+        [COLUMN_NO_GOAL] = "", [COLUMN_LESS] = "less", [COLUMN_MORE] = "more"};
     for (; column && column->name; column++) {
         report_cell_text(list, table);
         report_cell_text(list, column->name);
-        report_cell_text(list, column->label ? column->label : "");
+        report_cell_text(list, unit_label(column->unit));
         report_cell_text(list, goals[column->goal]);
         report_cell_text(list, column->help);
     }
@@ -368,7 +337,7 @@ static void report_columns(const struct predict_plugin *plugin, struct report_se
     struct report_table *list = report_table(in, "columns", "", heads, 5);
     add_columns(list, "result", plugin->columns);
     for (; table && table->name; table++) {
-        const struct predict_column whole[] = {{.name = shapes[table->shape], .help = table->help}, {0}};
+        const struct column whole[] = {{.name = shapes[table->shape], .help = table->help}, {0}};
         add_columns(list, table->name, whole);
         add_columns(list, table->name, table->columns);
     }

@@ -198,9 +198,9 @@ int prediction_run_again(struct prediction *prediction, size_t column, double *r
 }
 
 size_t prediction_main_column(const struct prediction *prediction) {
-    const struct predict_column *columns = prediction->plugin->columns;
+    const struct column *columns = prediction->plugin->columns;
     size_t c = 0;
-    while (c < prediction->column_count && columns[c].goal == PREDICT_NO_GOAL)
+    while (c < prediction->column_count && columns[c].goal == COLUMN_NO_GOAL)
         c++;
     for (size_t i = 0; c == prediction->column_count && i < prediction->column_count; i++)
         c = columns[i].unit ? i : c;
@@ -211,8 +211,8 @@ size_t prediction_main_column(const struct prediction *prediction) {
  * ---------------------------------------------------------------------------------------------------- */
 
 static bool is_drawn(const struct prediction *prediction, size_t column) {
-    const struct predict_column *of = &prediction->plugin->columns[column];
-    return of->unit && !of->no_draws;
+    const struct column *of = &prediction->plugin->columns[column];
+    return of->unit && !of->exact;
 }
 
 /* The numbers of all draws: of row R and column C of a scenario from FIRST on, draw D is
@@ -421,7 +421,7 @@ static int run_all(struct prediction *prediction, const struct prediction_reques
 
 /* ---- Tables */
 
-static size_t count_columns(const struct predict_column *columns) {
+static size_t count_columns(const struct column *columns) {
     size_t count = 0;
     while (columns && columns[count].name)
         count++;
@@ -430,12 +430,11 @@ static size_t count_columns(const struct predict_column *columns) {
 
 static int open_tables(struct prediction *prediction, const struct prediction_request *request,
                        struct failure *failure) {
-    static const struct predict_column intervals[] = {
-        {.name = "lane", .help = "where it was"},
-        {.name = "from", .unit = "s", .label = "s", .help = "when it began"},
-        {.name = "to", .unit = "s", .label = "s", .help = "when it ended"},
-        {.name = "word", .help = "what it was"},
-        {.name = NULL}};
+    static const struct column intervals[] = {{.name = "lane", .help = "where it was"},
+                                              {.name = "from", .unit = "s", .help = "when it began"},
+                                              {.name = "to", .unit = "s", .help = "when it ended"},
+                                              {.name = "word", .help = "what it was"},
+                                              {.name = NULL}};
     const struct predict_plugin *plugin = prediction->plugin;
     const struct predict_table *tables = PLUGIN_HAS(plugin, tables) ? plugin->tables : NULL;
     int r = 0;
@@ -443,8 +442,7 @@ static int open_tables(struct prediction *prediction, const struct prediction_re
         prediction->table_count++;
     prediction->tables = xcalloc(prediction->table_count + 1, sizeof *prediction->tables);
     for (size_t t = 0; t < prediction->table_count; t++) {
-        const struct predict_column *columns =
-            tables[t].shape == PREDICT_INTERVALS ? intervals : tables[t].columns;
+        const struct column *columns = tables[t].shape == PREDICT_INTERVALS ? intervals : tables[t].columns;
         prediction->tables[t] = (struct prediction_table){
             .table = &tables[t], .columns = columns, .column_count = count_columns(columns)};
     }

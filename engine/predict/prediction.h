@@ -81,7 +81,7 @@ struct prediction_result {
 /* A table that the plugin declares. */
 struct prediction_table {
     const struct predict_table *table;
-    const struct predict_column *columns; /* of intervals: lane, from, to, word */
+    const struct column *columns; /* of intervals: lane, from, to, word */
     size_t column_count;
     bool is_wanted;
 };

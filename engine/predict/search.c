@@ -43,7 +43,7 @@ static double evaluate(struct search *search, size_t number) {
         search->error = prediction_run_again(prediction, search->column, &value, search->failure);
     if (search->error < 0)
         return INFINITY;
-    if (prediction->plugin->columns[search->column].goal == PREDICT_MORE)
+    if (prediction->plugin->columns[search->column].goal == COLUMN_MORE)
         value = -value;
     search->done[search->count++] = (struct evaluation){number, isfinite(value) ? value : INFINITY};
     prediction->searched = search->count;
@@ -95,7 +95,7 @@ int search_best(struct prediction *prediction, size_t budget, struct failure *fa
     struct random_stream stream;
     random_stream_init(&stream, prediction->models.seed, "search", 0);
     if (all == 0 || search.column == prediction->column_count ||
-        prediction->plugin->columns[search.column].goal == PREDICT_NO_GOAL)
+        prediction->plugin->columns[search.column].goal == COLUMN_NO_GOAL)
         return failure_input(failure, NULL, 0, 0, "%s cannot be searched: %s",
                              prediction->library->plugin->name,
                              all ? "none of its columns has a goal"

@@ -11,9 +11,9 @@ static const struct plugin_parameter parameters[] = {
      .help = "that share the rows"},
     {"sweeps", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .fallback = "1", .help = "over the grid"},
     {0}};
-static const struct predict_column columns[] = {{"time", "s", "s", "of all sweeps", .goal = PREDICT_LESS},
-                                                {"slowest", NULL, "", "group that sets the pace"},
-                                                {0}};
+static const struct column columns[] = {{"time", .unit = "s", .help = "of all sweeps", .goal = COLUMN_LESS},
+                                        {"slowest", .help = "group that sets the pace"},
+                                        {0}};
 
 static int open_stencil(const struct predict_inputs *inputs, void **ret, struct plugin_message *message) {
     const struct model *model = inputs->models[0][0];

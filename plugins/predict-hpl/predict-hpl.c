@@ -51,35 +51,41 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
 
 enum { TIME, GFLOPS, FACTORISATION, BROADCAST, UPDATE, SWAP, TIME_CLOSED, GAMMA, MEMORY, OUTSIDE };
 
-static const struct predict_column columns[] = {
-    [TIME] = {"time", "s", "s", "sum over the panels: factorisation + broadcast + update + swap",
-              .goal = PREDICT_LESS},
-    [GFLOPS] = {"gflops", "10*9/s", "Gflop/s", "(2/3 N^3 + 3/2 N^2) / time, as HPL counts",
-                .goal = PREDICT_MORE},
-    [FACTORISATION] = {"factorisation", "s", "s", "time of the panel factorisations", .part_of = "time"},
-    [BROADCAST] = {"broadcast", "s", "s", "time to broadcast the panels along the rows of the grid",
-                   .no_draws = true, .part_of = "time"},
-    [UPDATE] = {"update", "s", "s", "time to update the trailing matrix: dgemm, by the model, and dtrsm",
+static const struct column columns[] = {
+    [TIME] = {"time", .unit = "s", .help = "sum over the panels: factorisation + broadcast + update + swap",
+              .goal = COLUMN_LESS},
+    [GFLOPS] = {"gflops", .unit = "Gflop/s", .help = "(2/3 N^3 + 3/2 N^2) / time, as HPL counts",
+                .goal = COLUMN_MORE},
+    [FACTORISATION] = {"factorisation", .unit = "s", .help = "time of the panel factorisations",
+                       .part_of = "time"},
+    [BROADCAST] = {"broadcast", .unit = "s",
+                   .help = "time to broadcast the panels along the rows of the grid", .exact = true,
+                   .part_of = "time"},
+    [UPDATE] = {"update", .unit = "s",
+                .help = "time to update the trailing matrix: dgemm, by the model, and dtrsm",
                 .part_of = "time"},
-    [SWAP] = {"swap", "s", "s", "time to swap rows and to broadcast U along the columns of the grid",
-              .no_draws = true, .part_of = "time"},
-    [TIME_CLOSED] = {"time_closed", "s", "s",
-                     "time by the closed formula, which uses gamma3 for all computation", .minor = true},
-    [GAMMA] = {"gamma3", "s/{flop}", "s/flop", "half the model's coefficient of m*n*k", .minor = true},
-    [MEMORY] = {"memory", "By", "byte", "memory of the matrix in one process: 8 N (N + 1) / (P Q)",
-                .minor = true, .no_draws = true},
-    [OUTSIDE] = {"outside", "1", "", "share of the dgemm time that is extrapolated", .no_draws = true},
+    [SWAP] = {"swap", .unit = "s",
+              .help = "time to swap rows and to broadcast U along the columns of the grid", .exact = true,
+              .part_of = "time"},
+    [TIME_CLOSED] = {"time_closed", .unit = "s",
+                     .help = "time by the closed formula, which uses gamma3 for all computation",
+                     .detail = true},
+    [GAMMA] = {"gamma3", .unit = "s/{flop}", .help = "half the model's coefficient of m*n*k", .detail = true},
+    [MEMORY] = {"memory", .unit = "By", .help = "memory of the matrix in one process: 8 N (N + 1) / (P Q)",
+                .detail = true, .exact = true},
+    [OUTSIDE] = {"outside", .unit = "1", .help = "share of the dgemm time that is extrapolated",
+                 .exact = true},
     {.name = NULL},
 };
 
 /* The table `panels`: a row for each panel of the factorisation. Times are s. */
-static const struct predict_column panel_columns[] = {
-    {"panel", "1", "", "first column of the panel"},
-    {"panel_time", "s", "s", "of the panel: factorisation + broadcast + update + swap"},
-    {"panel_factorisation", "s", "s", "of the panel"},
-    {"panel_broadcast", "s", "s", "of the panel along the rows of the grid"},
-    {"panel_update", "s", "s", "of the trailing matrix"},
-    {"panel_swap", "s", "s", "of rows, and broadcast of U"},
+static const struct column panel_columns[] = {
+    {"panel", .unit = "1", .help = "first column of the panel"},
+    {"panel_time", .unit = "s", .help = "of the panel: factorisation + broadcast + update + swap"},
+    {"panel_factorisation", .unit = "s", .help = "of the panel"},
+    {"panel_broadcast", .unit = "s", .help = "of the panel along the rows of the grid"},
+    {"panel_update", .unit = "s", .help = "of the trailing matrix"},
+    {"panel_swap", .unit = "s", .help = "of rows, and broadcast of U"},
     {.name = NULL},
 };
 static const struct predict_table tables[] = {

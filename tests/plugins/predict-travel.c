@@ -45,17 +45,17 @@ static int travel_time(const struct predict_call *call, const struct predict_inp
 }
 
 #ifndef TRAVEL_TEXT
-static const struct predict_column columns[] = {
-    {"time", "s", "s", .help = "of the message"},
-    {"error", "s", "s", .help = "standard error", .no_draws = true},
-    {"slope", "s/By", "s/byte", .help = "of the model that is drawn", .minor = true},
-    {"stream", "1", "", .help = "a number of a stream", .no_draws = true},
-    {"where", NULL, "", .help = "which hop"},
+static const struct column columns[] = {
+    {"time", .unit = "s", .help = "of the message"},
+    {"error", .unit = "s", .help = "standard error", .exact = true},
+    {"slope", .unit = "s/By", .help = "of the model that is drawn", .detail = true},
+    {"stream", .unit = "1", .help = "a number of a stream", .exact = true},
+    {"where", .help = "which hop"},
     {0},
 };
 
-static const struct predict_column over_size[] = {
-    {"to", "By", "byte", .help = "size"}, {"way", "s", "s", .help = "time of that size"}, {0}};
+static const struct column over_size[] = {
+    {"to", .unit = "By", .help = "size"}, {"way", .unit = "s", .help = "time of that size"}, {0}};
 static const struct predict_table tables[] = {
     {"halves", "the time of smaller messages", PREDICT_CURVE, over_size},
     {"way", "where the message is", PREDICT_INTERVALS},

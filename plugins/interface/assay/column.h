@@ -27,6 +27,9 @@ enum column_role {
     COLUMN_ROLE_TIME,      /* when */
 };
 
+/* Which of two values is better: for a search. */
+enum column_goal { COLUMN_NO_GOAL, COLUMN_LESS, COLUMN_MORE };
+
 /* Texts are borrowed, unless whoever has the column says otherwise. */
 struct column {
     const char *name;
@@ -37,8 +40,12 @@ struct column {
     const char *help;  /* a sentence; NULL or "": none */
     /* How a report shows it. */
     int digits;  /* significant ones; 0: a text, or as many as there are */
-    bool detail; /* printed only when details are asked for; in JSON always */
+    bool detail; /* printed only when details are asked for; in JSON and files always */
     bool words;  /* texts are words separated by blanks; in JSON an array of them */
+    /* Of what a predictor computes. */
+    bool exact; /* no interval is given for it */
+    enum column_goal goal;
+    const char *part_of; /* the column of which it is a part, such as "time": shares are shown by --explain */
 };
 
 #endif

@@ -15,6 +15,7 @@
 #ifndef ASSAY_ASSAY_PREDICT_H
 #define ASSAY_ASSAY_PREDICT_H
 
+#include <assay/column.h>
 #include <assay/model.h>
 #include <assay/plugin.h>
 
@@ -195,21 +196,6 @@ static inline size_t predict_product_term(const struct model *model) {
     return model->term_count;
 }
 
-/* Which of two values of a column is better: for a search. */
-enum predict_goal { PREDICT_NO_GOAL, PREDICT_LESS, PREDICT_MORE };
-
-/* A column of the result. */
-struct predict_column {
-    const char *name;
-    const char *unit;  /* UCUM, for files; NULL: a text */
-    const char *label; /* unit for people: "Gflop/s" */
-    const char *help;
-    bool minor;    /* left out of a printed table of many scenarios */
-    bool no_draws; /* exact: no interval is given for it */
-    enum predict_goal goal;
-    const char *part_of; /* the column of which it is a part, such as "time": shares are shown by --explain */
-};
-
 /* What the rows of a table are, so that the host can draw them. */
 enum predict_shape {
     PREDICT_ROWS,      /* a list: any columns; it is not drawn */
@@ -222,7 +208,7 @@ struct predict_table {
     const char *name; /* the user writes it: `assay predict hpl ... --plot panels=panels.csv` */
     const char *help;
     enum predict_shape shape;
-    const struct predict_column *columns; /* ended by one without a name; NULL for PREDICT_INTERVALS */
+    const struct column *columns; /* as those of the result; NULL for PREDICT_INTERVALS */
 };
 
 struct predict_plugin {
@@ -230,8 +216,11 @@ struct predict_plugin {
     const struct predict_role *roles;          /* ended by one without a name */
     const struct plugin_parameter *options;    /* set once: --set; ended by one without a name; NULL: none */
     const struct plugin_parameter *parameters; /* of each scenario; likewise */
-    const struct predict_column *columns;      /* likewise; NULL: the result is a text */
-    const char *suffix;                        /* of the text's file: ".xml" */
+    /* Of the result: name, unit (NULL: the column is of texts), help, detail (it is left out of a printed
+     * table of many scenarios), exact, goal, part_of. Ended by one without a name; NULL: the result is a
+     * text. */
+    const struct column *columns;
+    const char *suffix; /* of the text's file: ".xml" */
     int (*open)(const struct predict_inputs *inputs, void **ret_state, struct plugin_message *message);
     /* PARAMETERS: a value for each. RET_VALUES: one a column, NaN at first and for undefined; of a plugin
      * whose scenarios have several rows each goes through output->row instead. INPUTS has the same context as

@@ -157,7 +157,7 @@ TEST(moments_of_draws) {
                     4 * 2.67 * sigma / sqrt(DRAWS));
         assert_true(fabs(interval[0][PREDICTION_HIGH] - (mean + 1.95996 * sigma)) <
                     4 * 2.67 * sigma / sqrt(DRAWS));
-        assert_true(isnan(interval[1][PREDICTION_MEAN])); /* no_draws */
+        assert_true(isnan(interval[1][PREDICTION_MEAN])); /* exact */
         assert_true(fabs(interval[2][PREDICTION_HIGH] - (3 + 1.95996 * 0.1)) <
                     0.011); /* the models are drawn ones */
     }
