@@ -22,7 +22,7 @@ enum { BUFFER_SIZE = 128 << 10 };
 /* Inflates ENTRY to its end, with all checks; into FILE, unless that is negative. */
 static int read_entry(struct archive_reader *archive, const struct zip_entry *entry, char *buffer, int file,
                       struct failure *failure) {
-    cleanup(archive_close_member) struct archive_member *member = archive_entry_stream(archive, entry);
+    cleanup(archive_member_cleanup) struct archive_member *member = archive_entry_stream(archive, entry);
     int64_t got;
     while ((got = archive_member_read(member, buffer, BUFFER_SIZE)) > 0) {
         int written = file < 0 ? 0 : file_write_all(file, buffer, (size_t)got);

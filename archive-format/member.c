@@ -57,7 +57,7 @@ void archive_member_close(struct archive_member *member) {
     free(member);
 }
 
-void archive_close_member(struct archive_member **member) {
+void archive_member_cleanup(struct archive_member **member) {
     archive_member_close(*member);
 }
 
@@ -204,7 +204,7 @@ static int append_member(struct archive_member *member, struct text *ret) {
 
 int archive_read_member(struct archive_reader *archive, const char *name, struct text *ret,
                         struct failure *failure) {
-    cleanup(archive_close_member) struct archive_member *member = NULL;
+    cleanup(archive_member_cleanup) struct archive_member *member = NULL;
     int r = archive_member_open(archive, name, &member, failure);
     if (r < 0)
         return r;

@@ -190,14 +190,14 @@ void archive_close(struct archive_reader *archive) {
     free(archive);
 }
 
-void archive_close_reader(struct archive_reader **archive) {
+void archive_cleanup(struct archive_reader **archive) {
     archive_close(*archive);
 }
 
 int archive_open_descriptor(int given, const char *name, struct archive_reader **ret,
                             struct failure *failure) {
     cleanup_close int descriptor = given;
-    cleanup(archive_close_reader) struct archive_reader *archive = xcalloc(1, sizeof *archive);
+    cleanup(archive_cleanup) struct archive_reader *archive = xcalloc(1, sizeof *archive);
     archive->descriptor = take_descriptor(descriptor);
     archive->path = xstrdup(name);
     int r = zip_directory_read(archive->descriptor, name, &archive->zip, failure);
@@ -217,7 +217,7 @@ int archive_open_descriptor(int given, const char *name, struct archive_reader *
 
 static int open_folder(int descriptor, const char *path, struct archive_reader **ret,
                        struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = xcalloc(1, sizeof *archive);
+    cleanup(archive_cleanup) struct archive_reader *archive = xcalloc(1, sizeof *archive);
     archive->descriptor = descriptor;
     archive->is_folder = true;
     archive->path = xstrdup(path);

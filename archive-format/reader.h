@@ -4,7 +4,7 @@
  * FAILURE_VERIFICATION with the reason; a file that is missing or cannot be read is FAILURE_INPUT or
  * FAILURE_SYSTEM.
  *
- *     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+ *     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
  *     r = archive_open("dgemm.zip", &archive, failure);
  *
  * A table, as a stream:
@@ -63,8 +63,8 @@ int archive_open(const char *path, struct archive_reader **ret, struct failure *
  * for messages. */
 int archive_open_descriptor(int descriptor, const char *name, struct archive_reader **ret,
                             struct failure *failure);
-void archive_close(struct archive_reader *archive);         /* NULL is fine; close its members first */
-void archive_close_reader(struct archive_reader **archive); /* for cleanup() */
+void archive_close(struct archive_reader *archive);    /* NULL is fine; close its members first */
+void archive_cleanup(struct archive_reader **archive); /* for cleanup() */
 
 const char *archive_path(const struct archive_reader *archive);
 uint64_t archive_bytes(const struct archive_reader *archive); /* of the zip, or of a folder's listed files */
@@ -101,8 +101,8 @@ int archive_member_open(struct archive_reader *archive, const char *name, struct
 int64_t archive_member_read(void *member, char *buffer, size_t size);
 /* 0, or the failure that archive_member_read met, put into FAILURE. */
 int archive_member_status(const struct archive_member *member, struct failure *failure);
-void archive_member_close(struct archive_member *member);  /* NULL is fine */
-void archive_close_member(struct archive_member **member); /* for cleanup() */
+void archive_member_close(struct archive_member *member);    /* NULL is fine */
+void archive_member_cleanup(struct archive_member **member); /* for cleanup() */
 
 /* Appends the whole member to RET, checked; one that is larger than what RET's limit leaves is refused
  * (-EFBIG), in a zip before it is inflated. On failure RET is as it was. */

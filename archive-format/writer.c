@@ -288,7 +288,7 @@ static int write_part(struct seal *seal) {
 }
 
 static int verify_part(const struct seal *seal, char sha256[static HASH_HEX_SIZE]) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     int r = archive_open(seal->part, &archive, seal->failure);
     if (r == 0)
         r = archive_verify(archive, seal->failure);

@@ -151,7 +151,7 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
         return failure_input(
             failure, NULL, 0, 0,
             "cannot find the output of the best unit: the runs have too many rows together; name one run");
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     int r = archive_open(input->path, &archive, failure);
     if (r < 0)
         return r;

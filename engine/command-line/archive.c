@@ -68,7 +68,7 @@ static void add_members(struct report_section *to, const struct archive_reader *
 }
 
 static int list(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     int r = archive_open(arguments->operands[1], &archive, failure);
     r = r < 0 ? r : archive_list(archive, failure);
     if (r < 0)
@@ -105,7 +105,7 @@ static void print_safely(char *bytes, size_t length) {
  * to a terminal must not steer it: there, lines are printed as in a table. */
 static int read_through(struct archive_reader *archive, const char *name, bool print,
                         struct failure *failure) {
-    cleanup(archive_close_member) struct archive_member *member = NULL;
+    cleanup(archive_member_cleanup) struct archive_member *member = NULL;
     char buffer[65536];
     bool is_terminal = isatty(STDOUT_FILENO);
     size_t kept = 0; /* the begin of a line whose end has not come */
@@ -131,7 +131,7 @@ static int read_through(struct archive_reader *archive, const char *name, bool p
 
 /* Twice: nothing is printed of a member that turns out at its end to be damaged. */
 static int cat(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     int r = archive_open(arguments->operands[1], &archive, failure);
     if (r == 0)
         r = read_through(archive, arguments->operands[2], false, failure);
@@ -147,7 +147,7 @@ static char *folder_for(const char *path) {
 }
 
 static int extract(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     const char *given = verb_value(arguments, "--folder");
     cleanup_free char *folder = given ? xstrdup(given) : folder_for(arguments->operands[1]);
     int r = archive_open(arguments->operands[1], &archive, failure);
@@ -171,7 +171,7 @@ static int print_verified(const struct archive_reader *archive, bool json, struc
     if (json) {
         add_head(report->root, archive);
         report_text(report->root, "sha256", NULL, sha256, true);
-        report_truth(report->root, "verified", NULL, true, true);
+        report_boolean(report->root, "verified", NULL, true, true);
         output_report_line(report);
         return 0;
     }
@@ -190,7 +190,7 @@ static void print_refused(const char *path, bool json, const struct failure *rea
     cleanup(report_cleanup) struct report *report = report_new();
     if (json) {
         report_text(report->root, "archive", NULL, path, true);
-        report_truth(report->root, "verified", NULL, false, true);
+        report_boolean(report->root, "verified", NULL, false, true);
         report_text(report->root, "reason", NULL, sentence, true);
         output_report_line(report);
         return;
@@ -202,7 +202,7 @@ static void print_refused(const char *path, bool json, const struct failure *rea
 }
 
 static int verify_one(const char *path, bool json, struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     int r = archive_open(path, &archive, failure);
     if (r == 0)
         r = archive_verify(archive, failure);
@@ -243,5 +243,5 @@ static const struct verb_action actions[] = {
 };
 
 int command_archive(const struct verb_arguments *arguments, struct failure *failure) {
-    return verb_act(arguments, actions, arguments->operands[0], failure);
+    return verb_run_action(arguments, actions, arguments->operands[0], failure);
 }

@@ -235,5 +235,5 @@ static const struct verb_action actions[] = {
 };
 
 int command_history(const struct verb_arguments *arguments, struct failure *failure) {
-    return verb_act(arguments, actions, arguments->operands[0], failure);
+    return verb_run_action(arguments, actions, arguments->operands[0], failure);
 }

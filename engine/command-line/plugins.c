@@ -83,6 +83,7 @@ int command_plugins(const struct verb_arguments *arguments, struct failure *fail
         {"show", 1, 1, "the name of a plugin, such as hpl or predict-hpl", "--json", show},
         {0},
     };
-    return arguments->operand_count == 0 ? list(arguments, failure)
-                                         : verb_act(arguments, actions, arguments->operands[0], failure);
+    return arguments->operand_count == 0
+               ? list(arguments, failure)
+               : verb_run_action(arguments, actions, arguments->operands[0], failure);
 }

@@ -50,7 +50,7 @@ static int print_best(const struct measurements *measurements, const struct rank
 /* The archive PATH, or a folder that it was extracted to, if it is that of a prediction; else NULL, also
  * where it cannot be read, which is said by whatever reads it next. */
 static struct archive_reader *open_prediction(const char *path) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     if (archive_open(path, &archive, NULL) < 0)
         return NULL;
     return archive_run(archive)->kind == ARCHIVE_OF_PREDICTION ? take_pointer(archive) : NULL;
@@ -76,7 +76,7 @@ static int report_prediction(const struct verb_arguments *arguments, struct arch
 }
 
 int command_report(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *prediction = open_prediction(arguments->operands[0]);
+    cleanup(archive_cleanup) struct archive_reader *prediction = open_prediction(arguments->operands[0]);
     if (prediction)
         return report_prediction(arguments, prediction, failure);
     cleanup(measurements_clear) struct measurements measurements = {0};

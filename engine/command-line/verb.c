@@ -128,8 +128,8 @@ static int refuse_name(const struct verb *verb, const struct verb_action *action
                          advice);
 }
 
-int verb_act(const struct verb_arguments *arguments, const struct verb_action *actions, const char *name,
-             struct failure *failure) {
+int verb_run_action(const struct verb_arguments *arguments, const struct verb_action *actions,
+                    const char *name, struct failure *failure) {
     const char *verb = arguments->verb->name;
     const struct verb_action *chosen = actions;
     while (chosen->name && strcmp(chosen->name, name) != 0)

@@ -74,8 +74,8 @@ struct verb_action {
 };
 
 /* Runs the one of ACTIONS that is called NAME, after checking its operands and options. */
-int verb_act(const struct verb_arguments *arguments, const struct verb_action *actions, const char *name,
-             struct failure *failure);
+int verb_run_action(const struct verb_arguments *arguments, const struct verb_action *actions,
+                    const char *name, struct failure *failure);
 
 /* Refuses a repeatable option NAME=VALUE that sets the same NAME twice. */
 int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure);

@@ -1,6 +1,6 @@
 #include "engine/fit/alternatives.h"
 
-#include "engine/fit/request.h"
+#include "engine/fit/binding.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/table/folds.h"
@@ -104,21 +104,21 @@ static struct fit_options options_of(const struct alternative *item, const struc
 
 /* ---- The table */
 
-/* Names in COLUMNS are those of the table or of the options, which outlive the request. */
+/* Names in COLUMNS are those of the table or of the options, which outlive the binding. */
 static int add_columns(struct columns *columns, const struct alternative *item, struct table *table,
                        const struct fit_options *options, struct failure *failure) {
-    cleanup(request_clear) struct request request;
+    cleanup(fit_binding_clear) struct fit_binding binding;
     struct fit_options own = options_of(item, options);
-    int r = request_bind(&request, item->library, table, &own, failure);
-    for (size_t i = 0; r == 0 && i < request.number_count; i++) {
-        const struct column *column = table_find(table, request.numbers[i]);
-        bool is_factor = i != request.layout.response && i != request.layout.weights;
-        add_name(&columns->numbers, &columns->number_count, column ? column->name : request.numbers[i]);
+    int r = fit_binding_bind(&binding, item->library, table, &own, failure);
+    for (size_t i = 0; r == 0 && i < binding.number_count; i++) {
+        const struct column *column = table_find(table, binding.numbers[i]);
+        bool is_factor = i != binding.layout.response && i != binding.layout.weights;
+        add_name(&columns->numbers, &columns->number_count, column ? column->name : binding.numbers[i]);
         if (is_factor)
             add_name(&columns->factors, &columns->factor_count, column->name);
     }
-    for (size_t j = 0; r == 0 && j < request.category_count; j++) {
-        const char *name = table_find(table, request.categories[j])->name;
+    for (size_t j = 0; r == 0 && j < binding.category_count; j++) {
+        const char *name = table_find(table, binding.categories[j])->name;
         bool is_factor =
             find_name(options->by, options->by_count, name) == options->by_count &&
             find_name(options->fold_columns, options->fold_column_count, name) == options->fold_column_count;
@@ -167,7 +167,7 @@ static bool is_repeated(const struct alternatives *alternatives, size_t at) {
         const struct contender *of_other = &alternatives->contenders[i];
         if (other->library == one->library && other->by_count == one->by_count && of_other->formula &&
             strcmp(of_other->formula, of_one->formula) == 0 && of_other->noise == of_one->noise &&
-            of_other->of_noise == of_one->of_noise)
+            of_other->noise_parameters == of_one->noise_parameters)
             return true;
     }
     return false;
@@ -323,10 +323,10 @@ void alternatives_report(struct report_section *root, const struct alternatives 
         report_note(root, REPORT_WARNING, "* is %s", alternatives->contenders[sufficient].verdict);
     for (size_t i = 0; i < count; i++) {
         const struct alternative *item = &alternatives->items[i];
-        bool is_judged = alternatives->contenders[i].is_judged;
-        if (!item->is_repeated && (item->reason || !is_judged))
+        bool is_compared = alternatives->contenders[i].is_compared;
+        if (!item->is_repeated && (item->reason || !is_compared))
             report_note(root, REPORT_NOTE, "%s %s by %s: %s%s", labels[i * LABELS], labels[i * LABELS + 1],
-                        by[i], is_judged ? "" : "not judged: ",
+                        by[i], is_compared ? "" : "not judged: ",
                         item->reason ? item->reason : "some groups cannot be fitted without a fold");
         free(by[i]);
     }

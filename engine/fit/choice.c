@@ -50,9 +50,9 @@ void contender_describe(struct contender *contender, const struct model *model) 
         for (size_t p = 0; p < model->groups[g].part_count; p++) {
             const struct model_part *part = &model->groups[g].parts[p];
             for (size_t t = 0; t < model->term_count; t++)
-                contender->of_mean += !part->estimates[t].dropped && !part->estimates[t].at_bound;
-            contender->of_mean += model->over && isfinite(part->from) && p > 0;
-            contender->of_noise += count_noise(&part->noise, model->term_count);
+                contender->mean_parameters += !part->estimates[t].dropped && !part->estimates[t].at_bound;
+            contender->mean_parameters += model->over && isfinite(part->from) && p > 0;
+            contender->noise_parameters += count_noise(&part->noise, model->term_count);
         }
     }
 }
@@ -79,7 +79,7 @@ static bool predicts(const struct contender *contender, size_t row) {
     return contender->predicted && !isnan(contender->predicted[row].mean);
 }
 
-/* Who is judged, and the rows that all of them predict, into RET_ROWS. Returns how many. */
+/* Who is compared, and the rows that all of them predict, into RET_ROWS. Returns how many. */
 static size_t find_rows(struct contender *contenders, size_t count, size_t rows, uint32_t *ret_rows,
                         uint64_t *ret_beyond) {
     size_t any = 0, common = 0;
@@ -94,12 +94,12 @@ static size_t find_rows(struct contender *contenders, size_t count, size_t rows,
         any += by_some;
     }
     for (size_t i = 0; i < count; i++)
-        contenders[i].is_judged =
+        contenders[i].is_compared =
             any > 0 && contenders[i].predicted && contenders[i].missing <= any / MISSING_MOST;
     for (size_t row = 0; row < rows; row++) {
         bool by_all = any > 0;
         for (size_t i = 0; by_all && i < count; i++)
-            by_all = !contenders[i].is_judged || predicts(&contenders[i], row);
+            by_all = !contenders[i].is_compared || predicts(&contenders[i], row);
         if (by_all)
             ret_rows[common++] = (uint32_t)row;
     }
@@ -161,11 +161,11 @@ static size_t find_likeliest(const struct comparison *of, const bool *among, enu
 
 /* The noise of the likeliest contender; without any the least error of all, in every row. No less than
  * rounding of the response. */
-static void find_common_noise(const struct comparison *of, const bool *judged) {
-    size_t likeliest = find_likeliest(of, judged, OWN_NOISE);
+static void find_common_noise(const struct comparison *of, const bool *compared) {
+    size_t likeliest = find_likeliest(of, compared, OWN_NOISE);
     double least = INFINITY;
     for (size_t i = 0; i < of->count; i++)
-        least = judged[i] ? fmin(least, of->contenders[i].score.rmse) : least;
+        least = compared[i] ? fmin(least, of->contenders[i].score.rmse) : least;
     for (size_t i = 0; i < of->row_count; i++) {
         size_t row = of->rows_of[i];
         double weight = of->rows->weights ? of->rows->weights[row] : 1,
@@ -177,7 +177,7 @@ static void find_common_noise(const struct comparison *of, const bool *judged) {
 
 /* Whether two contenders have the same mean, and differ by their noise alone. */
 static bool is_same_mean(const struct contender *one, const struct contender *other) {
-    return one->of_mean == other->of_mean && one->groups == other->groups &&
+    return one->mean_parameters == other->mean_parameters && one->groups == other->groups &&
            one->is_segmented == other->is_segmented &&
            (one->formula == other->formula ||
             (one->formula && other->formula && strcmp(one->formula, other->formula) == 0));
@@ -185,19 +185,19 @@ static bool is_same_mean(const struct contender *one, const struct contender *ot
 
 /* Whether the mean of ONE goes before that of OTHER, both being as likely as the best but for chance. */
 static bool is_mean_preferred(const struct contender *one, const struct contender *other) {
-    if (one->of_mean != other->of_mean)
-        return one->of_mean < other->of_mean;
+    if (one->mean_parameters != other->mean_parameters)
+        return one->mean_parameters < other->mean_parameters;
     if (one->is_segmented != other->is_segmented)
         return !one->is_segmented;
     return one->below < other->below;
 }
 
 /* The contender whose mean suffices. */
-static size_t choose_mean(struct comparison *of, const bool *judged, struct choice *ret) {
+static size_t choose_mean(struct comparison *of, const bool *compared, struct choice *ret) {
     struct contender *all = of->contenders;
-    size_t chosen = ret->best = find_likeliest(of, judged, COMMON_NOISE);
+    size_t chosen = ret->best = find_likeliest(of, compared, COMMON_NOISE);
     for (size_t i = 0; i < of->count; i++) {
-        if (!judged[i] || i == ret->best)
+        if (!compared[i] || i == ret->best)
             continue;
         all[i].below = compare(of, ret->best, i, COMMON_NOISE, &all[i].below_error);
         if (is_within(all[i].below, CHOICE_MEAN_ERRORS * all[i].below_error) &&
@@ -208,17 +208,17 @@ static size_t choose_mean(struct comparison *of, const bool *judged, struct choi
 }
 
 /* Of the contenders with the mean of MEAN the one whose noise suffices. */
-static size_t choose_noise(const struct comparison *of, const bool *judged, size_t mean) {
+static size_t choose_noise(const struct comparison *of, const bool *compared, size_t mean) {
     const struct contender *all = of->contenders;
     cleanup_free bool *same = xcalloc(of->count + 1, sizeof *same);
     for (size_t i = 0; i < of->count; i++)
-        same[i] = judged[i] && is_same_mean(&all[i], &all[mean]);
+        same[i] = compared[i] && is_same_mean(&all[i], &all[mean]);
     size_t likeliest = find_likeliest(of, same, OWN_NOISE), chosen = likeliest;
     for (size_t i = 0; likeliest != SIZE_MAX && i < of->count; i++) {
-        if (!same[i] || !has_noise(&all[i]) || all[i].of_noise > all[chosen].of_noise)
+        if (!same[i] || !has_noise(&all[i]) || all[i].noise_parameters > all[chosen].noise_parameters)
             continue;
         double error, below = compare(of, likeliest, i, OWN_NOISE, &error);
-        if (is_within(below, error) && (all[i].of_noise < all[chosen].of_noise || i < chosen))
+        if (is_within(below, error) && (all[i].noise_parameters < all[chosen].noise_parameters || i < chosen))
             chosen = i;
     }
     return chosen == SIZE_MAX ? mean : chosen;
@@ -227,7 +227,7 @@ static size_t choose_noise(const struct comparison *of, const bool *judged, size
 void choice_make(struct contender *contenders, size_t count, const struct score_rows *rows,
                  struct choice *ret) {
     cleanup_free uint32_t *rows_of = xcalloc(rows->count + 1, sizeof *rows_of);
-    cleanup_free bool *judged = xcalloc(count + 1, sizeof *judged);
+    cleanup_free bool *compared = xcalloc(count + 1, sizeof *compared);
     cleanup_free double *sigma = xcalloc(rows->count + 1, sizeof *sigma);
     cleanup_free struct score_row *ratios = xcalloc(2 * rows->count + 1, sizeof *ratios);
     struct comparison of = {.contenders = contenders,
@@ -241,14 +241,14 @@ void choice_make(struct contender *contenders, size_t count, const struct score_
     of.row_count = find_rows(contenders, count, rows->count, rows_of, &ret->rows_beyond);
     ret->rows = of.row_count;
     for (size_t i = 0; i < count && ret->rows > 0; i++) {
-        judged[i] = contenders[i].is_judged;
-        if (judged[i])
+        compared[i] = contenders[i].is_compared;
+        if (compared[i])
             contenders[i].score = score_sum(rows, contenders[i].predicted, rows_of, of.row_count);
     }
     if (ret->rows == 0)
         return;
-    find_common_noise(&of, judged);
-    ret->sufficient = choose_noise(&of, judged, choose_mean(&of, judged, ret));
+    find_common_noise(&of, compared);
+    ret->sufficient = choose_noise(&of, compared, choose_mean(&of, compared, ret));
 }
 
 /* ---- The report */
@@ -258,14 +258,14 @@ static const double relative_most = 0.5;
 
 static void report_scores(struct report_table *table, const struct contender *contender,
                           const struct choice *choice) {
-    bool is_judged = contender->is_judged && choice->best != SIZE_MAX;
+    bool is_compared = contender->is_compared && choice->best != SIZE_MAX;
     const struct score *score = &contender->score;
     const double numbers[] = {
         score->rmse,      score->rmse_error,          score->relative,  score->median_relative,
         contender->below, contender->below_error,     score->log_score, score->bias,
         score->coverage,  (double)score->extrapolated};
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-        report_cell(table, is_judged ? numbers[k] : NAN);
+        report_cell(table, is_compared ? numbers[k] : NAN);
 }
 
 static void report_sufficient(struct report_section *in, const struct contender *contenders,
@@ -308,20 +308,20 @@ void choice_report(struct report_section *in, const struct column *columns, cons
         {.name = "bias", .unit = unit, .digits = 3, .detail = true},
         {.name = "coverage", .label = "in 95 % interval", .digits = 3, .detail = true},
         {.name = "extrapolated", .label = "rows extrapolated", .detail = true}};
-    bool is_judged = choice->rows > 0;
+    bool is_compared = choice->rows > 0;
     cleanup_free struct column *all = xcalloc(1 + label_count + MODEL_COLUMNS + SCORE_COLUMNS, sizeof *all);
     size_t columns_count = 0;
     all[columns_count++] = (struct column){.name = "mark", .label = ""};
     for (size_t k = 0; k < label_count; k++)
         all[columns_count++] = columns[k];
-    for (size_t k = 0; k < MODEL_COLUMNS + (is_judged ? SCORE_COLUMNS : 0); k++)
+    for (size_t k = 0; k < MODEL_COLUMNS + (is_compared ? SCORE_COLUMNS : 0); k++)
         all[columns_count++] = own[k];
     struct report_table *table = report_table(in, "models", NULL, all, columns_count);
     for (size_t i = 0; i < count; i++) {
         const struct contender *contender = &contenders[i];
         if (!labels[i * label_count])
             continue;
-        report_cell_text(table, !is_judged                ? ""
+        report_cell_text(table, !is_compared              ? ""
                                 : i == choice->sufficient ? "*"
                                 : i == choice->best       ? "+"
                                                           : "");
@@ -331,11 +331,11 @@ void choice_report(struct report_section *in, const struct column *columns, cons
         report_cell(table, (double)contender->rows);
         report_cell(table, (double)contender->groups);
         report_cell_text(table, contender->noise ? contender->noise : "");
-        report_cell(table, (double)(contender->of_mean + contender->of_noise));
+        report_cell(table, (double)(contender->mean_parameters + contender->noise_parameters));
         report_cell_text(table, report_grade_word(contender->grade));
-        if (is_judged)
+        if (is_compared)
             report_scores(table, contender, choice);
     }
-    if (is_judged)
+    if (is_compared)
         report_sufficient(in, contenders, choice);
 }

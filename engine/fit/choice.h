@@ -35,15 +35,15 @@
 
 struct contender {
     /* What its model is: contender_describe(). */
-    uint64_t rows, groups, of_mean, of_noise; /* parameters of the mean, and of the noise */
-    bool is_segmented;                        /* it may have breaks, which it found in the data */
-    const char *noise;                        /* "N-1"; of its first part */
-    char *formula;                            /* owned */
+    uint64_t rows, groups, mean_parameters, noise_parameters; /* parameters of the mean, and of the noise */
+    bool is_segmented; /* it may have breaks, which it found in the data */
+    const char *noise; /* "N-1"; of its first part */
+    char *formula;     /* owned */
     enum report_grade grade;
     char *verdict;               /* owned: model_verdict() */
-    struct score_row *predicted; /* owned: of each row; NULL: it is not judged */
-    /* Filled by choice_make(), over the rows that all judged ones predict: */
-    bool is_judged;            /* it predicts nine tenths of the rows that any predicts */
+    struct score_row *predicted; /* owned: of each row; NULL: it is not compared */
+    /* Filled by choice_make(), over the rows that all compared ones predict: */
+    bool is_compared;          /* it predicts nine tenths of the rows that any predicts */
     uint64_t missing;          /* rows that another predicts and it does not */
     struct score score;        /* as score_sum() */
     double below, below_error; /* log likelihood of a row below the best's; 0 for the best itself */
@@ -53,8 +53,8 @@ struct contender {
 struct choice {
     size_t best;          /* the likeliest mean */
     size_t sufficient;    /* the simplest that suffices */
-    uint64_t rows;        /* on which they were judged */
-    uint64_t rows_beyond; /* left out: some judged contender does not predict them */
+    uint64_t rows;        /* on which they were compared */
+    uint64_t rows_beyond; /* left out: some compared contender does not predict them */
 };
 
 void contender_describe(struct contender *contender, const struct model *model);
@@ -67,7 +67,8 @@ void choice_make(struct contender *contenders, size_t count, const struct score_
                  struct choice *ret);
 
 /* A line for each of COUNT contenders, which begins with LABEL_COUNT texts of LABELS (a line without them is
- * left out), and the verdict; where nothing was judged, only what the models are. UNIT is the response's. */
+ * left out), and the verdict; where nothing was compared, only what the models are. UNIT is the response's.
+ */
 void choice_report(struct report_section *in, const struct column *columns, const char *const *labels,
                    size_t label_count, const struct contender *contenders, size_t count,
                    const struct choice *choice, const char *unit);

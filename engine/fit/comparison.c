@@ -15,7 +15,7 @@ void comparison_clear(struct comparison *comparison) {
         contender_clear(&comparison->contenders[i]);
         measured_free(comparison->measured[i]);
         table_free(comparison->tables[i]);
-        model_file_free(comparison->models[i]);
+        model_free(comparison->models[i]);
     }
 }
 

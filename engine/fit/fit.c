@@ -1,6 +1,6 @@
 #include "engine/fit/fit.h"
 
-#include "engine/fit/request.h"
+#include "engine/fit/binding.h"
 #include "engine/fit/result.h"
 #include "engine/fit/rows.h"
 #include "engine/fit/scores.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 
 struct fitting {
-    struct request request;
+    struct fit_binding binding;
     struct groups groups;
     struct formula_names names;
     size_t *widths;               /* of each fitted group: how many terms there were when it was */
@@ -39,21 +39,21 @@ struct fitting {
 /* ---- What a fit says of rows
  * ------------------------------------------------------------------------------------ */
 
-/* The terms of the model as far as groups have named them: those of the request, and others ("1", "size"). */
+/* The terms of the model as far as groups have named them: those of the formula, and others ("1", "size"). */
 static int add_term(struct fitting *fitting, const char *name, struct failure *failure) {
-    struct request *request = &fitting->request;
+    struct fit_binding *binding = &fitting->binding;
     struct model *model = fitting->fit->model;
     model->terms = xrealloc(model->terms, (model->term_count + 1) * sizeof *model->terms);
     struct model_term *term = &model->terms[model->term_count];
-    for (size_t t = 0; t < request->formula.term_count; t++)
-        if (strcmp(request->formula.terms[t].name, name) == 0) {
-            *term = model_term_copy(&request->formula.terms[t]);
+    for (size_t t = 0; t < binding->formula.term_count; t++)
+        if (strcmp(binding->formula.terms[t].name, name) == 0) {
+            *term = model_term_copy(&binding->formula.terms[t]);
             model->term_count++;
             return 0;
         }
     struct formula formula = {0};
-    struct formula_context context = {.columns = request->model_columns,
-                                      .column_count = request->model_column_count};
+    struct formula_context context = {.columns = binding->model_columns,
+                                      .column_count = binding->model_column_count};
     int r = formula_read(name, &context, &formula, failure);
     if (r == 0 && formula.term_count != 1)
         r = failure_set(failure, -EPROTO, "'%s' is not one term", name);
@@ -61,7 +61,7 @@ static int add_term(struct fitting *fitting, const char *name, struct failure *f
         *term = model_term_copy(&formula.terms[0]);
         model->term_count++;
     } else {
-        failure_prefix(failure, "fit-%s", request->library->plugin->name);
+        failure_prefix(failure, "fit-%s", binding->library->plugin->name);
     }
     formula_clear(&formula);
     return r;
@@ -95,7 +95,7 @@ static int bind_input(struct fitting *fitting, const struct rows *rows, size_t i
     if (!found)
         return failure_set(failure, -EPROTO,
                            "fit-%s: a term uses '%s', which the plugin does not declare as a column",
-                           fitting->request.library->plugin->name, name);
+                           fitting->binding.library->plugin->name, name);
     free((double *)column->values);
     *column = (struct evaluator_column){.numbers = found->numbers, .codes = found->codes};
     double *values = found->codes ? xcalloc(found->text_count + 1, sizeof *values) : NULL;
@@ -159,20 +159,20 @@ static void rate_rows(const struct fitting *fitting, const struct model_group *g
 /* What GROUP says of ROWS; NaN where it says nothing. LOG_DENSITY may be NULL. */
 static int predict_rows(struct fitting *fitting, const struct model_group *group, const struct rows *rows,
                         double *mean, double *sigma, double *log_density, struct failure *failure) {
-    const struct fit_plugin *plugin = fitting->request.library->fit;
+    const struct fit_plugin *plugin = fitting->binding.library->fit;
     struct model *model = fitting->fit->model;
     struct plugin_message message = {""};
     int r;
     if (plugin->predict) {
         static const struct model_noise normal = {.kind = MODEL_NOISE_HOMOSCEDASTIC};
-        r = plugin->predict(model, group, &rows->view, &fitting->request.view, mean, sigma, &message);
+        r = plugin->predict(model, group, &rows->view, &fitting->binding.view, mean, sigma, &message);
         if (r < 0)
-            return library_failure(fitting->request.library, r, &message, failure);
+            return library_failure(fitting->binding.library, r, &message, failure);
         for (size_t i = 0; log_density && i < rows->view.count; i++)
             log_density[i] = noise_density(&normal, sigma[i], rows->view.response[i] - mean[i]);
         return 0;
     }
-    if (!sums_predict(model, group, &fitting->request.formula, &rows->view, mean, sigma)) {
+    if (!sums_predict(model, group, &fitting->binding.formula, &rows->view, mean, sigma)) {
         r = prepare_evaluator(fitting, rows, failure);
         if (r < 0)
             return r;
@@ -190,12 +190,12 @@ static int predict_rows(struct fitting *fitting, const struct model_group *group
 static int call_fit(struct fitting *fitting, const struct rows *rows, bool is_fold,
                     struct report_section *tables, struct result *ret, struct plugin_message *message,
                     struct failure *failure) {
-    const struct library *library = fitting->request.library;
+    const struct library *library = fitting->binding.library;
     struct fit_result ear;
     result_init(ret, rows->view.count, &fitting->names, tables, &ear);
-    fitting->request.view.is_fold = is_fold;
+    fitting->binding.view.is_fold = is_fold;
     message->text[0] = '\0';
-    int r = library->fit->fit(&rows->view, &fitting->request.view, &ear, message);
+    int r = library->fit->fit(&rows->view, &fitting->binding.view, &ear, message);
     if (r > 0)
         ret->problem = "fit() returns a number above 0";
     if (r >= 0 && ret->problem)
@@ -229,11 +229,11 @@ static void predictions_clear(struct predictions *predictions) {
  * fitted. */
 static int leave_out(struct fitting *fitting, size_t begin, size_t end, struct predictions *predictions,
                      struct plugin_message *message, struct failure *failure) {
-    const struct rows_layout *layout = &fitting->request.layout;
+    const struct rows_layout *layout = &fitting->binding.layout;
     struct result result;
     rows_window(&fitting->others, layout, &fitting->folded, end, fitting->folded.view.count - (end - begin));
     rows_window(&fitting->left_out, layout, &fitting->folded, begin, end - begin);
-    size_t rows_min = fitting->request.library->fit->rows_min;
+    size_t rows_min = fitting->binding.library->fit->rows_min;
     if (fitting->others.view.count < (rows_min > 0 ? rows_min : 1))
         return plugin_refuse(message, -EDOM, "%zu rows; expected at least %zu", fitting->others.view.count,
                              rows_min > 0 ? rows_min : 1);
@@ -269,7 +269,7 @@ static void add_scores(struct model_group *group, const struct scores *scores) {
 static size_t find_units(const struct fitting *fitting, uint32_t *units) {
     const struct rows *rows = &fitting->all;
     const struct folds_columns each_row = {0};
-    enum fit_folds_by by = fitting->request.options->folds_by;
+    enum fit_folds_by by = fitting->binding.options->folds_by;
     if (by != FIT_FOLDS_BY_SETTING)
         return folds_units(by == FIT_FOLDS_BY_ROW ? &each_row : &rows->fold_columns, rows->view.count, units);
     memcpy(units, rows->view.settings, rows->view.count * sizeof *units);
@@ -312,7 +312,7 @@ static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint
     cleanup_free uint32_t *order = xcalloc(count + 1, sizeof *order);
     cleanup_free bool *is_skipped = xcalloc(count + 1, sizeof *is_skipped);
     struct predictions predictions = predictions_new(count);
-    rows_arrange(&fitting->folded, &fitting->request.layout, &fitting->all, folds, scores->folds + 1, first,
+    rows_arrange(&fitting->folded, &fitting->binding.layout, &fitting->all, folds, scores->folds + 1, first,
                  order);
     int r = scores->folds < 2 ? plugin_refuse(message, -EDOM, "there are none") : 0;
     for (size_t fold = 0; r == 0 && fold < scores->folds; fold++) {
@@ -333,8 +333,8 @@ static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint
         is_skipped[i] = true;
     if (r == 0 && done < 2)
         r = message->text[0] ? -EDOM : plugin_refuse(message, -EDOM, "fewer than two folds are left");
-    for (size_t i = 0; r == 0 && fitting->request.options->held_out && i < count; i++)
-        fitting->request.options->held_out[rows->view.numbers[i]] =
+    for (size_t i = 0; r == 0 && fitting->binding.options->held_out && i < count; i++)
+        fitting->binding.options->held_out[rows->view.numbers[i]] =
             (struct score_row){.mean = is_skipped[i] ? NAN : predictions.mean[i],
                                .sigma = predictions.sigma[i],
                                .log_density = predictions.log_density[i],
@@ -366,7 +366,7 @@ static void keep_rare_levels(const struct fitting *fitting, struct model_group *
 }
 
 static int cross_validate(struct fitting *fitting, struct model_group *group, struct failure *failure) {
-    const struct fit_options *options = fitting->request.options;
+    const struct fit_options *options = fitting->binding.options;
     size_t count = fitting->all.view.count, failed = 0;
     cleanup_free uint32_t *units = xcalloc(count + 1, sizeof *units);
     cleanup_free uint8_t *folds = xcalloc(count + 1, 1);
@@ -415,7 +415,7 @@ static void keep_predictions(const struct fitting *fitting, const struct predict
 
 /* What the fit says of its own rows: lack of fit, rows for which a cost would be 0 or less, and the
  * predictions. */
-static int judge(struct fitting *fitting, struct model_group *group, struct failure *failure) {
+static int test_lack_of_fit(struct fitting *fitting, struct model_group *group, struct failure *failure) {
     struct fit *fit = fitting->fit;
     const struct rows *rows = &fitting->all;
     size_t count = rows->view.count, nonpositive = 0, parameters = 0;
@@ -442,7 +442,7 @@ static int judge(struct fitting *fitting, struct model_group *group, struct fail
         add_score(group, "pure_error", lack.pure_error, NULL);
         add_score(group, "lack_of_fit_f", lack.f, "1");
         add_score(group, "lack_of_fit_p", lack.p, "1");
-        if (fitting->request.is_positive)
+        if (fitting->binding.is_positive)
             add_score(group, "nonpositive_rows", (double)nonpositive, "1");
     }
     predictions_clear(&predictions);
@@ -452,18 +452,18 @@ static int judge(struct fitting *fitting, struct model_group *group, struct fail
 static void note_measured(const struct fitting *fitting, struct model_group *group) {
     const struct fit_rows *rows = &fitting->all.view;
     size_t count = 0;
-    for (size_t i = 0; fitting->request.is_positive && i < rows->count; i++)
+    for (size_t i = 0; fitting->binding.is_positive && i < rows->count; i++)
         count += rows->response[i] <= 0;
     if (count > 0)
         xappend(&group->notes, &group->note_count,
                 xformat("'%s' is measured as 0 or less in %zu of %zu rows",
-                        fitting->request.options->response, count, rows->count));
+                        fitting->binding.options->response, count, rows->count));
 }
 
 /* Of a method whose rows mean something only together: what it says of each, and no scores. */
 static int show_rows(struct fitting *fitting, struct model_group *group, struct failure *failure) {
     const struct rows *rows = &fitting->all;
-    if (!fitting->fit->mean || !fitting->request.library->fit->predict)
+    if (!fitting->fit->mean || !fitting->binding.library->fit->predict)
         return 0;
     struct predictions predictions = predictions_new(rows->view.count);
     int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, NULL, failure);
@@ -474,12 +474,12 @@ static int show_rows(struct fitting *fitting, struct model_group *group, struct 
 }
 
 static char **labels_of(const struct fitting *fitting, size_t g) {
-    const struct request *request = &fitting->request;
+    const struct fit_binding *binding = &fitting->binding;
     size_t count = fitting->groups.label_count;
     char **labels = xcalloc(count + 1, sizeof *labels);
     for (size_t j = 0; j < count; j++)
         labels[j] =
-            xstrdup(request->table->categories[request->by[j]].levels[fitting->groups.labels[g * count + j]]);
+            xstrdup(binding->table->categories[binding->by[j]].levels[fitting->groups.labels[g * count + j]]);
     return labels;
 }
 
@@ -494,7 +494,7 @@ __attribute__((format(printf, 3, 4))) static void skip(struct fitting *fitting, 
     model->skipped = xrealloc(model->skipped, (model->skipped_count + 1) * sizeof *model->skipped);
     model->skipped[model->skipped_count++] = (struct model_skipped){
         .labels = labels_of(fitting, g),
-        .name = groups_name(&fitting->groups, fitting->request.table, fitting->request.by, g),
+        .name = groups_name(&fitting->groups, fitting->binding.table, fitting->binding.by, g),
         .rows = fitting->all.view.count,
         .reason = xstrdup(reason),
     };
@@ -518,7 +518,7 @@ static bool has_level(const struct model_term *term) {
 /* The least and the greatest value of each factor and column of the rows, and of each product of factors. */
 static void set_domain(const struct fitting *fitting, struct model_part *part) {
     const struct rows *rows = &fitting->all;
-    const struct rows_layout *layout = &fitting->request.layout;
+    const struct rows_layout *layout = &fitting->binding.layout;
     size_t most = layout->factor_count + layout->column_count + layout->term_count;
     part->domain = xcalloc(most + 1, sizeof *part->domain);
     for (size_t i = 0; i < most; i++) {
@@ -541,7 +541,7 @@ static void set_domain(const struct fitting *fitting, struct model_part *part) {
 
 /* The rows of the group in hand count for the hull of all. */
 static void add_to_hull(struct fitting *fitting) {
-    const struct rows_layout *layout = &fitting->request.layout;
+    const struct rows_layout *layout = &fitting->binding.layout;
     struct model *model = fitting->fit->model;
     cleanup_free const char **names = xcalloc(layout->factor_count + 1, sizeof *names);
     cleanup_free const double **columns = xcalloc(layout->factor_count + 1, sizeof *columns);
@@ -556,12 +556,12 @@ static void add_to_hull(struct fitting *fitting) {
 }
 
 static int fit_group(struct fitting *fitting, size_t g, struct failure *failure) {
-    struct request *request = &fitting->request;
+    struct fit_binding *binding = &fitting->binding;
     const struct groups *groups = &fitting->groups;
     struct model *model = fitting->fit->model;
-    const struct fit_plugin *plugin = request->library->fit;
+    const struct fit_plugin *plugin = binding->library->fit;
     struct plugin_message message;
-    int r = rows_gather(&fitting->all, &request->layout, groups->rows + groups->first[g],
+    int r = rows_gather(&fitting->all, &binding->layout, groups->rows + groups->first[g],
                         groups->first[g + 1] - groups->first[g], failure);
     if (r < 0)
         return r;
@@ -571,9 +571,9 @@ static int fit_group(struct fitting *fitting, size_t g, struct failure *failure)
              plugin->rows_min ? plugin->rows_min : 1);
         return 0;
     }
-    cleanup_free char *name = groups_name(groups, request->table, request->by, g);
+    cleanup_free char *name = groups_name(groups, binding->table, binding->by, g);
     struct result result;
-    request->view.group = name;
+    binding->view.group = name;
     r = call_fit(fitting, &fitting->all, false, fitting->fit->tables->root, &result, &message, failure);
     if (r < 0) {
         result_clear(&result);
@@ -594,19 +594,19 @@ static int fit_group(struct fitting *fitting, size_t g, struct failure *failure)
     add_to_hull(fitting);
     if (plugin->whole)
         return show_rows(fitting, group, failure);
-    r = judge(fitting, group, failure);
-    return r < 0 || request->options->folds < 2 ? r : cross_validate(fitting, group, failure);
+    r = test_lack_of_fit(fitting, group, failure);
+    return r < 0 || binding->options->folds < 2 ? r : cross_validate(fitting, group, failure);
 }
 
 /* ---- The model
  * -------------------------------------------------------------------------------------------------- */
 
 static void describe_columns(struct fitting *fitting) {
-    const struct request *request = &fitting->request;
+    const struct fit_binding *binding = &fitting->binding;
     struct model *model = fitting->fit->model;
-    model->columns = xcalloc(request->model_column_count + 1, sizeof *model->columns);
-    for (size_t i = 0; i < request->model_column_count; i++) {
-        const struct model_column *from = &request->model_columns[i];
+    model->columns = xcalloc(binding->model_column_count + 1, sizeof *model->columns);
+    for (size_t i = 0; i < binding->model_column_count; i++) {
+        const struct model_column *from = &binding->model_columns[i];
         bool used = model->over && strcmp(model->over, from->about.name) == 0;
         used = used || (model->named_by && strcmp(model->named_by, from->about.name) == 0);
         for (size_t t = 0; t < model->term_count; t++)
@@ -639,9 +639,9 @@ static void forget_unused(const struct model *model, struct model_part *part) {
 }
 
 /* What makes a setting, or what the user named. */
-static void describe_folds(const struct request *request, struct model_origin *origin) {
-    const struct rows_layout *layout = &request->layout;
-    const struct fit_options *options = request->options;
+static void describe_folds(const struct fit_binding *binding, struct model_origin *origin) {
+    const struct rows_layout *layout = &binding->layout;
+    const struct fit_options *options = binding->options;
     size_t most = layout->factor_count + layout->column_count + layout->factor_category_count +
                   layout->category_count + options->fold_column_count;
     char **names = origin->folds_columns = xcalloc(most + 1, sizeof *names);
@@ -650,30 +650,30 @@ static void describe_folds(const struct request *request, struct model_origin *o
     if (options->folds_by != FIT_FOLDS_BY_SETTING)
         return;
     for (size_t i = 0; i < layout->factor_count; i++)
-        names[origin->folds_column_count++] = xstrdup(request->numbers[layout->factors[i]]);
+        names[origin->folds_column_count++] = xstrdup(binding->numbers[layout->factors[i]]);
     for (size_t i = 0; i < layout->column_count; i++)
-        names[origin->folds_column_count++] = xstrdup(request->numbers[layout->columns[i]]);
+        names[origin->folds_column_count++] = xstrdup(binding->numbers[layout->columns[i]]);
     for (size_t i = 0; i < layout->factor_category_count; i++)
-        names[origin->folds_column_count++] = xstrdup(request->categories[layout->factor_categories[i]]);
+        names[origin->folds_column_count++] = xstrdup(binding->categories[layout->factor_categories[i]]);
     for (size_t i = 0; i < layout->category_count; i++)
-        names[origin->folds_column_count++] = xstrdup(request->categories[layout->categories[i]]);
+        names[origin->folds_column_count++] = xstrdup(binding->categories[layout->categories[i]]);
 }
 
 static void describe_origin(struct fitting *fitting) {
-    const struct request *request = &fitting->request;
-    const struct fit_options *options = request->options;
-    const struct table *table = request->table;
+    const struct fit_binding *binding = &fitting->binding;
+    const struct fit_options *options = binding->options;
+    const struct table *table = binding->table;
     struct model_origin *origin = &fitting->fit->model->origin;
     static const char *const folds_by[] = {
         [FIT_FOLDS_BY_SETTING] = "setting", [FIT_FOLDS_BY_ROW] = "row", [FIT_FOLDS_BY_COLUMNS] = "columns"};
-    origin->plugin = xformat("fit-%s", request->library->plugin->name);
-    origin->version = xstrdup(request->library->plugin->version);
+    origin->plugin = xformat("fit-%s", binding->library->plugin->name);
+    origin->version = xstrdup(binding->library->plugin->version);
     origin->rows = table->rows;
     origin->seed = options->seed;
     origin->folds_by = xstrdup(folds_by[options->folds_by]);
-    describe_folds(request, origin);
+    describe_folds(binding, origin);
     origin->where = options->where ? xstrdup(options->where) : NULL;
-    parameters_describe(&request->parameters, 0, request->parameters.count, origin);
+    parameters_describe(&binding->parameters, 0, binding->parameters.count, origin);
     origin->inputs = xcalloc(table->input_count + 1, sizeof *origin->inputs);
     for (size_t i = 0; i < table->input_count; i++) {
         const struct table_input *from = &table->inputs[i];
@@ -687,24 +687,24 @@ static void describe_origin(struct fitting *fitting) {
 }
 
 /* In a kind of the plugin's own a term is no part of a sum, but a quantity itself. */
-static char *term_unit(const struct request *request, const struct model *model,
+static char *term_unit(const struct fit_binding *binding, const struct model *model,
                        const struct model_term *term) {
     if (evaluator_knows(model->kind))
-        return formula_unit(term, model->response_unit, request->model_columns, request->model_column_count);
+        return formula_unit(term, model->response_unit, binding->model_columns, binding->model_column_count);
     size_t i = term->factor_count == 1
-                   ? formula_find_column(request->model_columns, request->model_column_count,
+                   ? formula_find_column(binding->model_columns, binding->model_column_count,
                                          term->factors[0].column)
-                   : request->model_column_count;
-    const char *unit = i < request->model_column_count ? request->model_columns[i].about.unit : NULL;
+                   : binding->model_column_count;
+    const char *unit = i < binding->model_column_count ? binding->model_columns[i].about.unit : NULL;
     return unit ? xstrdup(unit) : NULL;
 }
 
 static void describe_model(struct fitting *fitting) {
-    const struct request *request = &fitting->request;
-    const struct fit_options *options = request->options;
+    const struct fit_binding *binding = &fitting->binding;
+    const struct fit_options *options = binding->options;
     struct model *model = fitting->fit->model;
     model->response = xstrdup(options->response);
-    model->response_unit = request->response_unit ? xstrdup(request->response_unit) : NULL;
+    model->response_unit = binding->response_unit ? xstrdup(binding->response_unit) : NULL;
     model->response_seconds = model_unit_seconds(model->response_unit);
     model->weights = options->weights ? xstrdup(options->weights) : NULL;
     model->by = xcalloc(options->by_count + 1, sizeof *model->by);
@@ -719,9 +719,9 @@ static void describe_model(struct fitting *fitting) {
         model->hull = NULL;
     }
     for (size_t t = 0; t < model->term_count; t++)
-        model->terms[t].unit = term_unit(request, model, &model->terms[t]);
+        model->terms[t].unit = term_unit(binding, model, &model->terms[t]);
     describe_columns(fitting);
-    const struct fit_plugin *plugin = request->library->fit;
+    const struct fit_plugin *plugin = binding->library->fit;
     for (size_t i = 0; PLUGIN_HAS(plugin, main_values) && plugin->main_values && plugin->main_values[i]; i++)
         xappend(&model->main_values, &model->main_value_count, xstrdup(plugin->main_values[i]));
     for (size_t g = 0; g < model->group_count; g++)
@@ -743,7 +743,7 @@ static double *nans(size_t count) {
 }
 
 static void fitting_clear(struct fitting *fitting) {
-    request_clear(&fitting->request);
+    fit_binding_clear(&fitting->binding);
     groups_clear(&fitting->groups);
     formula_names_clear(&fitting->names);
     rows_clear(&fitting->all), rows_clear(&fitting->folded);
@@ -759,16 +759,16 @@ int fit_run(const struct library *library, struct table *table, const struct fit
     struct fit *fit = fitting.fit;
     fit->model = model_new("the fit");
     fit->tables = report_new();
-    int r = request_make(&fitting.request, library, table, options, failure);
+    int r = fit_binding_make(&fitting.binding, library, table, options, failure);
     if (r < 0)
         return r;
     note_table(fit, table);
-    fit->response_scale = fitting.request.layout.response_scale;
+    fit->response_scale = fitting.binding.layout.response_scale;
     if (options->keep_predictions) {
         fit->mean = nans(table->rows);
         fit->scaled = nans(table->rows);
     }
-    groups_make(&fitting.groups, table, fitting.request.by, options->by_count);
+    groups_make(&fitting.groups, table, fitting.binding.by, options->by_count);
     fit->model->groups = xcalloc(fitting.groups.count + 1, sizeof *fit->model->groups);
     fitting.widths = xcalloc(fitting.groups.count + 1, sizeof *fitting.widths);
     for (size_t g = 0; g < fitting.groups.count; g++) {
@@ -786,7 +786,7 @@ int fit_run(const struct library *library, struct table *table, const struct fit
 void fit_free(struct fit *fit) {
     if (!fit)
         return;
-    model_file_free(fit->model);
+    model_free(fit->model);
     report_free(fit->tables);
     for (size_t i = 0; i < fit->note_count; i++)
         free(fit->notes[i]);

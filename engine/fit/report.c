@@ -207,9 +207,9 @@ int fit_plot(const struct fit *fit, const struct library *library, const struct 
 static void report_notes(struct report_section *section, const struct fit *fit, const struct table *table) {
     for (size_t i = 0; i < fit->note_count; i++)
         report_note(section, REPORT_NOTE, "%s", fit->notes[i]);
-    if (table->rows_elsewhere > 0)
+    if (table->rows_not_matching > 0)
         report_note(section, REPORT_NOTE, "%llu rows do not meet --where and are left out",
-                    (unsigned long long)table->rows_elsewhere);
+                    (unsigned long long)table->rows_not_matching);
     double missing = 0;
     for (size_t g = 0; g < fit->model->group_count; g++) {
         double here = model_group_value(&fit->model->groups[g], "rows_left_out");

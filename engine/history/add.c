@@ -236,7 +236,7 @@ static int add_opened(struct adding *adding, struct archive_reader *archive, str
 
 int history_store_add(struct history_store *store, const char *path, bool with_flagged,
                       struct history_addition *ret, struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     const struct table_options options = {.member = ARCHIVE_RESULTS, .hash = true};
     struct adding adding = {.store = store, .with_flagged = with_flagged, .addition = ret};
     *ret = (struct history_addition){0};

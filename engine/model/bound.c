@@ -630,7 +630,7 @@ int bound_new(const struct evaluator *evaluator, const struct model_group *group
         if (model->terms[t].factor_count > head.width)
             head.width = (uint16_t)model->terms[t].factor_count;
     int r = bind_inputs(&head, names, count, failure);
-    if (r == 0 && evaluator_run(evaluator, group, head.codes, &first, &end)) {
+    if (r == 0 && evaluator_parts_named(evaluator, group, head.codes, &first, &end)) {
         head.first = (uint32_t)first;
         head.end = (uint32_t)(evaluator->over == SIZE_MAX ? first + 1 : end);
     }

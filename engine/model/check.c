@@ -403,7 +403,7 @@ static void check_texts(struct check *check, const struct document_node *node) {
 
 static int check_document(const struct document *document, struct model_findings *findings,
                           struct model **ret, struct failure *failure) {
-    cleanup(model_file_cleanup) struct model *model = NULL;
+    cleanup(model_cleanup) struct model *model = NULL;
     int r = model_from_document(document, findings, &model, failure);
     if (r < 0)
         return r;

@@ -57,7 +57,7 @@ static double longest_of(const struct evaluator *evaluator, const double *inputs
 
 int durations_predict(const char *file, const struct design *design, double *ret_seconds,
                       char ret_warning[static EXTRAPOLATION_SENTENCE_SIZE], struct failure *failure) {
-    cleanup(model_file_cleanup) struct model *model = NULL;
+    cleanup(model_cleanup) struct model *model = NULL;
     cleanup(evaluator_cleanup) struct evaluator *evaluator = NULL;
     struct extrapolation_tally tally = {0};
     double scale = 1;

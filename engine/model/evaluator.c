@@ -181,8 +181,8 @@ double evaluator_code(const struct evaluator *evaluator, size_t input, const cha
 
 /* ---- Parts */
 
-bool evaluator_run(const struct evaluator *evaluator, const struct model_group *group, const double *inputs,
-                   size_t *ret_first, size_t *ret_end) {
+bool evaluator_parts_named(const struct evaluator *evaluator, const struct model_group *group,
+                           const double *inputs, size_t *ret_first, size_t *ret_end) {
     *ret_first = 0;
     *ret_end = group->part_count;
     if (evaluator->named_by == SIZE_MAX)
@@ -218,7 +218,7 @@ size_t evaluator_segment(const struct model_group *group, size_t first, size_t e
 const struct model_part *evaluator_part(const struct evaluator *evaluator, const struct model_group *group,
                                         const double *inputs) {
     size_t first, end;
-    if (!evaluator_run(evaluator, group, inputs, &first, &end))
+    if (!evaluator_parts_named(evaluator, group, inputs, &first, &end))
         return NULL;
     if (evaluator->over == SIZE_MAX || end - first == 1)
         return &group->parts[first];

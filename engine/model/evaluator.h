@@ -102,8 +102,8 @@ int evaluator_predict(const struct evaluator *evaluator, const struct model_grou
                       const double *inputs, struct evaluator_value *ret);
 
 /* Parts of one group that a row may be of: all, or those of one name; false where there are none. */
-bool evaluator_run(const struct evaluator *evaluator, const struct model_group *group, const double *inputs,
-                   size_t *ret_first, size_t *ret_end);
+bool evaluator_parts_named(const struct evaluator *evaluator, const struct model_group *group,
+                           const double *inputs, size_t *ret_first, size_t *ret_end);
 /* The one of these that holds X, or the nearest. */
 size_t evaluator_segment(const struct model_group *group, size_t first, size_t end, double x);
 

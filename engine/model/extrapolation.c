@@ -35,7 +35,7 @@ static void compare_segments(const struct evaluator *evaluator, const struct mod
     const char *over = evaluator->model->over;
     double x = inputs[evaluator->over];
     size_t first, end;
-    if (!evaluator_run(evaluator, group, inputs, &first, &end))
+    if (!evaluator_parts_named(evaluator, group, inputs, &first, &end))
         return;
     const struct model_part *parts = group->parts;
     const struct model_range *low = model_range_find(&parts[first], over),

@@ -86,7 +86,7 @@ void model_origin_clear(struct model_origin *origin) {
     free_texts(origin->setting_values, origin->setting_count);
 }
 
-void model_file_free(struct model *model) {
+void model_free(struct model *model) {
     if (!model)
         return;
     for (size_t t = 0; t < model->term_count; t++)
@@ -111,8 +111,8 @@ void model_file_free(struct model *model) {
     free(model);
 }
 
-void model_file_cleanup(struct model **model) {
-    model_file_free(*model);
+void model_cleanup(struct model **model) {
+    model_free(*model);
 }
 
 struct model_term model_term_copy(const struct model_term *term) {

@@ -25,8 +25,8 @@ enum {
 
 /* A model without anything; FILE is for messages. */
 struct model *model_new(const char *file);
-void model_file_free(struct model *model); /* also half-built; NULL is fine */
-void model_file_cleanup(struct model **model);
+void model_free(struct model *model); /* also half-built; NULL is fine */
+void model_cleanup(struct model **model);
 
 void model_term_clear(struct model_term *term);
 struct model_term model_term_copy(const struct model_term *term);

@@ -565,7 +565,7 @@ int model_from_document(const struct document *document, struct model_findings *
     if (r < 0)
         return r;
     const struct document_node *root = document->root;
-    cleanup(model_file_cleanup) struct model *model = model_new(document->file);
+    cleanup(model_cleanup) struct model *model = model_new(document->file);
     struct reading reading = {.document = document, .findings = findings, .failure = failure, .model = model};
     const struct document_node *response = need(&reading, root, "response", DOCUMENT_MAPPING);
     model->kind = need_text(&reading, root, "kind");

@@ -12,7 +12,7 @@
 
 enum { CROSSED_MAX = 64 };
 
-static size_t find_factor(const struct next *next, const char *name) {
+static size_t find_factor(const struct next_rows *next, const char *name) {
     size_t i = 0;
     while (i < next->evaluator->input_count && strcmp(next->evaluator->inputs[i].name, name) != 0)
         i++;
@@ -23,7 +23,7 @@ static size_t find_factor(const struct next *next, const char *name) {
 
 /* What all groups have in common, and whether it is of whole numbers: by its type; where that is not known,
  * by its ends. */
-static int intersect(const struct next *next, const char *name, struct candidate_range *ret,
+static int intersect(const struct next_rows *next, const char *name, struct candidate_range *ret,
                      struct failure *failure) {
     const struct model *model = next->request->model;
     const struct model_column *column = model_column_find(model, name);
@@ -45,7 +45,7 @@ static int intersect(const struct next *next, const char *name, struct candidate
 }
 
 /* NAME=LOW..HIGH */
-static int read_within(struct next *next, const char *text, struct failure *failure) {
+static int read_within(struct next_rows *next, const char *text, struct failure *failure) {
     const char *equals = strchr(text, '='), *dots = equals ? strstr(equals, "..") : NULL;
     if (!dots || equals == text)
         return failure_input(failure, NULL, 0, 0, "--within '%.64s', expected a range such as n=1..5000",
@@ -79,7 +79,8 @@ static int read_within(struct next *next, const char *text, struct failure *fail
 }
 
 /* What the experiment allows of a factor. */
-static int apply_bounds(const struct next *next, struct candidate_range *range, struct failure *failure) {
+static int apply_bounds(const struct next_rows *next, struct candidate_range *range,
+                        struct failure *failure) {
     const struct design_factors *factors = next->request->factors;
     size_t found = factors ? design_factor_find(factors, range->name) : SIZE_MAX;
     if (factors && found == SIZE_MAX)
@@ -102,7 +103,7 @@ static int apply_bounds(const struct next *next, struct candidate_range *range, 
                          range->whole ? "whole number" : "value", range->name);
 }
 
-static int make_ranges(struct next *next, struct failure *failure) {
+static int make_ranges(struct next_rows *next, struct failure *failure) {
     size_t count = next->evaluator->input_count;
     int r = 0;
     next->ranges = xcalloc(count + 1, sizeof *next->ranges);
@@ -121,7 +122,7 @@ static int make_ranges(struct next *next, struct failure *failure) {
 /* A candidate_admits: whether all groups were observed there. Where the user lets a factor go further, the
  * end of what was observed stands for what is beyond it. */
 static bool is_within(void *context, const double *values) {
-    const struct next *next = context;
+    const struct next_rows *next = context;
     double inputs[CANDIDATES_FACTORS_MAX];
     for (size_t i = 0; i < next->evaluator->input_count; i++)
         inputs[i] = fmin(fmax(values[i], next->domain[i].low), next->domain[i].high);
@@ -160,7 +161,7 @@ static int add_crossed(struct crossed *crossed, const char *name, const char *co
 }
 
 /* A factor or control that makes groups: each value that groups have. */
-static int cross_groups(const struct next *next, struct crossed *crossed, struct failure *failure) {
+static int cross_groups(const struct next_rows *next, struct crossed *crossed, struct failure *failure) {
     const struct model *model = next->request->model;
     const struct design_factors *factors = next->request->factors;
     cleanup_free const char **texts = xcalloc(next->group_count + 1, sizeof *texts);
@@ -183,7 +184,7 @@ static int cross_groups(const struct next *next, struct crossed *crossed, struct
     return r;
 }
 
-static int cross_settings(const struct next *next, struct crossed *crossed, struct failure *failure) {
+static int cross_settings(const struct next_rows *next, struct crossed *crossed, struct failure *failure) {
     int r = 0;
     for (size_t k = 0; r == 0 && k < next->request->setting_count; k++) {
         const char *text = next->request->settings[k], *equals = strchr(text, '=');
@@ -202,7 +203,7 @@ static int cross_settings(const struct next *next, struct crossed *crossed, stru
 
 /* ---- Putting them together */
 
-static int spread(struct next *next, struct failure *failure) {
+static int spread(struct next_rows *next, struct failure *failure) {
     cleanup(crossed_clear) struct crossed crossed = {.combinations = 1};
     cleanup(design_cleanup) struct design *spread_out = NULL;
     cleanup_free double *shares = NULL;
@@ -223,7 +224,7 @@ static int spread(struct next *next, struct failure *failure) {
     return 0;
 }
 
-static int read_table(struct next *next, struct failure *failure) {
+static int read_table(struct next_rows *next, struct failure *failure) {
     if (next->request->setting_count > 0)
         return failure_input(failure, NULL, 0, 0,
                              "both --candidates and --set; expected the values as a column of the table");
@@ -238,7 +239,7 @@ static int read_table(struct next *next, struct failure *failure) {
 
 /* Whether a row of these VALUES may be measured: by the experiment's conditions, and, of a table's rows,
  * where the user lets factors be. Of these RET_OUTSIDE is set where the model was not observed. */
-static bool is_possible(const struct next *next, const double *values, bool *ret_outside) {
+static bool is_possible(const struct next_rows *next, const double *values, bool *ret_outside) {
     for (size_t i = 0; i < next->request->condition_count; i++) {
         double holds = expression_value(next->request->conditions[i], values);
         if (!(holds != 0) || isnan(holds))
@@ -257,7 +258,7 @@ static bool is_possible(const struct next *next, const double *values, bool *ret
 }
 
 /* Candidates that cannot be measured are barred, and no part of the average. */
-static int bar_impossible(struct next *next, struct failure *failure) {
+static int bar_impossible(struct next_rows *next, struct failure *failure) {
     const struct design *design = next->candidates;
     cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);
     size_t outside = 0;
@@ -281,7 +282,7 @@ static int bar_impossible(struct next *next, struct failure *failure) {
         next->request->condition_count ? "the experiment's conditions ('require') and --within" : "--within");
 }
 
-int next_make_candidates(struct next *next, struct failure *failure) {
+int next_make_candidates(struct next_rows *next, struct failure *failure) {
     int r = make_ranges(next, failure);
     r = r < 0 ? r : next->request->candidates ? read_table(next, failure) : spread(next, failure);
     if (r == 0 && next->request->factors)

@@ -29,7 +29,7 @@ struct class {
 };
 
 struct finding {
-    struct next *next;
+    struct next_rows *next;
     struct text_set keys; /* of kinds: the labels that candidates have columns of */
     struct class *classes;
     size_t class_count;
@@ -47,7 +47,7 @@ static void finding_clear(struct finding *finding) {
     free(finding->responses), free(finding->noise);
 }
 
-static const struct model_group *group_at(const struct next *next, size_t i) {
+static const struct model_group *group_at(const struct next_rows *next, size_t i) {
     return &next->request->model->groups[next->groups[i]];
 }
 
@@ -60,7 +60,7 @@ static double sigma_of(const struct model_group *group) {
 
 /* ---- The model */
 
-static int check_model(struct next *next, struct failure *failure) {
+static int check_model(struct next_rows *next, struct failure *failure) {
     const struct model *model = next->request->model;
     if (strcmp(model->kind, "linear") != 0)
         return failure_input(failure, model->file, 0, 0,
@@ -77,7 +77,7 @@ static int check_model(struct next *next, struct failure *failure) {
     return r;
 }
 
-static int choose_groups(struct next *next, struct failure *failure) {
+static int choose_groups(struct next_rows *next, struct failure *failure) {
     const struct model *model = next->request->model;
     size_t only = SIZE_MAX, undefined = 0, exact = 0, unscaled = 0;
     int r = next->request->group ? model_group_find(model, next->request->group, &only, failure) : 0;
@@ -115,7 +115,7 @@ static int choose_groups(struct next *next, struct failure *failure) {
 /* The labels of a ROW of the candidates, or of a GROUP, in the columns that make groups and that candidates
  * have. The same number is the same label, however it was written: 0.50 in a table of results, 0.5 in a
  * design. */
-static char *key_of(const struct next *next, size_t row, const struct model_group *group) {
+static char *key_of(const struct next_rows *next, size_t row, const struct model_group *group) {
     const struct model *model = next->request->model;
     char *key = xstrdup("");
     for (size_t j = 0; j < model->by_count; j++) {
@@ -136,7 +136,7 @@ static char *key_of(const struct next *next, size_t row, const struct model_grou
 }
 
 /* Whether a group is as sure as CLASS, but for sigma. */
-static bool is_same(const struct next *next, const struct class *class, size_t i) {
+static bool is_same(const struct next_rows *next, const struct class *class, size_t i) {
     const struct model_group *one = group_at(next, i), *two = group_at(next, class->group);
     const double *a = one->parts[0].covariance, *b = two->parts[0].covariance;
     double by_a = pow(sigma_of(one), 2), by_b = pow(sigma_of(two), 2);
@@ -151,7 +151,7 @@ static bool is_same(const struct next *next, const struct class *class, size_t i
 
 /* Where there are too many classes, the last one of its kind is of all that are left. */
 static void add_to_class(struct finding *finding, size_t i) {
-    const struct next *next = finding->next;
+    const struct next_rows *next = finding->next;
     size_t n = next->request->model->term_count, last = SIZE_MAX, found = SIZE_MAX;
     double sigma = sigma_of(group_at(next, i));
     for (size_t c = 0; c < finding->class_count && found == SIZE_MAX; c++) {
@@ -174,7 +174,7 @@ static void add_to_class(struct finding *finding, size_t i) {
 
 /* Rows of the grid that are in no group are barred; of a table they are refused. */
 static int find_kinds(struct finding *finding, struct failure *failure) {
-    struct next *next = finding->next;
+    struct next_rows *next = finding->next;
     size_t rows = next->candidates->row_count;
     finding->kind_of = xcalloc(rows + 1, sizeof *finding->kind_of);
     finding->kind_of_group = xcalloc(next->group_count + 1, sizeof *finding->kind_of_group);
@@ -201,7 +201,7 @@ static int find_kinds(struct finding *finding, struct failure *failure) {
 /* ---- What candidates are, cost and weigh */
 
 /* Which column of the candidates each factor is. */
-static int bind_columns(const struct next *next, size_t *ret, struct failure *failure) {
+static int bind_columns(const struct next_rows *next, size_t *ret, struct failure *failure) {
     const struct design *design = next->candidates;
     for (size_t i = 0; i < next->evaluator->input_count; i++) {
         const char *name = next->evaluator->inputs[i].name;
@@ -218,7 +218,7 @@ static int bind_columns(const struct next *next, size_t *ret, struct failure *fa
 
 /* What the groups that candidate ROW is measured in say of it. */
 static int predict_row(struct finding *finding, size_t row, const double *inputs, struct failure *failure) {
-    struct next *next = finding->next;
+    struct next_rows *next = finding->next;
     const struct model *model = next->request->model;
     double groups = 0;
     for (size_t i = 0; i < next->group_count; i++) {
@@ -243,7 +243,7 @@ static int predict_row(struct finding *finding, size_t row, const double *inputs
 }
 
 static int predict(struct finding *finding, struct failure *failure) {
-    struct next *next = finding->next;
+    struct next_rows *next = finding->next;
     size_t rows = next->candidates->row_count, count = next->request->model->term_count;
     cleanup_free size_t *columns = xcalloc(next->evaluator->input_count + 1, sizeof *columns);
     cleanup_free double *inputs = xcalloc(next->evaluator->input_count + 1, sizeof *inputs);
@@ -304,7 +304,7 @@ static int evaluate(const struct finding *finding, const char *option, const cha
 }
 
 static int weigh(struct finding *finding, struct failure *failure) {
-    struct next *next = finding->next;
+    struct next_rows *next = finding->next;
     const struct model *model = next->request->model;
     const char *weights = next->request->weights, *fitted = model->weights;
     if (!weights && fitted && design_find(next->candidates, fitted) != SIZE_MAX)
@@ -332,7 +332,7 @@ static int weigh(struct finding *finding, struct failure *failure) {
 }
 
 /* Rows that would take no time, by the model, are barred: where it is wrong for sure. */
-static int estimate_times(struct next *next, double seconds, struct failure *failure) {
+static int estimate_times(struct next_rows *next, double seconds, struct failure *failure) {
     size_t rows = next->candidates->row_count, nonpositive = 0;
     for (size_t row = 0; row < rows; row++) {
         bool is_impossible = !next->barred[row] && !(next->times[row] > 0);
@@ -356,7 +356,7 @@ static int estimate_times(struct next *next, double seconds, struct failure *fai
 }
 
 static int estimate_costs(struct finding *finding, struct failure *failure) {
-    struct next *next = finding->next;
+    struct next_rows *next = finding->next;
     const struct model *model = next->request->model;
     double seconds = model->response_seconds;
     next->cost_is_time = !next->request->cost && !isnan(seconds);
@@ -383,7 +383,7 @@ static int estimate_costs(struct finding *finding, struct failure *failure) {
 
 /* The average of x'Cx over the candidates of a kind. */
 static double mean_variance(const struct finding *finding, const double *covariance, uint32_t kind) {
-    const struct next *next = finding->next;
+    const struct next_rows *next = finding->next;
     size_t n = next->request->model->term_count;
     double sum = 0, shares = 0;
     for (size_t row = 0; row < next->candidates->row_count; row++) {
@@ -400,8 +400,8 @@ static double mean_variance(const struct finding *finding, const double *covaria
 }
 
 /* Of each group by itself: how sure it is, and will be. */
-static void judge(const struct finding *finding) {
-    struct next *next = finding->next;
+static void compute_errors(const struct finding *finding) {
+    struct next_rows *next = finding->next;
     size_t n = next->request->model->term_count;
     cleanup_free double *covariance = xcalloc(n * n + 2 * n, sizeof *covariance);
     double before = 0, after = 0, *z = covariance + n * n;
@@ -425,12 +425,12 @@ static void judge(const struct finding *finding) {
         next->cost += next_cost(next, i);
 }
 
-double next_cost(const struct next *next, size_t i) {
+double next_cost(const struct next_rows *next, size_t i) {
     const double *costs = next->times ? next->times : next->costs;
     return costs ? costs[next->rows.items[i]] : 1;
 }
 
-static int refuse_budget(const struct next *next, struct failure *failure) {
+static int refuse_budget(const struct next_rows *next, struct failure *failure) {
     double least = INFINITY, budget = next->request->budget;
     for (size_t row = 0; row < next->candidates->row_count; row++)
         if (!next->barred[row])
@@ -445,7 +445,7 @@ static int refuse_budget(const struct next *next, struct failure *failure) {
 }
 
 static int solve(const struct finding *finding, struct failure *failure) {
-    struct next *next = finding->next;
+    struct next_rows *next = finding->next;
     const struct next_request *request = next->request;
     size_t count = finding->class_count;
     cleanup_free struct optimal_group *groups = xcalloc(count + 1, sizeof *groups);
@@ -476,7 +476,7 @@ static int solve(const struct finding *finding, struct failure *failure) {
 }
 
 /* A model is not known to hold where nothing was measured. */
-static void note_choice(struct next *next) {
+static void note_choice(struct next_rows *next) {
     size_t same = 1;
     while (same < next->rows.count && next->rows.items[same] == next->rows.items[0])
         same++;
@@ -503,9 +503,9 @@ static void note_choice(struct next *next) {
                     request->rows_most, 100 * request->lack_share, (unsigned)request->repeats_most));
 }
 
-int next_find(const struct next_request *request, struct next *next, struct failure *failure) {
+int next_find(const struct next_request *request, struct next_rows *next, struct failure *failure) {
     cleanup(finding_clear) struct finding finding = {.next = next};
-    *next = (struct next){.request = request};
+    *next = (struct next_rows){.request = request};
     char *warning = model_verdict_warning(request->model, request->model->file);
     if (warning)
         xappend(&next->notes, &next->note_count, warning);
@@ -519,12 +519,12 @@ int next_find(const struct next_request *request, struct next *next, struct fail
     r = r < 0 ? r : solve(&finding, failure);
     if (r < 0)
         return r;
-    judge(&finding);
+    compute_errors(&finding);
     note_choice(next);
     return 0;
 }
 
-void next_clear(struct next *next) {
+void next_clear(struct next_rows *next) {
     evaluator_free(next->evaluator);
     free(next->groups), free(next->ranges), free(next->domain);
     design_free(next->candidates);
@@ -534,5 +534,5 @@ void next_clear(struct next *next) {
     for (size_t i = 0; i < next->note_count; i++)
         free(next->notes[i]);
     free(next->notes);
-    *next = (struct next){0};
+    *next = (struct next_rows){0};
 }

@@ -59,7 +59,7 @@ struct next_request {
     const char *weights; /* likewise; NULL: none */
 };
 
-struct next {
+struct next_rows {
     const struct next_request *request;
     struct evaluator *evaluator; /* its inputs are the model's factors */
     size_t *groups;              /* those of the model that are served, and can be made surer */
@@ -85,15 +85,15 @@ struct next {
 };
 
 /* NEXT is to be cleared after failures too. REQUEST must outlive it. */
-int next_find(const struct next_request *request, struct next *next, struct failure *failure);
-void next_clear(struct next *next);
+int next_find(const struct next_request *request, struct next_rows *next, struct failure *failure);
+void next_clear(struct next_rows *next);
 
 /* Of row I of next->rows: what it costs, by the model without the floor of sigma. */
-double next_cost(const struct next *next, size_t i);
+double next_cost(const struct next_rows *next, size_t i);
 
 /* ---- Used by this room alone */
 
 /* Fills ranges, domain, candidates, shares, barred (domain.c). */
-int next_make_candidates(struct next *next, struct failure *failure);
+int next_make_candidates(struct next_rows *next, struct failure *failure);
 
 #endif

@@ -64,7 +64,7 @@ static int refuse_role(const struct predict_role *roles, const char *file, const
 }
 
 /* The number of the role that WORD names; role_count: it names none. */
-static size_t find_role(const struct models *models, const char *word) {
+static size_t find_role(const struct role_models *models, const char *word) {
     const struct predict_role *roles = models->library->predict->roles;
     size_t length = name_length(word), i = 0;
     while (i < models->role_count &&
@@ -74,7 +74,7 @@ static size_t find_role(const struct models *models, const char *word) {
 }
 
 /* The role that WORD names, or, where it names none, the only one that takes models of this kind. */
-static int choose_role(const struct models *models, const char *word, struct given_model *given,
+static int choose_role(const struct role_models *models, const char *word, struct given_model *given,
                        struct failure *failure) {
     const struct predict_role *roles = models->library->predict->roles;
     const char *kind = given->model->kind, *file = given->source.file;
@@ -101,7 +101,7 @@ static int choose_role(const struct models *models, const char *word, struct giv
 }
 
 /* A response that should be a time, and whose unit is not known, is taken for seconds. */
-static int check_time(struct models *models, struct given_model *given, struct failure *failure) {
+static int check_time(struct role_models *models, struct given_model *given, struct failure *failure) {
     double seconds;
     if (!models->library->predict->roles[given->role].is_time)
         return 0;
@@ -118,7 +118,7 @@ static int check_time(struct models *models, struct given_model *given, struct f
 /* ---- Opening
  * -------------------------------------------------------------------------------------------------- */
 
-static void grade(const struct models *models, struct given_model *given) {
+static void grade(const struct role_models *models, struct given_model *given) {
     given->grade = model_grade(given->model);
     given->verdict = model_verdict(given->model);
     given->source.warning = given->grade == REPORT_NOT_USABLE ? given->verdict : NULL;
@@ -131,7 +131,7 @@ static void grade(const struct models *models, struct given_model *given) {
 }
 
 /* Says in a note whether the model of an archive is used: only if no model before it has its role. */
-static bool is_needed(struct models *models, const char *word) {
+static bool is_needed(struct role_models *models, const char *word) {
     size_t role = find_role(models, word);
     bool is_needed = true;
     for (size_t i = 0; i < models->count; i++)
@@ -143,7 +143,8 @@ static bool is_needed(struct models *models, const char *word) {
     return is_needed;
 }
 
-static int read_given(struct models *models, const char *word, const char *content, struct failure *failure) {
+static int read_given(struct role_models *models, const char *word, const char *content,
+                      struct failure *failure) {
     struct given_model *given = &models->items[models->count++];
     const char *path = models_path(word);
     char *sha256 = xcalloc(1, HASH_HEX_SIZE);
@@ -173,7 +174,7 @@ static int read_given(struct models *models, const char *word, const char *conte
     return r;
 }
 
-static int check_counts(const struct models *models, const size_t *counts, struct failure *failure) {
+static int check_counts(const struct role_models *models, const size_t *counts, struct failure *failure) {
     const struct predict_role *roles = models->library->predict->roles;
     for (size_t i = 0; i < models->role_count; i++) {
         if (counts[i] == 0 && !roles[i].optional)
@@ -188,7 +189,7 @@ static int check_counts(const struct models *models, const size_t *counts, struc
 }
 
 /* The lists that the plugin sees, by role; the models in them change with each draw. */
-static int make_lists(struct models *models, struct failure *failure) {
+static int make_lists(struct role_models *models, struct failure *failure) {
     size_t *counts = xcalloc(models->role_count + 1, sizeof *counts), k = 0;
     const struct model *const **lists = xcalloc(models->role_count + 1, sizeof *lists);
     const struct predict_source **sources = xcalloc(models->role_count + 1, sizeof *sources);
@@ -214,7 +215,7 @@ static int make_lists(struct models *models, struct failure *failure) {
 /* ---- What the plugin calls
  * ------------------------------------------------------------------------------------ */
 
-static struct given_model *find_given(struct models *models, const struct model *model) {
+static struct given_model *find_given(struct role_models *models, const struct model *model) {
     for (size_t i = 0; i < models->count; i++)
         if (models->items[i].model == model || models->items[i].drawn == model)
             return &models->items[i];
@@ -223,7 +224,7 @@ static struct given_model *find_given(struct models *models, const struct model 
 
 static int bind(void *context, const struct model *model, size_t group, const char *const *names,
                 size_t count, const struct predict_call **ret, struct plugin_message *message) {
-    struct models *models = context;
+    struct role_models *models = context;
     struct given_model *given = find_given(models, model);
     struct bound *bound;
     struct failure failure = {0};
@@ -314,7 +315,7 @@ static double standard_error(void *context, const struct predict_call *call, con
 
 static double uniform(void *context, const char *name, uint64_t index) {
     struct random_stream stream;
-    random_stream_init(&stream, ((struct models *)context)->view.seed, name, index);
+    random_stream_init(&stream, ((struct role_models *)context)->view.seed, name, index);
     return random_stream_uniform(&stream);
 }
 
@@ -326,7 +327,7 @@ static double normal_of_seed(void *seed, const char *name, uint64_t index) {
 }
 
 static double normal(void *context, const char *name, uint64_t index) {
-    return normal_of_seed(&((struct models *)context)->view.seed, name, index);
+    return normal_of_seed(&((struct role_models *)context)->view.seed, name, index);
 }
 
 static size_t cpu_count(void) {
@@ -334,9 +335,9 @@ static size_t cpu_count(void) {
     return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? (size_t)CPU_COUNT(&allowed) : 1;
 }
 
-int models_open(struct models *models, const struct library *library, const char *const *words,
+int models_open(struct role_models *models, const struct library *library, const char *const *words,
                 const char *const *texts, size_t count, uint64_t seed, struct failure *failure) {
-    *models = (struct models){.library = library, .seed = seed};
+    *models = (struct role_models){.library = library, .seed = seed};
     models->view = (struct predict_inputs){.size = sizeof models->view,
                                            .context = models,
                                            .seed = seed,
@@ -364,7 +365,7 @@ int models_open(struct models *models, const struct library *library, const char
     return make_lists(models, failure);
 }
 
-void models_clear(struct models *models) {
+void models_clear(struct role_models *models) {
     for (size_t i = 0; i < models->count; i++) {
         struct given_model *given = &models->items[i];
         model_draw_free(given->is_kept ? NULL : given->drawn);
@@ -372,7 +373,7 @@ void models_clear(struct models *models) {
             model_draw_free(given->draws[d]);
         free(given->draws);
         evaluator_free(given->evaluator);
-        model_file_free(given->model);
+        model_free(given->model);
         free(given->verdict), free(given->remark);
         free((char *)given->source.file), free((char *)given->source.sha256),
             free((char *)given->source.name), free(given->content);
@@ -389,7 +390,7 @@ void models_clear(struct models *models) {
     free((const struct model *const **)models->view.models), free((size_t *)models->view.model_counts);
     free((const struct predict_source **)models->view.sources);
     free(models->items), free(models->notes);
-    *models = (struct models){0};
+    *models = (struct role_models){0};
 }
 
 /* ---- Draws
@@ -421,7 +422,7 @@ static void draw_model(struct given_model *given, uint64_t draw, uint64_t seed) 
     given->is_kept = true;
 }
 
-void models_draw(struct models *models, uint64_t draw) {
+void models_draw(struct role_models *models, uint64_t draw) {
     struct random_stream stream;
     random_stream_init(&stream, models->seed, "draw", draw);
     models->view.is_draw = draw > 0;
@@ -437,7 +438,7 @@ void models_draw(struct models *models, uint64_t draw) {
     }
 }
 
-void models_begin(struct models *models) {
+void models_begin(struct role_models *models) {
     for (size_t i = 0; i < models->count; i++) {
         struct given_model *given = &models->items[i];
         given->all = given->outside = given->largest = 0;
@@ -445,7 +446,7 @@ void models_begin(struct models *models) {
     }
 }
 
-void models_warn(const struct models *models, struct predict_output *output) {
+void models_warn(const struct role_models *models, struct predict_output *output) {
     for (size_t i = 0; i < models->count; i++) {
         const struct given_model *given = &models->items[i];
         char reason[EXTRAPOLATION_SENTENCE_SIZE];

@@ -39,7 +39,7 @@ struct bound_model {
     size_t group;
 };
 
-struct models {
+struct role_models {
     const struct library *library;
     struct predict_inputs view; /* what the plugin gets */
     struct given_model *items;  /* as they were given */
@@ -54,18 +54,18 @@ struct models {
 /* WORDS are "ROLE=FILE", "FILE" where one role alone takes a model of that kind, or "NAME=FILE" for a role
  * that takes many. FAILURE_INPUT: a model of a kind that no role takes, a role without a model, ... MODELS is
  * to be cleared after failures too. TEXTS: of each the content, if that is not of FILE, or NULL; or NULL. */
-int models_open(struct models *models, const struct library *library, const char *const *words,
+int models_open(struct role_models *models, const struct library *library, const char *const *words,
                 const char *const *texts, size_t count, uint64_t seed, struct failure *failure);
-void models_clear(struct models *models);
+void models_clear(struct role_models *models);
 
 /* The path in such a word. */
 const char *models_path(const char *word);
 
 /* From now on all models are drawn: those of draw DRAW, from 1; 0: as they were read. */
-void models_draw(struct models *models, uint64_t draw);
+void models_draw(struct role_models *models, uint64_t draw);
 /* Before each run of the plugin. */
-void models_begin(struct models *models);
+void models_begin(struct role_models *models);
 /* After it: remarks to OUTPUT which models were extrapolated. */
-void models_warn(const struct models *models, struct predict_output *output);
+void models_warn(const struct role_models *models, struct predict_output *output);
 
 #endif

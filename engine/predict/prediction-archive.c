@@ -358,7 +358,7 @@ static int report_rows(struct csv_reader *csv, const struct archive_columns *kno
 
 static int report_results(struct archive_reader *archive, bool as_list, struct report_section *in,
                           struct failure *failure) {
-    cleanup(archive_close_member) struct archive_member *member = NULL;
+    cleanup(archive_member_cleanup) struct archive_member *member = NULL;
     struct archive_columns columns = {0};
     struct csv_reader *csv = NULL;
     cleanup_free char *name = xformat("%s:" ARCHIVE_RESULTS, archive_path(archive));

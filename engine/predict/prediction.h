@@ -90,7 +90,7 @@ struct prediction {
     struct library *library;
     const struct predict_plugin *plugin;
     const char *prefix; /* borrowed: "predict" or "export" */
-    struct models models;
+    struct role_models models;
     struct scenarios scenarios;
     struct prediction_result *results;
     size_t result_count;

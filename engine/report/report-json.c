@@ -89,7 +89,7 @@ static void add_section(cJSON *object, const struct report_section *section) {
         const struct item *item = &section->items[i];
         if (tree_is_pair(item) && !item->name) {
             continue;
-        } else if (item->kind == ITEM_TRUTH) {
+        } else if (item->kind == ITEM_BOOLEAN) {
             json_add_boolean(object, item->name, item->number != 0);
         } else if (item->kind == ITEM_NUMBER) {
             json_add_double(object, item->name, item->number);
@@ -100,7 +100,7 @@ static void add_section(cJSON *object, const struct report_section *section) {
             json_add_string(object, item->name, item->text);
             json_add_string(object, "grade", report_grade_word(item->grade));
         } else if (item->kind == ITEM_NOTE) {
-            add_sentence(object, item->weight == REPORT_WARNING ? "warnings" : "notes", item->text);
+            add_sentence(object, item->severity == REPORT_WARNING ? "warnings" : "notes", item->text);
         } else if (item->kind == ITEM_TABLE) {
             add_table(object, item->table);
         } else if (item->kind == ITEM_CHART) {

@@ -138,8 +138,8 @@ static void print_pair(const struct item *item, FILE *stream, int width) {
 
 static void print_note(const struct item *item, FILE *stream) {
     static const char *const before[] = {[REPORT_NOTE] = "note: ", [REPORT_WARNING] = "warning: "};
-    fputs(before[item->weight] ? before[item->weight] : "", stream);
-    shown_print(stream, item->text, item->weight == REPORT_LINE);
+    fputs(before[item->severity] ? before[item->severity] : "", stream);
+    shown_print(stream, item->text, item->severity == REPORT_LINE);
     fputc('\n', stream);
 }
 

@@ -10,7 +10,7 @@
 enum item_kind {
     ITEM_SECTION,
     ITEM_NUMBER,
-    ITEM_TRUTH,
+    ITEM_BOOLEAN,
     ITEM_TEXT,
     ITEM_VERDICT,
     ITEM_NOTE,
@@ -46,7 +46,7 @@ struct item {
     char *name, *label, *text, *unit; /* of numbers, texts and notes; a chart has a name */
     double number;                    /* of truths 0 or 1 */
     int digits;
-    enum report_weight weight;
+    enum report_severity severity;
     enum report_grade grade;
     struct report_section *section;
     struct report_table *table;

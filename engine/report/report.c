@@ -62,8 +62,8 @@ void report_text(struct report_section *in, const char *name, const char *label,
     add_pair(in, ITEM_TEXT, name, label, detail)->text = xstrdup_or_null(value);
 }
 
-void report_truth(struct report_section *in, const char *name, const char *label, bool value, bool detail) {
-    add_pair(in, ITEM_TRUTH, name, label, detail)->number = value;
+void report_boolean(struct report_section *in, const char *name, const char *label, bool value, bool detail) {
+    add_pair(in, ITEM_BOOLEAN, name, label, detail)->number = value;
 }
 
 void report_verdict(struct report_section *in, const char *name, enum report_grade grade,
@@ -79,7 +79,7 @@ const char *report_grade_word(enum report_grade grade) {
     return words[grade];
 }
 
-void report_note(struct report_section *in, enum report_weight weight, const char *format, ...) {
+void report_note(struct report_section *in, enum report_severity severity, const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
     va_list arguments;
     va_start(arguments, format);
@@ -87,7 +87,7 @@ void report_note(struct report_section *in, enum report_weight weight, const cha
     va_end(arguments);
     struct item *item = add(in, ITEM_NOTE, false);
     item->text = xstrdup(sentence);
-    item->weight = weight;
+    item->severity = severity;
 }
 
 void report_chart(struct report_section *in, const char *name, const struct chart *chart) {
@@ -231,14 +231,14 @@ char *report_format(double value, const char *unit, int digits) {
 /* ---- For people */
 
 bool tree_is_pair(const struct item *item) {
-    return item->kind == ITEM_NUMBER || item->kind == ITEM_TEXT || item->kind == ITEM_TRUTH ||
+    return item->kind == ITEM_NUMBER || item->kind == ITEM_TEXT || item->kind == ITEM_BOOLEAN ||
            item->kind == ITEM_VERDICT;
 }
 
 char *tree_pair_text(const struct item *item) {
     if (item->kind == ITEM_NUMBER)
         return report_format(item->number, item->unit, item->digits);
-    if (item->kind == ITEM_TRUTH)
+    if (item->kind == ITEM_BOOLEAN)
         return xstrdup(item->number != 0 ? "yes" : "no");
     return xstrdup(item->text ? item->text : "-");
 }

@@ -53,7 +53,7 @@ void report_number(struct report_section *in, const char *name, const char *labe
 /* VALUE NULL: "-" and null. */
 void report_text(struct report_section *in, const char *name, const char *label, const char *value,
                  bool detail);
-void report_truth(struct report_section *in, const char *name, const char *label, bool value, bool detail);
+void report_boolean(struct report_section *in, const char *name, const char *label, bool value, bool detail);
 /* Whether what a report is about can be used: "unknown", "usable", "not usable". */
 enum report_grade { REPORT_UNKNOWN, REPORT_USABLE, REPORT_NOT_USABLE };
 const char *report_grade_word(enum report_grade grade);
@@ -62,8 +62,8 @@ const char *report_grade_word(enum report_grade grade);
 void report_verdict(struct report_section *in, const char *name, enum report_grade grade,
                     const char *sentence);
 /* A sentence on a line of its own: in JSON one of `notes`, or of `warnings`. */
-enum report_weight { REPORT_LINE, REPORT_NOTE, REPORT_WARNING };
-void report_note(struct report_section *in, enum report_weight weight, const char *format, ...)
+enum report_severity { REPORT_LINE, REPORT_NOTE, REPORT_WARNING };
+void report_note(struct report_section *in, enum report_severity severity, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* As text a chart is drawn with the characters that the locale of the environment has; in JSON it is its
  * numbers, under NAME. The chart is copied. */

@@ -76,7 +76,7 @@ static bool is_partial(const struct run *run) {
     return (asked && !is_complete(run)) || node_set_lacks_units(&run->set);
 }
 
-const char *run_status(const struct run *run) {
+const char *run_end_word(const struct run *run) {
     if (!run->ended_ns)
         return "running";
     if (run->record.failed || run->seal_why.code)

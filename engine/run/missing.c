@@ -75,7 +75,7 @@ static const char *find_why(const struct missing *missing, size_t place, size_t 
     if (ledger_has_failed(run->record.ledger, place, position))
         return "failed";
     const struct run_node *node = missing->nodes[place];
-    return node && node->out ? "lost" : interruptions[run->record.interrupted];
+    return node && node->left_reason ? "lost" : interruptions[run->record.interrupted];
 }
 
 /* ---- The table -------------------------------------------------------------------------------------------

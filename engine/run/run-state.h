@@ -70,7 +70,7 @@ int run_seal(struct run *run, struct failure *failure);
 
 /* Begins to watch the signals that end a run. */
 int run_watch_signals(struct run *run, struct failure *failure);
-const char *run_status(const struct run *run);
+const char *run_end_word(const struct run *run);
 /* 0 for a run that is complete, or what its caller gets, FAILURE_INTERRUPTED or _PARTIAL. */
 int run_judge_ending(const struct run *run, struct failure *failure);
 /* What the run's status says for itself; an empty sentence for a run that is complete, or still runs. */

@@ -115,7 +115,7 @@ static void note_failure(struct run *run, const struct failure *failure) {
         run->record.failed = true;
         run->why = *failure;
         if (!run->only_reserves)
-            record_tell(&run->record, RUN_EVENT_FAILED, sentence);
+            record_report_text(&run->record, RUN_EVENT_FAILED, sentence);
     }
     record_log(&run->record, "failed: %s", sentence);
     journal_begin(run->record.journal, "error");
@@ -167,7 +167,7 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     if ((stopped && !always) || (phase == RUN_SEAL && run->refused))
         return;
     run->began[phase] = true;
-    record_tell(&run->record, RUN_EVENT_PHASE, run_phase_names[phase]);
+    record_report_text(&run->record, RUN_EVENT_PHASE, run_phase_names[phase]);
     journal_note(run->record.journal, "phase-started", "phase", run_phase_names[phase]);
     record_log(&run->record, "phase %s", run_phase_names[phase]);
     if (phase < RUN_MEASURE)
@@ -266,7 +266,7 @@ static int begin_part(struct run *run, struct failure *failure) {
     if (r == 0)
         r = record_commit(&run->record, failure);
     if (r == 0)
-        record_tell(&run->record, RUN_EVENT_STARTED, run->record.folder);
+        record_report_text(&run->record, RUN_EVENT_STARTED, run->record.folder);
     return r;
 }
 
@@ -291,7 +291,7 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
         run->ended_ns = clock_wall_ns();
         file_remove_tree(run->record.folder, NULL);
     }
-    record_tell(&run->record, RUN_EVENT_ENDED, run_status(run));
+    record_report_text(&run->record, RUN_EVENT_ENDED, run_end_word(run));
     if (outcome) {
         outcome->reservation_over =
             (run->record.interrupted == RUN_DEADLINE || run->record.interrupted == RUN_REVOKED) &&
@@ -422,7 +422,7 @@ int run_begin(const struct run_request *request, char **ret_folder, struct failu
  */
 
 static void on_given_back(void *context, const char *sentence) {
-    record_tell(context, RUN_EVENT_NOTE, sentence);
+    record_report_text(context, RUN_EVENT_NOTE, sentence);
 }
 
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,

@@ -132,7 +132,7 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
                 : run->set.experiment->summary ? run->set.experiment->summary
                                                : run->set.experiment->name,
         .license = run->set.campaign->license,
-        .status = run_status(run),
+        .status = run_end_word(run),
         .error = run->record.failed ? failure_describe(&run->why, sentence, sizeof sentence) : NULL,
         .started_ns = run->started_ns,
         .ended_ns = run->ended_ns,
@@ -162,7 +162,7 @@ static void journal_sealing(struct run *run, uint64_t missing) {
     else
         run_describe_ending(run, sentence, sizeof sentence);
     journal_begin(run->record.journal, "sealing");
-    journal_string(run->record.journal, "status", run_status(run));
+    journal_string(run->record.journal, "status", run_end_word(run));
     journal_string(run->record.journal, "error", sentence[0] ? sentence : NULL);
     journal_string(run->record.journal, "archive", file_base_name(run->archive));
     journal_integer(run->record.journal, "units_missing", (int64_t)missing);
@@ -221,12 +221,12 @@ int run_seal(struct run *run, struct failure *failure) {
         r = journal_sealed(run, sha256, failure);
     if (r < 0)
         return r;
-    record_send(&run->record, &(struct run_event){.kind = RUN_EVENT_SEALED,
-                                                  .text = run->archive,
-                                                  .sha256 = sha256,
-                                                  .units_done = run->record.units->done,
-                                                  .units_failed = run->record.units->failed,
-                                                  .units_total = run->record.units_planned,
-                                                  .seconds_left = -1});
+    record_report_event(&run->record, &(struct run_event){.kind = RUN_EVENT_SEALED,
+                                                          .text = run->archive,
+                                                          .sha256 = sha256,
+                                                          .units_done = run->record.units->done,
+                                                          .units_failed = run->record.units->failed,
+                                                          .units_total = run->record.units_planned,
+                                                          .seconds_left = -1});
     return 0;
 }

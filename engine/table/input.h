@@ -17,7 +17,7 @@ struct input {
     struct archive_answer answer;
     bool suggests, has_answer;
     uint64_t journal_bytes; /* of an archive; 0: it has none */
-    uint64_t *row_hashes;   /* as repeats_hash_rows() fills them; owned */
+    uint64_t *row_hashes;   /* as duplicate_inputs_hash_rows() fills them; owned */
     size_t row_count;
     bool is_regular; /* a file that its device and inode identify */
     dev_t device;

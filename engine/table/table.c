@@ -9,8 +9,8 @@
 #include "engine/foundation/number.h"
 #include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
+#include "engine/table/duplicate-inputs.h"
 #include "engine/table/input.h"
-#include "engine/table/repeats.h"
 #include "engine/table/row-places.h"
 
 #include <errno.h>
@@ -88,9 +88,9 @@ static void take_columns(struct table *table) {
 static int leave_repeats_out(struct table *table, struct failure *failure) {
     struct input *inputs = table->private->inputs;
     cleanup_free char **reasons = xcalloc(table->input_count, sizeof *reasons);
-    int r = repeats_hash_rows(inputs, table->input_count, &table->private->options, failure);
+    int r = duplicate_inputs_hash_rows(inputs, table->input_count, &table->private->options, failure);
     for (size_t i = 0; r == 0 && i < table->input_count; i++)
-        r = repeats_judge(inputs, table->input_count, i, &reasons[i], failure);
+        r = duplicate_inputs_reason(inputs, table->input_count, i, &reasons[i], failure);
     size_t kept = 0;
     for (size_t i = 0; i < table->input_count; i++) {
         if (r == 0 && reasons[i]) {
@@ -379,7 +379,7 @@ static size_t choose_rows(const struct loading *loading, const struct reading *r
             set_comparisons(loading, reading, block, row);
             double truth = expression_value(loading->where, loading->values);
             if (isnan(truth) || truth == 0) {
-                loading->table->rows_elsewhere++;
+                loading->table->rows_not_matching++;
                 continue;
             }
         }
@@ -603,7 +603,7 @@ static void loading_clear(struct loading *loading) {
 static int load_inputs(const struct loading *loading, struct failure *failure) {
     struct table *table = loading->table;
     int r = 0;
-    table->rows_flagged = table->rows_elsewhere = 0;
+    table->rows_flagged = table->rows_not_matching = 0;
     for (size_t i = 0; r == 0 && i < table->input_count; i++) {
         table->private->inputs[i].about.rows = 0;
         r = load_input(loading, (uint32_t)i, failure);

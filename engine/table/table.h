@@ -88,7 +88,7 @@ struct table {
     bool ranks_nothing;                     /* an experiment of an input has "none" as its answer */
     /* After table_load: */
     size_t rows;
-    uint64_t rows_flagged, rows_elsewhere; /* left out: by gates, by the condition */
+    uint64_t rows_flagged, rows_not_matching; /* left out: by gates, by the condition */
     bool
         ignores_flags; /* every row was flagged, which leaves nothing to choose by: all are used, and noted */
     struct table_numbers *numbers; /* of the selection, in its order */

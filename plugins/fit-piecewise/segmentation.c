@@ -159,7 +159,7 @@ static void find_interval(const struct work *work, size_t i, double *room) {
 }
 
 /* Intervals, and the likelihood of y itself, so that criteria can be compared. */
-static int judge(struct work *work) {
+static int find_intervals(struct work *work) {
     struct segmentation *result = work->result;
     const struct points *points = &result->points;
     double *room = malloc(2 * points->count * sizeof *room), n = points->problem.measurements;
@@ -205,7 +205,7 @@ int segmentation_fit(const struct fit_rows *rows, const struct fit_request *requ
         r = check_points(&work);
     }
     r = r < 0 ? r : fit_parts(&work);
-    r = r < 0 ? r : judge(&work);
+    r = r < 0 ? r : find_intervals(&work);
     ret->parameters = 3 + per_break * ((double)ret->count - 1);
     for (size_t i = 0; r == 0 && !rows->weights && i < ret->count; i++)
         measure_noise(&ret->points, is_relative(request), &ret->parts[i]);

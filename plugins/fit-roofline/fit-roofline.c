@@ -66,7 +66,7 @@ struct quality {
     bool saturated, perfect;
 };
 
-static struct quality judge(const struct kernels *kernels, const struct roofline *roofline) {
+static struct quality fit_quality(const struct kernels *kernels, const struct roofline *roofline) {
     double n = (double)kernels->count, logarithms = 0;
     struct quality q = {.estimated = 0};
     for (size_t i = 0; i < TERMS_MAX; i++)
@@ -202,7 +202,7 @@ static int fit_roofline(const struct fit_rows *rows, const struct fit_request *r
         r = is_word(request, FORM, CLASSICAL) ? classical_fit(&kernels, &roofline, message)
                                               : improved_fit(&kernels, &roofline, message);
     if (r == 0) {
-        struct quality quality = judge(&kernels, &roofline);
+        struct quality quality = fit_quality(&kernels, &roofline);
         give_terms(&kernels, request, &roofline, quality.sigma, result);
         give_noise(&kernels, request, &roofline, quality.sigma, result);
         give_values(&kernels, request, &roofline, &quality, result);

@@ -12,7 +12,7 @@ enum { READ_MAX = 4 << 20 };
 FUZZ_TARGET(12, 2000);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     cleanup(archive_columns_clear) struct archive_columns columns = {0};
     struct failure failure = {0};
     int descriptor = memfd_create("fuzz", MFD_CLOEXEC);

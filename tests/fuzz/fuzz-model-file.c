@@ -52,7 +52,7 @@ static void write_again(const struct model *model) {
     must(model_file_parse("again.json", first.bytes, first.length, &again, &failure) == 0);
     must(model_file_append(again, &second, &failure) == 0);
     must(first.length == second.length && memcmp(first.bytes, second.bytes, first.length) == 0);
-    model_file_free(again);
+    model_free(again);
     text_clear(&first);
     text_clear(&second);
 }
@@ -61,7 +61,7 @@ static void write_again(const struct model *model) {
 static void find_rows(const struct model *model) {
     const struct next_request request = {
         .model = model, .criterion = OPTIMAL_D, .budget = INFINITY, .rows_most = 3};
-    struct next next = {0};
+    struct next_rows next = {0};
     struct failure failure = {0};
     if (model->columns && model->column_count > 3)
         return; /* a grid of many columns takes long */
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     for (size_t i = 0; i < findings.count; i++)
         must(findings.items[i].sentence[0] != '\0' && findings.items[i].line > 0);
     model_findings_clear(&findings);
-    model_file_free(checked);
+    model_free(checked);
     if (r < 0)
         return 0;
     fuzz_passed++;
@@ -93,6 +93,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     must(drawn->group_count == model->group_count);
     model_draw_free(drawn);
     find_rows(model);
-    model_file_free(model);
+    model_free(model);
     return 0;
 }

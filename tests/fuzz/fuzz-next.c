@@ -11,7 +11,7 @@ FUZZ_TARGET(5, 300);
 static void find_rows(const struct model *model, enum optimal_criterion criterion, double budget) {
     const struct next_request request = {
         .model = model, .criterion = criterion, .budget = budget, .rows_most = 3};
-    struct next next;
+    struct next_rows next;
     struct failure failure = {0};
     int r = next_find(&request, &next, &failure);
     if (r < 0) {
@@ -35,6 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         find_rows(model, OPTIMAL_D, INFINITY);
         find_rows(model, OPTIMAL_I, 10);
     }
-    model_file_free(model);
+    model_free(model);
     return 0;
 }

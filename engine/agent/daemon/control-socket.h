@@ -22,9 +22,9 @@ enum control_kind {
     CONTROL_LIST = 'L',
     CONTROL_END = 'E',
     /* from the daemon */
-    CONTROL_ATTACHED = 'a', /* with `life`: a pipe that ends when all of the agent has gone */
+    CONTROL_ATTACHED = 'a', /* with `shutdown_fd`: a pipe that ends when all of the agent has gone */
     CONTROL_DETACHED = 'd', /* the link is over, the agent is not */
-    CONTROL_LEAVING = 'l',  /* with `life`, unless the other side has it */
+    CONTROL_LEAVING = 'l',  /* with `shutdown_fd`, unless the other side has it */
     CONTROL_LINE = 'i',     /* text: the answer to LIST */
     CONTROL_FAILED = 'f',   /* text: a sentence */
     CONTROL_TAKEN = 't',    /* of one being started: the session has a daemon already */

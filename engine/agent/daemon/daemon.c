@@ -35,8 +35,8 @@ struct visitor {
 struct daemon {
     const struct daemon_options *options;
     struct agent agent;
-    int listener, life; /* `life`: the end that relays get */
-    int output;         /* where it is to be said that others can come; -1: nowhere */
+    int listener, shutdown_fd; /* the latter: the end that relays get; it closes with the daemon */
+    int output;                /* where it is to be said that others can come; -1: nowhere */
     struct event_source *listener_source;
     struct visitor visitors[VISITOR_LIMIT];
     struct visitor *relay; /* the one whose stream is the link; NULL without a link */
@@ -131,13 +131,14 @@ static int attach(struct daemon *daemon, struct control_message *message, struct
 static void serve_attach(struct visitor *visitor, struct control_message *message) {
     struct daemon *daemon = visitor->daemon;
     if (daemon->agent.state >= AGENT_LEAVING) {
-        (void)control_socket_send(visitor->socket, CONTROL_LEAVING, NULL, &daemon->life, 1);
+        (void)control_socket_send(visitor->socket, CONTROL_LEAVING, NULL, &daemon->shutdown_fd, 1);
         visitor_close(visitor);
         return;
     }
     struct failure failure;
     int r = attach(daemon, message, &failure);
-    if (r == 0 && control_socket_send(visitor->socket, CONTROL_ATTACHED, NULL, &daemon->life, 1) == 0) {
+    if (r == 0 &&
+        control_socket_send(visitor->socket, CONTROL_ATTACHED, NULL, &daemon->shutdown_fd, 1) == 0) {
         daemon->relay = visitor;
         return;
     }
@@ -177,7 +178,7 @@ static void serve_list(struct visitor *visitor) {
 
 static void serve_end(struct visitor *visitor) {
     struct daemon *daemon = visitor->daemon;
-    (void)control_socket_send(visitor->socket, CONTROL_LEAVING, NULL, &daemon->life, 1);
+    (void)control_socket_send(visitor->socket, CONTROL_LEAVING, NULL, &daemon->shutdown_fd, 1);
     visitor_close(visitor);
     agent_leave(&daemon->agent, "the agent was asked on its node to leave");
 }
@@ -209,7 +210,7 @@ static void on_visitor(struct event_source *self, int descriptor, unsigned event
     control_message_clear(&message);
 }
 
-/* ---- life */
+/* ---- start and end */
 
 static void on_signal(struct event_source *self, int number, void *context) {
     (void)self;
@@ -217,7 +218,7 @@ static void on_signal(struct event_source *self, int number, void *context) {
     agent_leave(context, "the agent was asked to end by a signal");
 }
 
-/* Relays get the sentence through `life`. */
+/* Relays get the sentence through `shutdown_fd`. */
 static void tell_visitors(struct daemon *daemon, const struct failure *failure) {
     for (int i = 0; i < VISITOR_LIMIT; i++) {
         const struct visitor *visitor = &daemon->visitors[i];
@@ -280,16 +281,17 @@ static int serve(struct daemon *daemon, int directory, int *connection, struct f
     return r;
 }
 
-/* stdin and stdout lead nowhere from here on, stderr into the pipe of which RET_LIFE is the other end. */
-static int leave_terminal(int *ret_life) {
+/* stdin and stdout lead nowhere from here on, stderr into the pipe of which RET_SHUTDOWN_FD is the other end.
+ */
+static int leave_terminal(int *ret_shutdown_fd) {
     setsid();
     cleanup_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    int life[2];
-    if (null < 0 || pipe2(life, O_CLOEXEC | O_NONBLOCK) < 0)
+    int ends[2];
+    if (null < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
         return -errno;
-    int r = dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(life[1], 2) < 0 || chdir("/") < 0 ? -errno : 0;
-    close(life[1]);
-    *ret_life = life[0];
+    int r = dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(ends[1], 2) < 0 || chdir("/") < 0 ? -errno : 0;
+    close(ends[1]);
+    *ret_shutdown_fd = ends[0];
     return r;
 }
 
@@ -313,11 +315,11 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
         r = failure_set(failure, -errno, "cannot open the root '%s': %s", options->root, strerror(errno));
     tool_pass_root(daemon->root);
     elevation_pass(daemon->options->sudo);
-    if (r == 0 && !stream && (r = leave_terminal(&daemon->life)) < 0)
+    if (r == 0 && !stream && (r = leave_terminal(&daemon->shutdown_fd)) < 0)
         failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
     /* The guardian keeps the control socket, so that a process that connects before all of the agent has
      * gone, its directory included, waits for that, and uses nothing that is about to be removed. */
-    const int not_the_guardians[] = {daemon->life, connection, daemon->output};
+    const int not_the_guardians[] = {daemon->shutdown_fd, connection, daemon->output};
     if (r == 0)
         r = guardian_start(directory,
                            &(struct guardian_options){.descriptors = not_the_guardians,
@@ -336,7 +338,7 @@ int daemon_run(const struct daemon_options *options, int connection) {
     if (options->session != 0)
         signal(SIGHUP, SIG_IGN); /* it does not end with a terminal */
     daemon.options = options;
-    daemon.listener = daemon.life = -1;
+    daemon.listener = daemon.shutdown_fd = -1;
     daemon.output = connection < 0 && options->session != 0 ? fcntl(1, F_DUPFD_CLOEXEC, 3) : -1;
     daemon.started_wall_ns = clock_wall_ns();
     for (int i = 0; i < VISITOR_LIMIT; i++)
@@ -355,7 +357,7 @@ int daemon_run(const struct daemon_options *options, int connection) {
     else if (r < 0)
         tool_complain(1, "%s", failure.text);
     cleanup_close_descriptor(&daemon.listener);
-    cleanup_close_descriptor(&daemon.life);
+    cleanup_close_descriptor(&daemon.shutdown_fd);
     run_directory_clear(&directory);
     free(take_pointer(daemon.root));
     return r < 0;

@@ -9,8 +9,8 @@
  * daemon then reads and writes itself. After that the relay only waits, so that its parent sees the end: that
  * of the link, and, when the agent leaves, for the end of all of the agent.
  *
- * That end is seen in a pipe, `life`: the worker and the guardian hold its one end, as their stderr, so that
- * the last messages of either reach the relay; the relay reads the other.
+ * That end is seen in a pipe, `shutdown_fd`: the worker and the guardian hold its one end, as their stderr,
+ * so that the last messages of either reach the relay; the relay reads the other.
  */
 #ifndef ASSAY_DAEMON_DAEMON_H
 #define ASSAY_DAEMON_DAEMON_H

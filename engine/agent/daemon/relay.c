@@ -23,17 +23,17 @@ int relay_complain_of_absence(uint64_t session) {
                          (unsigned long long)session);
 }
 
-int relay_wait_for_end(int life, int patience_ms) {
+int relay_wait_for_end(int shutdown_fd, int patience_ms) {
     char words[512];
     bool silent = true;
     int64_t start = clock_monotonic_ns();
     for (;;) {
-        ssize_t got = read(life, words, sizeof words);
+        ssize_t got = read(shutdown_fd, words, sizeof words);
         if (got < 0 && errno == EAGAIN) {
             int64_t left = patience_ms - (clock_monotonic_ns() - start) / 1000000;
             if (patience_ms >= 0 && left <= 0)
                 return -ETIMEDOUT;
-            (void)clock_poll(&(struct pollfd){.fd = life, .events = POLLIN},
+            (void)clock_poll(&(struct pollfd){.fd = shutdown_fd, .events = POLLIN},
                              patience_ms < 0 ? -1 : left * INT64_C(1000000));
             continue;
         }
@@ -64,7 +64,7 @@ static int start_daemon(const struct daemon_options *options) {
 }
 
 /* The stream is the daemon's now. Closing our copy lets the other side see its end. */
-static int wait_for_orders(int connection, int life) {
+static int wait_for_orders(int connection, int shutdown_fd) {
     close(0);
     close(1);
     memory_forget_code();
@@ -75,7 +75,7 @@ static int wait_for_orders(int connection, int life) {
     if (r > 0 && message.kind == CONTROL_DETACHED)
         return 0;
     bool asked = r > 0 && message.kind == CONTROL_LEAVING;
-    bool silent = relay_wait_for_end(life, -1) > 0;
+    bool silent = relay_wait_for_end(shutdown_fd, -1) > 0;
     if (!asked)
         return tool_complain(1, "the agent died");
     return silent ? 0 : 1;
@@ -90,13 +90,13 @@ static int hand_over(int connection, bool fresh) {
     int r = control_socket_receive(connection, &message);
     if (r <= 0)
         return fresh ? tool_complain(1, "the agent died as it began") : -EAGAIN;
-    cleanup_close int life = take_descriptor(message.descriptors[0]);
+    cleanup_close int shutdown_fd = take_descriptor(message.descriptors[0]);
     control_message_clear(&message);
     switch (message.kind) {
     case CONTROL_ATTACHED:
-        return wait_for_orders(connection, life);
+        return wait_for_orders(connection, shutdown_fd);
     case CONTROL_LEAVING:
-        (void)relay_wait_for_end(life, -1);
+        (void)relay_wait_for_end(shutdown_fd, -1);
         return -EAGAIN;
     case CONTROL_FAILED:
         return tool_complain(1, "%s", message.text);

@@ -17,7 +17,7 @@ int relay(uint64_t session, const struct daemon_options *options);
 
 /* Waits for the end of all that holds the other end of LIFE, PATIENCE_MS at most (-1: no limit); its last
  * words go to stderr. 1: it came, in silence; 0: there were words; -ETIMEDOUT: it did not come. */
-int relay_wait_for_end(int life, int patience_ms);
+int relay_wait_for_end(int shutdown_fd, int patience_ms);
 
 /* Prints that there is no such daemon. Returns RELAY_UNAVAILABLE. */
 int relay_complain_of_absence(uint64_t session);

@@ -131,9 +131,9 @@ static int end_one(uint64_t session) {
                              (unsigned long long)session, (long)pid);
     if (r == 0)
         return RELAY_UNAVAILABLE;
-    cleanup_close int life = take_descriptor(message.descriptors[0]);
+    cleanup_close int shutdown_fd = take_descriptor(message.descriptors[0]);
     control_message_clear(&message);
-    r = life >= 0 ? relay_wait_for_end(life, END_PATIENCE_MS) : 0;
+    r = shutdown_fd >= 0 ? relay_wait_for_end(shutdown_fd, END_PATIENCE_MS) : 0;
     if (r == -ETIMEDOUT)
         return tool_complain(
             1, "the agent of session %016llx (process %ld) has not gone after %d s; it is still leaving",

@@ -69,7 +69,7 @@ static int read_archive(struct found_experiment *found, const char *path, struct
 static int read_named(struct found_experiment *found, const char *name, struct failure *failure) {
     found->from = xstrdup(name);
     if (text_ends_in(name, ".zip")) {
-        cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+        cleanup(archive_cleanup) struct archive_reader *archive = NULL;
         int r = archive_open(name, &archive, failure);
         return r < 0 ? r : read_archive(found, name, archive, failure);
     }
@@ -88,7 +88,7 @@ static void find_origin(struct found_experiment *found, const struct model *mode
     for (size_t i = 0; !found->experiment && i < model->origin.input_count; i++) {
         const struct model_input *input = &model->origin.inputs[i];
         cleanup_free char *path = xformat("%s%s", folder, input->name);
-        cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+        cleanup(archive_cleanup) struct archive_reader *archive = NULL;
         struct failure why = {0};
         if (input->run_id && !strchr(input->name, '/') && file_exists(path) &&
             archive_open(path, &archive, &why) == 0) {
@@ -141,7 +141,7 @@ static int read_limits(const struct verb_arguments *arguments, struct next_reque
 
 /* ---- The report */
 
-static void report_domain(struct report_section *in, const struct next *next) {
+static void report_domain(struct report_section *in, const struct next_rows *next) {
     static const struct column columns[] = {{.name = "factor"},
                                             {.name = "minimum", .digits = 6},
                                             {.name = "maximum", .digits = 6},
@@ -160,7 +160,7 @@ static void report_domain(struct report_section *in, const struct next *next) {
 }
 
 /* A line for each candidate that was taken, in the order in which they were first. */
-static void report_rows(struct report_section *in, const struct next *next) {
+static void report_rows(struct report_section *in, const struct next_rows *next) {
     const struct design *design = next->candidates;
     const struct model *model = next->request->model;
     size_t count = design->column_count;
@@ -208,7 +208,7 @@ static void report_rows(struct report_section *in, const struct next *next) {
     }
 }
 
-static struct report *make_report(const struct next *next, const struct found_experiment *found) {
+static struct report *make_report(const struct next_rows *next, const struct found_experiment *found) {
     const struct model *model = next->request->model;
     struct report *report = report_new();
     struct report_section *root = report->root;
@@ -253,7 +253,7 @@ static struct report *make_report(const struct next *next, const struct found_ex
 }
 
 /* The table goes to -o FILE, or to standard output unless that has the JSON; the report to standard error. */
-static int write_results(const struct verb_arguments *arguments, const struct next *next,
+static int write_results(const struct verb_arguments *arguments, const struct next_rows *next,
                          const struct found_experiment *found, struct failure *failure) {
     const char *output = verb_value(arguments, "--output");
     bool json = verb_switch(arguments, "--json"), to_file = output && strcmp(output, "-") != 0;
@@ -274,9 +274,9 @@ static int write_results(const struct verb_arguments *arguments, const struct ne
 }
 
 int design_next(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(model_file_cleanup) struct model *model = NULL;
+    cleanup(model_cleanup) struct model *model = NULL;
     cleanup(found_experiment_clear) struct found_experiment found = {.installation = arguments->installation};
-    cleanup(next_clear) struct next next = {0};
+    cleanup(next_clear) struct next_rows next = {0};
     struct next_request request = {0};
     struct design_factors factors;
     const char *path = arguments->operands[1], *name = verb_value(arguments, "--experiment");

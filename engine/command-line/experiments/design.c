@@ -313,5 +313,5 @@ int command_design(const struct verb_arguments *arguments, struct failure *failu
     if (!from && arguments->operand_count == 0)
         return failure_input(failure, NULL, 0, 0,
                              "expected a kind of design, or --from FILE; see assay design --help");
-    return verb_act(arguments, actions, from ? "--from" : arguments->operands[0], failure);
+    return verb_run_action(arguments, actions, from ? "--from" : arguments->operands[0], failure);
 }

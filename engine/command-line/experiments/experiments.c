@@ -108,5 +108,5 @@ static const struct verb_action actions[] = {
 
 int command_experiments(const struct verb_arguments *arguments, struct failure *failure) {
     const char *name = arguments->operand_count ? arguments->operands[0] : "list";
-    return verb_act(arguments, actions, name, failure);
+    return verb_run_action(arguments, actions, name, failure);
 }

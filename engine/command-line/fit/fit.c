@@ -67,9 +67,9 @@ static int refuse_empty(const struct fit *fit, const struct table *table,
     const struct model *model = fit->model;
     const char *reason = model->skipped_count > 0 ? model->skipped[0].reason : "no rows";
     cleanup_free char *instead = suggest_instead(table, arguments);
-    if (table->rows == 0 && table->rows_elsewhere > 0)
+    if (table->rows == 0 && table->rows_not_matching > 0)
         return failure_input(failure, NULL, 0, 0, "none of %llu rows meets --where",
-                             (unsigned long long)table->rows_elsewhere);
+                             (unsigned long long)table->rows_not_matching);
     if (model->skipped_count <= 1)
         return failure_input(failure, NULL, 0, 0, "the model could not be fitted: %s%s", reason, instead);
     return failure_input(failure, NULL, 0, 0,
@@ -199,5 +199,5 @@ int command_fit(const struct verb_arguments *arguments, struct failure *failure)
            !(action->name[0] == '-' ? verb_switch(arguments, action->name)
                                     : strcmp(arguments->operands[0], action->name) == 0))
         action++;
-    return verb_act(arguments, actions, action->name, failure);
+    return verb_run_action(arguments, actions, action->name, failure);
 }

@@ -37,7 +37,7 @@ int model_command_check(const struct verb_arguments *arguments, struct failure *
     check.inputs = inputs;
     int r = read_options(arguments, &check, failure);
     for (size_t i = 1; r == 0 && i < arguments->operand_count; i++) {
-        cleanup(model_file_cleanup) struct model *model = NULL;
+        cleanup(model_cleanup) struct model *model = NULL;
         r = model_check_file(&check, arguments->operands[i], report->root, &model, reason, failure);
         if (model)
             model_command_warn(model);

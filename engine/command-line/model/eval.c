@@ -37,7 +37,7 @@ struct eval {
 static void eval_clear(struct eval *eval) {
     evaluator_free(eval->evaluator);
     report_free(eval->report);
-    model_file_free(eval->model);
+    model_free(eval->model);
     free(eval->given);
 }
 

@@ -18,7 +18,7 @@ static const struct verb_action actions[] = {
 };
 
 int command_model(const struct verb_arguments *arguments, struct failure *failure) {
-    return verb_act(arguments, actions, arguments->operands[0], failure);
+    return verb_run_action(arguments, actions, arguments->operands[0], failure);
 }
 
 void model_command_warn(const struct model *model) {

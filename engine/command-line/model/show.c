@@ -8,7 +8,7 @@
 #include "engine/model/report.h"
 
 int model_command_show(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(model_file_cleanup) struct model *model = NULL;
+    cleanup(model_cleanup) struct model *model = NULL;
     cleanup(report_cleanup) struct report *report = report_new();
     const char *name = verb_value(arguments, "--group");
     size_t group = 0;

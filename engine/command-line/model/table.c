@@ -25,7 +25,7 @@ struct table_of_models {
 
 static void table_of_models_clear(struct table_of_models *table) {
     for (size_t i = 0; i < table->model_count; i++)
-        model_file_free(table->models[i]);
+        model_free(table->models[i]);
     for (size_t c = 0; c < table->column_count; c++)
         free(table->names[c]);
     free(table->models), free(table->has_noise), free(table->values);

@@ -48,7 +48,7 @@ static void report_holder(struct report_section *to, const struct node_control_s
     report_text(to, NULL, "held by", line, false);
     struct report_section *held = report_section(to, "held", NULL, true);
     report_text(held, "by", NULL, state->holder, true);
-    report_truth(held, "alive", NULL, state->holder_alive, true);
+    report_boolean(held, "alive", NULL, state->holder_alive, true);
     report_text(held, "since", NULL,
                 state->holder_since_ns > 0 ? clock_format(state->holder_since_ns, since) : NULL, true);
 }

@@ -30,7 +30,7 @@ static const struct frame {
     const char *name, *doing;
     bool leave_controls;
     int (*check)(const struct verb_arguments *arguments, struct failure *failure); /* before connecting */
-    int (*act)(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
+    int (*run)(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
 } frames[] = {
     {"put", "put", false, nodes_put_check, nodes_put},
     {"get", "get", false, nodes_get_check, nodes_get},
@@ -78,7 +78,7 @@ void nodes_report_known(struct nodes *nodes) {
     nodes_report_sections(nodes);
     for (size_t i = 0; i < count; i++) {
         bool is_known = nodes->failures[i].code == 0;
-        report_truth(nodes->sections[i], "known", NULL, is_known, true);
+        report_boolean(nodes->sections[i], "known", NULL, is_known, true);
         numbers[known] = i;
         known += is_known;
     }
@@ -119,12 +119,12 @@ static int merge_failures(const struct nodes *nodes, const char *what, struct fa
     return r;
 }
 
-static int act(const struct frame *frame, struct nodes *nodes, const struct verb_arguments *arguments,
-               struct failure *failure) {
+static int run_and_report(const struct frame *frame, struct nodes *nodes,
+                          const struct verb_arguments *arguments, struct failure *failure) {
     nodes->report = report_new();
     nodes->answers = report_list(nodes->report->root, "nodes");
     nodes_doing(nodes, frame->doing);
-    int r = frame->act(nodes, arguments, failure);
+    int r = frame->run(nodes, arguments, failure);
     nodes_doing(nodes, NULL);
     /* What was done before a failure of all is worth to be known too. */
     print_answers(nodes, verb_switch(arguments, "--json"));
@@ -141,10 +141,10 @@ static int run_action(const struct verb_arguments *arguments, struct failure *fa
     struct nodes nodes = {0};
     r = nodes_open(&nodes, arguments, frame->leave_controls, failure);
     if (r == 0)
-        r = act(frame, &nodes, arguments, failure);
+        r = run_and_report(frame, &nodes, arguments, failure);
     return nodes_close(&nodes, r, failure);
 }
 
 int command_nodes(const struct verb_arguments *arguments, struct failure *failure) {
-    return verb_act(arguments, actions, arguments->operands[0], failure);
+    return verb_run_action(arguments, actions, arguments->operands[0], failure);
 }

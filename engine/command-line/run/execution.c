@@ -143,7 +143,7 @@ int execution_perform(const struct execution *execution, struct run_observer obs
 }
 
 int execution_begin(const struct verb_arguments *arguments,
-                    int (*act)(const struct execution *execution, struct failure *failure),
+                    int (*carry_out)(const struct execution *execution, struct failure *failure),
                     struct failure *failure) {
     int r = verb_check_settings(arguments, "--set", failure);
     if (r < 0)
@@ -172,12 +172,12 @@ int execution_begin(const struct verb_arguments *arguments,
     if (r < 0)
         return r;
     const char *folder = verb_value(arguments, "--output");
-    return act(&(struct execution){.arguments = arguments,
-                                   .campaign = campaign,
-                                   .path = recorded.campaign,
-                                   .overrides = &overrides,
-                                   .folder = folder ? folder : "runs"},
-               failure);
+    return carry_out(&(struct execution){.arguments = arguments,
+                                         .campaign = campaign,
+                                         .path = recorded.campaign,
+                                         .overrides = &overrides,
+                                         .folder = folder ? folder : "runs"},
+                     failure);
 }
 
 /* One that was begun in another process, or in a job. */

@@ -27,7 +27,7 @@ int execution_check_limits(const struct execution *execution, int64_t *ret_until
 
 /* Reads the campaign that the first operand is or has, with what the options say of it, and calls ACT. */
 int execution_begin(const struct verb_arguments *arguments,
-                    int (*act)(const struct execution *execution, struct failure *failure),
+                    int (*carry_out)(const struct execution *execution, struct failure *failure),
                     struct failure *failure);
 /* With its progress; or, with --detach, begins it (detach.h) and says how to follow it. */
 int execution_carry_out(const struct execution *execution, struct failure *failure);

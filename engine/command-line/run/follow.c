@@ -115,7 +115,7 @@ static void show_lines(struct following *following) {
 /* ---- The end ---------------------------------------------------------------------------------------------
  */
 
-static void judge(struct followed *run, const struct run_status *status) {
+static void set_run_failure(struct followed *run, const struct run_status *status) {
     const struct run_history *history = &status->history;
     enum failure_kind kind = (enum failure_kind)history->exit_code;
     if (status->damage)
@@ -135,7 +135,7 @@ static void judge(struct followed *run, const struct run_status *status) {
 static void end_run(struct following *following, struct followed *run, const struct run_status *status) {
     run->is_over = true;
     following->over++;
-    judge(run, status);
+    set_run_failure(run, status);
     bool is_sealed = status->archive && status->condition != RUN_IS_STOPPED;
     if (following->count == 1 && is_sealed)
         following->shown.event(following->shown.context, &(struct run_event){.kind = RUN_EVENT_SEALED,
@@ -154,7 +154,7 @@ static void end_run(struct following *following, struct followed *run, const str
 /* ---- Looking ---------------------------------------------------------------------------------------------
  */
 
-static int look_at(struct following *following, struct followed *run, struct failure *failure) {
+static int read_run(struct following *following, struct followed *run, struct failure *failure) {
     int r = run->status ? run_status_read_on(&run->status, failure)
                         : run_status_read(run->folder, &run->status, failure);
     if (r < 0)
@@ -172,11 +172,11 @@ static int look_at(struct following *following, struct followed *run, struct fai
 }
 
 /* All that are not over. */
-static int look(struct following *following, struct failure *failure) {
+static int read_runs(struct following *following, struct failure *failure) {
     int r = 0;
     for (size_t i = 0; i < following->count && r == 0; i++)
         if (!following->runs[i].is_over)
-            r = look_at(following, &following->runs[i], failure);
+            r = read_run(following, &following->runs[i], failure);
     if (following->count > 1)
         show_lines(following);
     return r;
@@ -196,7 +196,7 @@ static void end_runs(const struct following *following, int number) {
 static int follow(struct following *following, const sigset_t *signals, bool ends_runs, bool *ret_interrupted,
                   struct failure *failure) {
     static const struct timespec wait = {.tv_nsec = 500 * EVENT_MILLISECOND};
-    int r = look(following, failure);
+    int r = read_runs(following, failure);
     while (r == 0 && following->over < following->count) {
         int number = sigtimedwait(signals, NULL, &wait);
         *ret_interrupted = number > 0 && !ends_runs;
@@ -204,7 +204,7 @@ static int follow(struct following *following, const sigset_t *signals, bool end
             return 0;
         if (number > 0)
             end_runs(following, number);
-        r = look(following, failure);
+        r = read_runs(following, failure);
     }
     return r;
 }

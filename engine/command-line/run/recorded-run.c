@@ -17,7 +17,7 @@ static int extract(const char *path, const char *folder, struct failure *failure
         ARCHIVE_CAMPAIGN, ARCHIVE_CAMPAIGN_RESOLVED, ARCHIVE_INPUTS,       ARCHIVE_DESIGN,
         ARCHIVE_SOURCE,   ARCHIVE_SOURCE_MANIFEST,   ARCHIVE_SOURCE_COMMIT};
     enum { FILES = sizeof files / sizeof *files };
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     const char *names[FILES + 2];
     size_t count = 0;
     int r = archive_open(path, &archive, failure);

@@ -106,7 +106,7 @@ static int check_status(const struct fetching *fetching, const struct run_histor
 /* It has its name only when it is known to be whole, last of all, so that an interruption is mended by
  * fetching again; no archive that is there is replaced. SHA256: what the run's journal says. */
 static int keep(const char *came, const char *target, const char *sha256, struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     char hex[HASH_HEX_SIZE];
     int r = archive_open(came, &archive, failure);
     if (r == 0)

@@ -188,7 +188,7 @@ static void end_lanes(struct measurement *measurement) {
 /* What is still to do, at positions from FIRST on, COUNT of them, with the lanes that the nodes have now. */
 struct todo {
     uint64_t units, missing; /* the latter: of nodes that are out and have no spare */
-    uint64_t here;           /* of UNITS, those that have lanes in this round */
+    uint64_t with_lanes;     /* of `units`, those that have lanes in this round */
 };
 
 /* TIMES, unless NULL, gets what has lanes or will have them. */
@@ -207,7 +207,7 @@ static struct todo count_todo(const struct measurement *measurement, size_t firs
                 if (!ledger_is_done(set->record->ledger, place, i) &&
                     !settling_leaves_out(&measurement->progress->settling, i)) {
                     todo.units++;
-                    todo.here += has_lanes(measurement, node);
+                    todo.with_lanes += has_lanes(measurement, node);
                     if (times)
                         unit_times_plan(times, design_order_row(set->plan->order, i), 1);
                 }
@@ -401,7 +401,7 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
         return r;
     if (set->record->part > 1) /* an earlier part may have ended before it settled them */
         settle_rows(measurement, false);
-    if (count_todo(measurement, block->first, block->count, NULL).here == 0 &&
+    if (count_todo(measurement, block->first, block->count, NULL).with_lanes == 0 &&
         !measure_wants_repeats(set, block->first, block->count))
         return 0;
     if (!measurement->noted)

@@ -33,8 +33,8 @@ struct measured_unit {
     int64_t end_ns;   /* monotonic; negative: not known yet */
     uint64_t output_bytes, error_bytes; /* of a command: all that it wrote, also what was not kept */
     /* Filled in by results_add(). */
-    unsigned attempt; /* from 1 */
-    size_t shares;    /* of its placement: it ran on the nodes of the first so many */
+    unsigned attempt;  /* from 1 */
+    size_t node_count; /* it ran on so many nodes, the first of its placement */
 };
 
 /* One that waits for the samples that say what state it ran under. */

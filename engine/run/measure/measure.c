@@ -39,7 +39,7 @@ static void show_progress(struct measurement *measurement) {
                               .units_total = measurement->units_total,
                               .rate = spent > 0 ? (double)(units - measurement->units_before) / spent : 0,
                               .seconds_left = left_ns < 0 ? -1 : (double)left_ns * 1e-9};
-    record_send(set->record, &event);
+    record_report_event(set->record, &event);
 }
 
 /* The lanes that are at work share what is left. What they have spent on units that have not ended counts, up

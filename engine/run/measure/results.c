@@ -27,7 +27,7 @@ static char *name_nodes(const struct lane *lane, const struct measured_unit *uni
     text_init(&names, 16 << 20);
     if (lane->measurement->set->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
         return xstrdup(lane->at.node->name);
-    (void)placement_append_nodes(&lane->at, unit->shares,
+    (void)placement_append_nodes(&lane->at, unit->node_count,
                                  &names); /* of a few nodes, so that it always fits */
     return text_take(&names);
 }
@@ -150,7 +150,7 @@ void results_add(struct lane *lane, const struct measured_unit *unit) {
     const struct node_set *set = measurement->set;
     struct measured_unit ended = *unit;
     ended.attempt = ledger_attempts(set->record->ledger, lane->at.place, unit->position) + 1;
-    ended.shares = lane->shares;
+    ended.node_count = lane->shares;
     int64_t now_ns = clock_monotonic_ns();
     if (!ledger_is_done(set->record->ledger, lane->at.place, unit->position))
         unit_times_end(measurement->times, design_order_row(set->plan->order, unit->position),
@@ -194,7 +194,7 @@ static bool decide_state(const struct lane *lane, const struct measured_unit *un
     *ret = (struct unit_state){.frequency_hz = NAN, .temperature = NAN};
     if (!now && unit->end_ns < 0)
         return false;
-    for (size_t i = 0; i < unit->shares; i++) {
+    for (size_t i = 0; i < unit->node_count; i++) {
         const struct placement_share *share = &lane->at.shares[i];
         int64_t from_ns = placement_time_of(&lane->at, i, unit->begun_ns),
                 to_ns = placement_time_of(&lane->at, i, end_ns);

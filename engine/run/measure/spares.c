@@ -118,7 +118,7 @@ int spares_bring_in(struct measurement *measurement, struct failure *failure) {
     while (r == 0 && spares_are_wanted(set)) {
         struct run_node *lost = find(set, NODE_OUT), *joining = find(set, NODE_SPARE);
         r = make_ready(measurement, joining, lost, failure);
-        if (r < 0 || joining->out)
+        if (r < 0 || joining->left_reason)
             continue;
         give_share(measurement, joining, lost);
         r = block_join(measurement, joining, failure);

@@ -222,7 +222,7 @@ static int check_results(const struct issue *issue, struct failure *failure) {
     size_t bad = 0, first = 0;
     for (size_t i = 0; i < set->count; i++) {
         struct node_result *result = &issue->results[i];
-        if (set->items[i].out)
+        if (set->items[i].left_reason)
             result->outcome = NODE_NOT_ASKED;
         if (result->outcome == NODE_NOT_ASKED)
             continue;

@@ -147,14 +147,14 @@ static void on_node(struct node_group *group, size_t number, enum agent_link_sta
         node->outage_ns = clock_monotonic_ns() - node->broken_ns;
         node->broken_ns = 0;
         journal_link(set, "link-resumed", node, NULL);
-        if (!node->out)
+        if (!node->left_reason)
             node_set_add_news(set, node, "reconnected after %s; no output lost",
                               number_describe_duration(ceil((double)node->outage_ns * 1e-9), outage));
     } else if (state == AGENT_LINK_BROKEN) {
         node->broken_ns = clock_monotonic_ns();
         node->breaks++;
         journal_link(set, "link-broken", node, why);
-        if (!node->out)
+        if (!node->left_reason)
             node_set_add_news(set, node, "connection lost (%s); commands keep running; reconnecting",
                               why->text);
         /* A node may have been cut off long before its silence is noticed. Deferred, because the
@@ -173,11 +173,11 @@ static void on_progress(struct node_group *group, size_t done, size_t total, voi
     (void)group;
     const struct node_set *set = context;
     if (set->count > 1)
-        record_send(set->record, &(struct run_event){.kind = RUN_EVENT_NODES,
-                                                     .text = run_phase_names[set->record->phase],
-                                                     .nodes_done = done,
-                                                     .nodes_total = total,
-                                                     .seconds_left = -1});
+        record_report_event(set->record, &(struct run_event){.kind = RUN_EVENT_NODES,
+                                                             .text = run_phase_names[set->record->phase],
+                                                             .nodes_done = done,
+                                                             .nodes_total = total,
+                                                             .seconds_left = -1});
 }
 
 int node_set_merge_failures(struct node_set *set, struct failure *failures, const char *what,

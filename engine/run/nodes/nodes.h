@@ -78,10 +78,10 @@ struct run_node {
     char **environment;                    /* software_environment(); NULL: nothing is changed */
     struct agent_clock clocks[RUN_CLOCKS]; /* exchanges is 0: not known */
 
-    enum node_state state; /* changed by node_set_enter() */
-    const char *out;       /* why it takes no part any more, in a word; NULL: it does */
-    char *out_sentence;    /* the same in a sentence; may be NULL */
-    char *slow;            /* that it is slower than the others, in a sentence; NULL: it is not */
+    enum node_state state;   /* changed by node_set_enter() */
+    const char *left_reason; /* why it takes no part any more, in a word; NULL: it does */
+    char *out_sentence;      /* the same in a sentence; may be NULL */
+    char *slow;              /* that it is slower than the others, in a sentence; NULL: it is not */
 };
 
 #define NODE_OUT_LOST "lost"

@@ -113,7 +113,7 @@ int node_set_take_out(struct node_set *set, struct run_node *node, const char *w
         return ending.code;
     }
     node_set_enter(set, node, NODE_OUT);
-    node->out = word;
+    node->left_reason = word;
     node->out_sentence = xstrdup(why->text);
     struct journal *journal = node_set_begin_entry(set, "node-out", node);
     journal_string(journal, "why", word);
@@ -166,7 +166,7 @@ void node_set_recall_spares(struct node_set *set) {
                        */
         node_set_enter(set, by, NODE_IN);
         node_set_enter(set, node, NODE_REPLACED);
-        node->out = NODE_OUT_REPLACED;
+        node->left_reason = NODE_OUT_REPLACED;
         node_set_note_replacement(set, node, by);
     }
 }
@@ -206,7 +206,7 @@ bool node_set_lacks_units(const struct node_set *set) {
 char *node_set_describe_out(const struct node_set *set) {
     cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
     for (size_t i = 0; i < set->count; i++)
-        words.items[i] = set->items[i].state == NODE_OUT ? xstrdup(set->items[i].out) : NULL;
+        words.items[i] = set->items[i].state == NODE_OUT ? xstrdup(set->items[i].left_reason) : NULL;
     cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(&words);
     cleanup(text_clear) struct text text;
     text_init(&text, 64 << 10);

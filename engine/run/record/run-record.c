@@ -44,7 +44,7 @@ void record_note(struct run_record *record, const char *format, ...) {
     cleanup_free char *sentence = add_sentence(record, format, arguments);
     va_end(arguments);
     journal_note(record->journal, "note", "sentence", sentence);
-    record_tell(record, RUN_EVENT_NOTE, sentence);
+    record_report_text(record, RUN_EVENT_NOTE, sentence);
 }
 
 void record_journal_counts(struct run_record *record) {
@@ -135,13 +135,13 @@ int record_commit(struct run_record *record, struct failure *failure) {
     return r;
 }
 
-void record_send(const struct run_record *record, const struct run_event *event) {
+void record_report_event(const struct run_record *record, const struct run_event *event) {
     if (record->observer.event)
         record->observer.event(record->observer.context, event);
 }
 
-void record_tell(const struct run_record *record, enum run_event_kind kind, const char *text) {
-    record_send(record, &(struct run_event){.kind = kind, .text = text, .seconds_left = -1});
+void record_report_text(const struct run_record *record, enum run_event_kind kind, const char *text) {
+    record_report_event(record, &(struct run_event){.kind = kind, .text = text, .seconds_left = -1});
 }
 
 char *record_path(const struct run_record *record, const char *name) {

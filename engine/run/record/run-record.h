@@ -65,8 +65,8 @@ void record_log(struct run_record *record, const char *format, ...) __attribute_
  */
 void record_note(struct run_record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Reports EVENT to the observer, if there is one; an event of KIND that has nothing but TEXT. */
-void record_send(const struct run_record *record, const struct run_event *event);
-void record_tell(const struct run_record *record, enum run_event_kind kind, const char *text);
+void record_report_event(const struct run_record *record, const struct run_event *event);
+void record_report_text(const struct run_record *record, enum run_event_kind kind, const char *text);
 /* Makes the file .reserve; -ENOSPC where the disk has less room. */
 int record_make_reserve(struct run_record *record, struct failure *failure);
 /* Gives up the reserve but for KEEP bytes, if there are more. */

@@ -265,7 +265,7 @@ static void add_nodes(struct report *page, const struct run_status *status) {
         sections[i] = section;
         report_text(section, "name", NULL, node->name, true);
         report_text(section, "status", NULL, node_word(node), true);
-        report_truth(section, "slow", NULL, node->slow, true);
+        report_boolean(section, "slow", NULL, node->slow, true);
         report_text(section, "sentence", NULL, sentence, true);
         if ((node->condition != RUN_NODE_IN || node->slow) && bad++ < NODES_SHOWN)
             line(page, " ", "%s is %s%s%s", node->name, node_word(node), sentence ? ": " : "",

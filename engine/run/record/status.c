@@ -381,7 +381,7 @@ static void take_nodes(struct run_status *status, const struct bind_texts *nodes
 
 /* What the journal in it has beyond run.json. */
 static int take_journal(struct run_status *status, struct archive_reader *archive, struct failure *failure) {
-    cleanup(archive_close_member) struct archive_member *member = NULL;
+    cleanup(archive_member_cleanup) struct archive_member *member = NULL;
     if (!archive_find(archive, ARCHIVE_JOURNAL, NULL))
         return 0;
     int r = archive_member_open(archive, ARCHIVE_JOURNAL, &member, failure);
@@ -397,7 +397,7 @@ static int take_journal(struct run_status *status, struct archive_reader *archiv
 
 static int read_archive(const char *path, bool with_journal, struct run_status **ret,
                         struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     cleanup(run_status_cleanup) struct run_status *status = new_status(path);
     int r = archive_open(path, &archive, failure);
     if (r < 0)

@@ -465,7 +465,7 @@ static void note_restored(struct node_set *set, struct run_node *node, const str
  */
 static int merge_restored(struct node_set *set, struct failure *failures, struct failure *failure) {
     for (size_t i = 0; i < set->count; i++)
-        if (failures[i].code < 0 && set->items[i].out && !node_group_is_there(set->group, i)) {
+        if (failures[i].code < 0 && set->items[i].left_reason && !node_group_is_there(set->group, i)) {
             record_note(set->record, "node " NODE_SET_UNREACHABLE_SENTENCE, set->items[i].name);
             failures[i].code = 0;
         }

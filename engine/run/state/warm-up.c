@@ -149,11 +149,11 @@ static size_t count_wanted(const struct warming *warming) {
 static void show(const struct warming *warming, size_t steady, double cap) {
     double left = cap - elapsed(warming);
     bool wants_steady = warming->settings->kind == WARM_UP_STEADY;
-    record_send(warming->set->record, &(struct run_event){.kind = RUN_EVENT_WARM_UP,
-                                                          .text = wants_steady ? "steady" : NULL,
-                                                          .nodes_done = steady,
-                                                          .nodes_total = count_wanted(warming),
-                                                          .seconds_left = left > 0 ? left : 0});
+    record_report_event(warming->set->record, &(struct run_event){.kind = RUN_EVENT_WARM_UP,
+                                                                  .text = wants_steady ? "steady" : NULL,
+                                                                  .nodes_done = steady,
+                                                                  .nodes_total = count_wanted(warming),
+                                                                  .seconds_left = left > 0 ? left : 0});
 }
 
 /* Checks that all nodes are connected and that the load runs on each. A node whose load has ended is taken

@@ -6,7 +6,7 @@
 #include "tests/test.h"
 
 static int parse(const char *text, const char *table, struct archive_columns *ret) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     test_put("run/run.json", "{\"archive_version\": \"1.0\"}");
     test_put("run/datapackage.json", text);
     assert_ok(archive_open(test_path("run"), &archive, &test_failure));

@@ -240,7 +240,7 @@ static int descriptor_of(const char *bytes, size_t length) {
 }
 
 static int open_and_verify(const char *bytes, size_t length) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     int r = archive_open_descriptor(descriptor_of(bytes, length), "a.zip", &archive, &test_failure);
     return r < 0 ? r : archive_verify(archive, &test_failure);
 }
@@ -252,7 +252,7 @@ TEST(good) {
     cleanup(text_clear) struct text zip, content;
     text_init(&content, 1000);
     build_archive(&build, &zip);
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     assert_ok(
         archive_open_descriptor(descriptor_of(zip.bytes, zip.length), "a.zip", &archive, &test_failure));
     assert_ok(archive_verify(archive, &test_failure));
@@ -306,7 +306,7 @@ TEST(samples) {
 TEST(extract_writes_nothing) {
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         cleanup(text_clear) struct text zip;
-        cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+        cleanup(archive_cleanup) struct archive_reader *archive = NULL;
         const char *folder = test_path("into");
         make_sample(&samples[i], &zip);
         int r =
@@ -339,7 +339,7 @@ TEST(truncated) {
 
 /* Names and contents of all members as one text; the failure if there is one. */
 static int read_all(const char *bytes, size_t length, struct text *ret, struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     int r = archive_open_descriptor(descriptor_of(bytes, length), "a.zip", &archive, failure);
     for (size_t i = 0; r == 0 && i < archive_member_count(archive); i++) {
         text_printf(ret, "%s %ju\n", archive_member_name(archive, i),

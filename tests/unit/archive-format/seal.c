@@ -130,7 +130,7 @@ TEST(round_trip) {
     seal(staging, target, sha256);
     assert_ok(hash_file(target, found, NULL, &test_failure));
     assert_string_equal(sha256, found);
-    cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
+    cleanup(archive_cleanup) struct archive_reader *archive = open_archive(target);
     assert_ok(archive_verify(archive, &test_failure));
     assert_string_equal(archive_member_name(archive, 0), "ro-crate-metadata.json");
     assert_string_equal(archive_member_name(archive, 1), "manifest-sha256.txt");
@@ -201,8 +201,8 @@ TEST(stream_a_table) {
     const char *staging = stage("stream"), *target = test_path("stream.zip");
     char sha256[HASH_HEX_SIZE];
     seal(staging, target, sha256);
-    cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
-    cleanup(archive_close_member) struct archive_member *member = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = open_archive(target);
+    cleanup(archive_member_cleanup) struct archive_member *member = NULL;
     cleanup(archive_columns_clear) struct archive_columns columns = {0};
     struct csv_reader *csv = NULL;
     const struct csv_field *fields;
@@ -230,7 +230,7 @@ TEST(members_that_are_not_there) {
     const char *staging = stage("absent"), *target = test_path("absent.zip"), *into = test_path("absent.out");
     char sha256[HASH_HEX_SIZE];
     seal(staging, target, sha256);
-    cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
+    cleanup(archive_cleanup) struct archive_reader *archive = open_archive(target);
     struct archive_member *member = NULL;
     assert_true(archive_member_open(archive, "results", &member, &test_failure) < 0);
     assert_int_equal(test_failure.kind, FAILURE_INPUT);
@@ -289,7 +289,7 @@ TEST(refused_staging) {
     put("refused", "experiment/.hidden", "x");
     assert_ok(file_make_folders(test_path("refused/nothing/in/here"), &test_failure));
     seal(staging, target, sha256);
-    cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
+    cleanup(archive_cleanup) struct archive_reader *archive = open_archive(target);
     for (size_t i = 0; i < archive_member_count(archive); i++)
         assert_null(strstr(archive_member_name(archive, i), "/."));
 }
@@ -318,7 +318,7 @@ TEST(failed_run_says_why) {
                         "31m\xe2\x80\xae\xff";
     description.agent = NULL;
     assert_ok(archive_seal(staging, target, &description, sha256, &test_failure));
-    cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
+    cleanup(archive_cleanup) struct archive_reader *archive = open_archive(target);
     cleanup(text_clear) struct text crate;
     text_init(&crate, 1 << 20);
     assert_ok(archive_read_member(archive, "ro-crate-metadata.json", &crate, &test_failure));
@@ -448,7 +448,7 @@ TEST(committed_sample) {
     if (!source)
         test_skip("ASSAY_SOURCE is not set");
     cleanup_free char *path = text_format("%s/archive-format/samples/valid/small-1.0.zip", source);
-    cleanup(archive_close_reader) struct archive_reader *archive = open_archive(path);
+    cleanup(archive_cleanup) struct archive_reader *archive = open_archive(path);
     cleanup(text_clear) struct text table;
     text_init(&table, 1 << 20);
     assert_ok(archive_verify(archive, &test_failure));

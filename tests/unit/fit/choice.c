@@ -15,8 +15,9 @@ static const struct score_rows rows = {.count = ROWS, .response = response, .set
 
 /* All models miss each setting by much the same, which is far more than they differ by; model M by `extra` of
  * its own beside. The log score is that of sigma. */
-static void make(size_t m, uint64_t of_mean, uint64_t of_noise, double extra, double sigma) {
-    contenders[m] = (struct contender){.of_mean = of_mean, .of_noise = of_noise, .predicted = said[m]};
+static void make(size_t m, uint64_t mean_parameters, uint64_t noise_parameters, double extra, double sigma) {
+    contenders[m] = (struct contender){
+        .mean_parameters = mean_parameters, .noise_parameters = noise_parameters, .predicted = said[m]};
     for (size_t i = 0; i < ROWS; i++) {
         size_t setting = i / REPETITIONS;
         double off = ((double)(setting * 7 % SETTINGS) - 9.5) * 10, own = setting % 2 ? extra : -extra;
@@ -82,8 +83,9 @@ TEST(noise) {
 
 /* Noise that grows: the misfit of small rows is found by the means of all contenders under the common noise,
  * whichever noise they have themselves, and none. The noise is chosen among those of the chosen mean. */
-static void make_growing(size_t m, uint64_t of_mean, double misfit, double (*sigma_of)(double y)) {
-    contenders[m] = (struct contender){.of_mean = of_mean, .of_noise = 1, .predicted = said[m]};
+static void make_growing(size_t m, uint64_t mean_parameters, double misfit, double (*sigma_of)(double y)) {
+    contenders[m] =
+        (struct contender){.mean_parameters = mean_parameters, .noise_parameters = 1, .predicted = said[m]};
     for (size_t i = 0; i < ROWS; i++) {
         double y = exp((double)(i / REPETITIONS) / 2), noise = 0.03 * y * sin(7919.0 * (double)i);
         double sigma = sigma_of(y), error = noise + misfit;
@@ -110,9 +112,9 @@ TEST(common_noise) {
     make_growing(1, 2, 0, is_absent);
     make_growing(2, 2, 0, is_constant);
     make_growing(3, 2, 0, grows);
-    contenders[3].of_noise = 2;
+    contenders[3].noise_parameters = 2;
     assert_int_equal(choose(4).sufficient, 3);
-    assert_true(contenders[1].is_judged && contenders[1].below == 0 && contenders[2].below == 0);
+    assert_true(contenders[1].is_compared && contenders[1].below == 0 && contenders[2].below == 0);
     assert_true(contenders[0].below > 2 * contenders[0].below_error);
     /* Under constant noise the misfit is next to nothing. */
     choose(2);
@@ -125,7 +127,7 @@ TEST(common_noise) {
 TEST(one_row_does_not_decide) {
     make_growing(0, 2, 0, is_constant);
     make_growing(1, 2, 0, grows);
-    contenders[1].of_noise = 2;
+    contenders[1].noise_parameters = 2;
     said[1][0].sigma = 1e-4, said[1][0].log_density = -1e5;
     assert_int_equal(choose(2).sufficient, 1);
     assert_true(contenders[1].score.log_score < contenders[0].score.log_score);
@@ -140,7 +142,7 @@ TEST(segments) {
         make(other, 2, 1, 0, 50);
         contenders[other].is_segmented = true;
         assert_int_equal(choose(2).sufficient, line);
-        contenders[other].of_mean = 5;
+        contenders[other].mean_parameters = 5;
         assert_int_equal(choose(2).sufficient, line);
         make(line, 2, 1, 4, 60);
         assert_int_equal(choose(2).sufficient, other);
@@ -168,7 +170,7 @@ TEST(rows_that_some_predict) {
         said[1][i].mean = i < ROWS / 2 ? NAN : said[1][i].mean;
     }
     struct choice choice = choose(3);
-    assert_true(contenders[0].is_judged && !contenders[1].is_judged && contenders[2].is_judged);
+    assert_true(contenders[0].is_compared && !contenders[1].is_compared && contenders[2].is_compared);
     assert_int_equal(choice.rows, ROWS - ROWS / 10);
     assert_int_equal(choice.rows_beyond, ROWS / 10);
     assert_true(choice.best == 0 && contenders[1].missing == ROWS / 2);
@@ -213,8 +215,8 @@ TEST(parameters) {
         .over = over, .terms = terms, .term_count = 3, .groups = &group, .group_count = 1};
     cleanup(contender_clear) struct contender contender = {0};
     contender_describe(&contender, &model);
-    assert_int_equal(contender.of_mean, 1 + 3 + 1); /* and the break */
-    assert_int_equal(contender.of_noise, 2 + 4);
+    assert_int_equal(contender.mean_parameters, 1 + 3 + 1); /* and the break */
+    assert_int_equal(contender.noise_parameters, 2 + 4);
     assert_true(contender.rows == 9 && contender.groups == 1);
     assert_string_equal(contender.noise, "N-2");
 }

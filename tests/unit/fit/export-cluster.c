@@ -263,7 +263,7 @@ TEST(as_a_model) {
     assert_int_equal(read_table(rows), 12);
     assert_true(part->estimates[0].estimate == rows[0].values[0]);
     assert_true(part->noise.coefficients[0] == rows[0].values[2]);
-    model_file_free(read);
+    model_free(read);
 }
 
 TEST(targets) {

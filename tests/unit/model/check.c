@@ -33,7 +33,7 @@ static struct model_findings check(const char *text) {
     struct model_findings findings = {0};
     struct model *model;
     assert_ok(model_file_check_bytes("x.json", text, strlen(text), &findings, &model, &test_failure));
-    model_file_free(model);
+    model_free(model);
     return findings;
 }
 
@@ -152,10 +152,10 @@ TEST(pieces) {
         struct model *model = NULL;
         int r = model_file_check_bytes("x.json", text, strlen(text), &findings, &model, &test_failure);
         assert_true(r == 0 || (r < 0 && test_failure.text[0] != '\0' && !model));
-        model_file_free(model);
+        model_free(model);
         model = NULL;
         if (model_file_parse("x.json", text, strlen(text), &model, &test_failure) == 0)
-            model_file_free(model);
+            model_free(model);
         else
             assert_true(r < 0 || findings.error_count > 0);
     }

@@ -110,8 +110,8 @@ TEST(same_bytes) {
     unlink(path);
     assert_int_equal(model_file_read(path, &again, &test_failure), -ENOENT);
     assert_int_equal(model_file_write(model, "/nowhere/at/all.json", &test_failure), -ENOENT);
-    model_file_free(model), model_file_free(again);
-    model_file_free(NULL);
+    model_free(model), model_free(again);
+    model_free(NULL);
 }
 
 TEST(reads_all) {
@@ -174,7 +174,7 @@ TEST(reads_all) {
     assert_error(model_response_seconds(model, &seconds, &test_failure), -EINVAL,
                  "the response 'y' is in us, which is no time");
     assert_true(model_unit_seconds(NULL) == 0 && isnan(model_unit_seconds("By")));
-    model_file_free(model);
+    model_free(model);
 }
 
 TEST(reports_main_values_first) {
@@ -185,7 +185,7 @@ TEST(reports_main_values_first) {
     assert_says(brief, "r2               0.5\n");
     assert_null(strstr(brief, "cv_rmse"));
     assert_says(all, "cv_rmse  0.1 us\n");
-    model_file_free(model);
+    model_free(model);
 }
 
 /* What a hand-written file may leave out. */
@@ -197,7 +197,7 @@ TEST(small) {
               "\"1\", \"estimate\": 2}]}]}]}");
     assert_string_equal(model->groups[0].name, "all");
     assert_true(model->response_seconds == 0 && model->groups[0].parts[0].noise.kind == MODEL_NOISE_NONE);
-    model_file_free(model);
+    model_free(model);
 }
 
 static char *replace(const char *text, const char *piece, const char *instead) {
@@ -325,7 +325,7 @@ TEST(findings) {
         assert_true(findings.items[k].line > 0 && findings.items[k].column > 0 && !findings.items[k].warning);
     }
     assert_true(findings.error_count >= LENGTH(together) && findings.count == findings.error_count);
-    model_file_free(model);
+    model_free(model);
     document_free(document);
     free(text);
 }
@@ -339,7 +339,7 @@ TEST(units_of_values) {
     assert_error(model_file_append(model, &text, &test_failure), -EINVAL,
                  "the value 'r2' has the unit us in one part of the model and 1 in another");
     assert_int_equal(text.length, 0);
-    model_file_free(model);
+    model_free(model);
 }
 
 static double index_as_draw(void *context, const char *stream, uint64_t index) {
@@ -366,5 +366,5 @@ TEST(draws) {
     assert_true(drawn->groups[0].parts[1].estimates[2].estimate == 5); /* it has no covariance */
     model_draw_free(drawn);
     model_draw_free(NULL);
-    model_file_free(model);
+    model_free(model);
 }

@@ -114,6 +114,6 @@ TEST(grades) {
         assert_true(asprintf(&member, "\"grade\": \"%s\"", report_grade_word(cases[i].grade)) > 0);
         assert_int_equal(model_file_append(model, &text, NULL), 0);
         assert_says(text.bytes, member);
-        model_file_free(model);
+        model_free(model);
     }
 }

@@ -64,14 +64,14 @@ static void add_group(char *node, char *mode, double one, double slope, double s
     groups[g] = (struct model_group){.name = node, .labels = labels[g], .parts = &parts[g], .part_count = 1};
 }
 
-static struct next find(void) {
-    struct next next = {0};
+static struct next_rows find(void) {
+    struct next_rows next = {0};
     assert_ok(next_find(&request, &next, &test_failure));
     return next;
 }
 
 static void refused(const char *part) {
-    cleanup(next_clear) struct next next = {0};
+    cleanup(next_clear) struct next_rows next = {0};
     char sentence[2100];
     assert_true(next_find(&request, &next, &test_failure) < 0);
     assert_int_equal(test_failure.kind, FAILURE_INPUT);
@@ -91,7 +91,7 @@ TEST(groups_by_themselves) {
     add_group("b", "on", 3, 2, 0.5, half);
     add_group("c", "on", 1, 2, 0, zero);
     add_group("d", "on", 1, 2, NAN, NULL);
-    struct next next = find();
+    struct next_rows next = find();
     assert_int_equal(next.group_count, 2);
     assert_int_equal(next.note_count, 1);
     assert_string_equal(next.notes[0], "2 of 4 groups have no standard errors, and are left out");
@@ -129,7 +129,7 @@ TEST(classes) {
         snprintf(table + strlen(table), sizeof table - strlen(table), "%d,%s\n", i % 9 + 1,
                  i < 9 ? "0.5" : "1");
     test_put("rows.csv", table);
-    struct next next = find();
+    struct next_rows next = find();
     size_t second = 0;
     for (size_t i = 0; i < next.rows.count; i++) {
         bool is_second = next.rows.items[i] >= 9;
@@ -147,7 +147,7 @@ TEST(budget) {
     add_group("a", "on", -3, 2, 0.5, half);
     request.rows_most = 1000;
     request.budget = 20e-3;
-    struct next next = find();
+    struct next_rows next = find();
     assert_true(next.cost <= 20e-3 * (1 + 1e-9) && next.rows.cost <= 20e-3 * (1 + 1e-9) &&
                 next.rows.cost > 19e-3);
     /* The model predicts -1 ms at 1: that is not chosen, however cheap, and counts in the average. */
@@ -180,7 +180,7 @@ TEST(budget) {
 TEST(weights) {
     add_group("a", "on", 1, 2, 1, wide);
     request.weights = "1 / y^2";
-    struct next one = find(), other;
+    struct next_rows one = find(), other;
     request.weights = "1e9 / y^2";
     other = find();
     assert_int_equal(one.rows.count, other.rows.count);
@@ -220,7 +220,7 @@ TEST(many_groups) {
         covariances[g][0] = g + 1, covariances[g][3] = 0.1;
         add_group("a", "on", 1, 2, 1, covariances[g]);
     }
-    cleanup(next_clear) struct next next = find();
+    cleanup(next_clear) struct next_rows next = find();
     for (int x = 1; x <= 9; x++)
         before += (35.5 + 0.1 * x * x) / 9; /* the mean over 1..70, exactly */
     assert_close(next.error_before, sqrt(before), 1e-12, "before");
@@ -236,7 +236,7 @@ TEST(domain_of_experiments) {
     static const struct design_factors factors = {.items = items, .count = 2};
     add_group("a", "on", 1, 2, 1, wide);
     request.candidates = NULL;
-    struct next next = find();
+    struct next_rows next = find();
     assert_true(next.candidate_count == 9 && next.candidates->column_count == 1);
     assert_true(next.shares[0] < next.shares[1]); /* half of a cell of the grid */
     next_clear(&next);

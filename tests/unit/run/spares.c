@@ -43,7 +43,7 @@ TEST(a_spare_has_the_share) {
     recall(1, pairs);
     assert_int_equal(node_set_count_in(&set), 3);
     assert_false(run_node_is_in(&nodes[1]));
-    assert_string_equal(nodes[1].out, NODE_OUT_REPLACED);
+    assert_string_equal(nodes[1].left_reason, NODE_OUT_REPLACED);
     assert_int_equal(nodes[1].state, NODE_REPLACED);
     assert_true(run_node_is_in(&nodes[3]));
     assert_int_equal(nodes[4].state, NODE_SPARE);

@@ -86,7 +86,7 @@ TEST(expressions_and_condition) {
     const char *const numbers[] = {"1 / (m * n)", "time", NULL};
     cleanup(table_cleanup) struct table *table = load(1, numbers, NULL, "m != 2");
     assert_int_equal(table->rows, 2);
-    assert_int_equal(table->rows_elsewhere, 1);
+    assert_int_equal(table->rows_not_matching, 1);
     assert_true(table->numbers[0].values[0] == 0.5 && table->numbers[0].values[1] == 1.0 / 6);
     const struct table_input *input;
     uint64_t line;

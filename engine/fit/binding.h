@@ -1,14 +1,14 @@
 /* A fit's options bound to the plugin and the table: which columns are read, and the request that fit() gets.
  * Used by this room alone. */
-#ifndef ASSAY_FIT_REQUEST_H
-#define ASSAY_FIT_REQUEST_H
+#ifndef ASSAY_FIT_BINDING_H
+#define ASSAY_FIT_BINDING_H
 
 #include "engine/fit/fit.h"
 #include "engine/fit/rows.h"
 #include "engine/model/formula.h"
 #include "engine/plugin/parameters.h"
 
-struct request {
+struct fit_binding {
     const struct library *library;
     const struct fit_options *options;
     struct table *table;
@@ -30,12 +30,13 @@ struct request {
     const char **column_units; /* of the plugin's columns */
 };
 
-/* Binds OPTIONS: what is read of the table is known then. REQUEST is to be cleared after failures too. */
-int request_bind(struct request *request, const struct library *library, struct table *table,
-                 const struct fit_options *options, struct failure *failure);
-/* Binds OPTIONS, reads the table, and makes the request. REQUEST is to be cleared after failures too. */
-int request_make(struct request *request, const struct library *library, struct table *table,
-                 const struct fit_options *options, struct failure *failure);
-void request_clear(struct request *request);
+/* Binds OPTIONS: what is read of the table is known then. BINDING is to be cleared after failures too. */
+int fit_binding_bind(struct fit_binding *binding, const struct library *library, struct table *table,
+                     const struct fit_options *options, struct failure *failure);
+/* Binds OPTIONS, reads the table, and makes the request of fit(). BINDING is to be cleared after failures
+ * too. */
+int fit_binding_make(struct fit_binding *binding, const struct library *library, struct table *table,
+                     const struct fit_options *options, struct failure *failure);
+void fit_binding_clear(struct fit_binding *binding);
 
 #endif

@@ -1,4 +1,4 @@
-#include "engine/table/repeats.h"
+#include "engine/table/duplicate-inputs.h"
 
 #include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
@@ -27,8 +27,8 @@ static bool is_same_run(const struct input *a, const struct input *b) {
 /* The first LENGTH bytes of the journal of INPUT, as a hash. */
 static int hash_journal(const struct input *input, uint64_t length, char hex[static HASH_HEX_SIZE],
                         struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    cleanup(archive_close_member) struct archive_member *journal = NULL;
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
+    cleanup(archive_member_cleanup) struct archive_member *journal = NULL;
     int r = archive_open(input->about.path, &archive, failure);
     r = r < 0 ? r : archive_member_open(archive, ARCHIVE_JOURNAL, &journal, failure);
     if (r < 0)
@@ -126,8 +126,8 @@ static bool may_share_rows(const struct input *a, const struct input *b) {
     return a != b && !(a->about.run_id && b->about.run_id) && !is_same_file(a, b);
 }
 
-int repeats_hash_rows(struct input *inputs, size_t count, const struct table_options *options,
-                      struct failure *failure) {
+int duplicate_inputs_hash_rows(struct input *inputs, size_t count, const struct table_options *options,
+                               struct failure *failure) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++) {
         size_t j = 0;
@@ -151,7 +151,8 @@ static bool has_rows_of(const struct input *all, const struct input *some) {
     return all->about.archive == some->about.archive ? all < some : all->about.archive;
 }
 
-int repeats_judge(const struct input *inputs, size_t count, size_t i, char **ret, struct failure *failure) {
+int duplicate_inputs_reason(const struct input *inputs, size_t count, size_t i, char **ret,
+                            struct failure *failure) {
     const struct input *input = &inputs[i];
     const char *path = input->about.path;
     *ret = NULL;
