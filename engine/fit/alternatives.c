@@ -78,7 +78,7 @@ static int list_items(const struct installation *installation, const struct alte
             return r;
         if ((*library)->fit->whole)
             return failure_input(failure, NULL, 0, 0,
-                                 "the rows of '%s' mean something only together: no fold can be left out",
+                                 "'%s' cannot be cross-validated: its result depends on all rows",
                                  (*library)->plugin->name);
     }
     for (size_t by = 0; by <= request->options->by_count; by++)

@@ -63,9 +63,7 @@ static char *find_usual(const struct fit_binding *binding, const struct plugin_p
 }
 
 static int refuse_missing(const struct plugin_parameter *parameter, struct failure *failure) {
-    return failure_input(failure, NULL, 0, 0,
-                         "which column is the %s (%s)? there is none of its usual names; say it with --set "
-                         "%s=COLUMN",
+    return failure_input(failure, NULL, 0, 0, "no column for %s (%s); set it with --set %s=COLUMN",
                          parameter->name, parameter->help, parameter->name);
 }
 

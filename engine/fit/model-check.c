@@ -85,7 +85,7 @@ static void report_scores(struct report_section *section, const struct model *mo
                     (unsigned long long)all->rows_missing);
 }
 
-/* Why the model does not hold; "" where it does. */
+/* Why the model fails the check; "" where it does not. */
 static void find_reason(const struct score *score, double most, char reason[static FAILURE_TEXT_SIZE]) {
     double times = score->rmse / score->noise;
     if (score->rows == 0)

@@ -487,8 +487,7 @@ static void note_choice(struct next_rows *next) {
                         OPTIMAL_ROWS_MAX, times));
     if (next->rows.count > 1 && same == next->rows.count)
         xappend(&next->notes, &next->note_count,
-                xformat("all %zu rows are one point, which does not show whether the model holds elsewhere",
-                        same));
+                xformat("all %zu rows are one point: lack of fit cannot be tested", same));
     const struct next_request *request = next->request;
     bool has_budget = isfinite(request->budget);
     double used = has_budget ? next->rows.cost / request->budget

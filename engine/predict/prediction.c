@@ -270,7 +270,7 @@ static void summarise_scenario(struct prediction *prediction, struct prediction_
             lost = without > lost ? without : lost;
         }
     }
-    cleanup_free char *sentence = xformat("%zu of %zu draws have no answer, and are left out", lost, draws);
+    cleanup_free char *sentence = xformat("%zu of %zu draws failed and are ignored", lost, draws);
     if (lost > 0)
         add_remark(result, true, sentence);
 }

@@ -41,7 +41,7 @@ int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, 
 /* Makes or opens the journal, the results and the log; what earlier parts have not committed is cut off. */
 int run_open_records(struct run *run, struct failure *failure);
 
-/* ---- plan-facts.c */
+/* ---- adopt-plan.c */
 
 /* Makes the plan from what is guessed of the nodes, or with the FACTS that the parts before have measured
  * with, and all that its rows and positions decide. */

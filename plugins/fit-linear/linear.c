@@ -164,8 +164,7 @@ int linear_solve(const struct problem *problem, const enum least_squares_role *r
     if (r == 0 && ret->fit.dependent < problem->terms)
         r = refuse_dependent(problem, ret, message);
     if (r == -EAGAIN)
-        r = plugin_refuse(message, -EDOM,
-                          "which coefficients are 0 does not settle; bounds=none has no bounds");
+        r = plugin_refuse(message, -EDOM, "non-negative least squares did not converge; try bounds=none");
     if (r == -ERANGE)
         r = refuse_range(problem, message);
     return r < 0 || !described ? r : linear_describe(problem, ret, message);

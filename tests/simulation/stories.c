@@ -1,7 +1,7 @@
 /* What the simulation does not say of links: how long exactly they wait, what they say when they end, and
  * what they leave alone. One node, and a network that does what the story says. */
 #include "engine/foundation/cleanup.h"
-#include "engine/remote/link/inside.h"
+#include "engine/remote/link/link-private.h"
 #include "tests/simulation/world.h"
 #include "tests/test.h"
 

@@ -199,10 +199,9 @@ static int refuse_response(const struct table *table, struct failure *failure) {
     text_init(&list, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < table->column_count; i++)
         (void)text_printf(&list, "%s%s", i ? ", " : "", table->columns[i].name); /* too long a list is cut */
-    return failure_input(
-        failure, table->inputs[0].path, 0, 0,
-        "which column is to be explained? there is no 'duration'; name it by --response; there are: %s%s",
-        list.bytes, has_number(table) ? "; a file without a header needs --columns" : "");
+    return failure_input(failure, table->inputs[0].path, 0, 0,
+                         "no response column; choose one with --response; there are: %s%s", list.bytes,
+                         has_number(table) ? "; a file without a header needs --columns" : "");
 }
 
 /* Parameters that are suggested and that the user has not set. */

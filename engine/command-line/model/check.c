@@ -21,10 +21,7 @@ static int read_options(const struct verb_arguments *arguments, struct model_che
     if (most && (!number_parse_double(most, strlen(most), &ret->most) || !(ret->most > 0)))
         return failure_input(failure, NULL, 0, 0, "--most '%.64s'; expected a number above 0", most);
     if (ret->input_count == 0 && (most || ret->how.where || ret->how.with_flagged))
-        return failure_input(
-            failure, NULL, 0, 0,
-            "--most, --where and --with-flagged are about data, and there are none; expected "
-            "--data");
+        return failure_input(failure, NULL, 0, 0, "--most, --where and --with-flagged need --data");
     return 0;
 }
 
@@ -48,7 +45,7 @@ int model_command_check(const struct verb_arguments *arguments, struct failure *
     if (r < 0 || refused == 0)
         return r;
     if (arguments->operand_count == 2)
-        return failure_input(failure, NULL, 0, 0, "the model does not hold: %s", reason);
-    return failure_input(failure, NULL, 0, 0, "%zu of %zu models do not hold", refused,
+        return failure_input(failure, NULL, 0, 0, "the model fails the check: %s", reason);
+    return failure_input(failure, NULL, 0, 0, "%zu of %zu models fail the check", refused,
                          arguments->operand_count - 1);
 }

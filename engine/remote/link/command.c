@@ -2,7 +2,7 @@
 
 #include "engine/foundation/list.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/link/inside.h"
+#include "engine/remote/link/link-private.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/path.h"
-#include "engine/remote/link/inside.h"
+#include "engine/remote/link/link-private.h"
 #include "engine/remote/link/tool.h"
 #include "engine/remote/link/tree-archive.h"
 

@@ -4,7 +4,7 @@
  * is given up, although its connection may be alive: the link fails.
  */
 #include "engine/foundation/number.h"
-#include "engine/remote/link/inside.h"
+#include "engine/remote/link/link-private.h"
 
 #include <errno.h>
 #include <signal.h>

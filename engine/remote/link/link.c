@@ -2,7 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/link/inside.h"
+#include "engine/remote/link/link-private.h"
 
 #include <errno.h>
 #include <stdio.h>

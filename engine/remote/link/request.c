@@ -1,7 +1,7 @@
 /* Requests with one answer: what the node is, its clock, what its agent has cost. */
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/link/inside.h"
+#include "engine/remote/link/link-private.h"
 
 #include <errno.h>
 #include <stdio.h>

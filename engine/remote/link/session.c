@@ -2,7 +2,7 @@
  * What a daemon's link has beyond its stream: a lease and a heartbeat, the search for a new stream when one
  * has broken, and the farewell. Links of session 0 pass through here and are left alone.
  */
-#include "engine/remote/link/inside.h"
+#include "engine/remote/link/link-private.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/nodes/inside.h"
+#include "engine/remote/nodes/nodes-private.h"
 #include "engine/remote/nodes/tools.h"
 
 #include <errno.h>

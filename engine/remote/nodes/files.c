@@ -7,9 +7,9 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/path.h"
 #include "engine/remote/link/tree-archive.h"
-#include "engine/remote/nodes/inside.h"
 #include "engine/remote/nodes/landing.h"
 #include "engine/remote/nodes/local-tree.h"
+#include "engine/remote/nodes/nodes-private.h"
 #include "engine/remote/nodes/tools.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/nodes/inside.h"
+#include "engine/remote/nodes/nodes-private.h"
 
 #include <errno.h>
 #include <stdio.h>

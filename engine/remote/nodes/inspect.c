@@ -2,7 +2,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/link/facts.h"
-#include "engine/remote/nodes/inside.h"
+#include "engine/remote/nodes/nodes-private.h"
 
 #include <stdlib.h>
 

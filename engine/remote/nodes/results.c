@@ -2,7 +2,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/host-list.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/nodes/inside.h"
+#include "engine/remote/nodes/nodes-private.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -2,7 +2,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/nodes/inside.h"
+#include "engine/remote/nodes/nodes-private.h"
 
 #include <errno.h>
 #include <fcntl.h>

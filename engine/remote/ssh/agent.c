@@ -11,7 +11,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/ssh/inside.h"
+#include "engine/remote/ssh/connection-private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/ssh/inside.h"
+#include "engine/remote/ssh/connection-private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/ssh/inside.h"
+#include "engine/remote/ssh/connection-private.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/ssh/inside.h"
+#include "engine/remote/ssh/connection-private.h"
 
 #include <endian.h>
 #include <errno.h>

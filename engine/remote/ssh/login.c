@@ -1,5 +1,5 @@
 #include "engine/foundation/cleanup.h"
-#include "engine/remote/ssh/inside.h"
+#include "engine/remote/ssh/connection-private.h"
 
 #include <errno.h>
 #include <stdio.h>

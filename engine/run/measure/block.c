@@ -339,7 +339,7 @@ static int run_lanes(struct measurement *measurement, struct failure *failure) {
 static int run_passes(struct measurement *measurement, struct failure *failure) {
     for (unsigned attempt = 1;; attempt++) {
         int r = run_lanes(measurement, failure);
-        if (r < 0) /* said first: ending the lanes that have started would look like failures of theirs */
+        if (r < 0) /* fail first: lanes that are ended would report failures of their own */
             measurement_fail(measurement, failure);
         end_lanes(measurement);
         if (r == 0 && measurement->refused && !measurement->ended)

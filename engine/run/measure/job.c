@@ -232,7 +232,7 @@ static void on_tool_exit(struct remote_command *command, const struct remote_exi
     node->ready = node->looking = false;
     remote_command_free(command);
     if (exit && !job->closing) {
-        failure_set_kind(&why, FAILURE_EXPERIMENT, -ECHILD, "node %s: what serves its jobs has ended: %.400s",
+        failure_set_kind(&why, FAILURE_EXPERIMENT, -ECHILD, "node %s: the job helper exited: %.400s",
                          node->node->name, node->errors.length ? node->errors.bytes : "it does not say why");
         measurement_fail(job->measurement, &why);
     } else if (!exit && !job->closing && run_node_is_in(node->node)) {

@@ -135,7 +135,7 @@ static void take_fact(struct lane *lane, const char *line, size_t length) {
     if (cJSON_GetObjectItemCaseSensitive(facts, name))
         return;
     if (cJSON_GetArraySize(facts) >= FACTS_MAX)
-        fail(lane, "printed more than %d facts, the most of a node, at '%s'", FACTS_MAX, name);
+        fail(lane, "printed more than %d facts from one node, at '%s'", FACTS_MAX, name);
     else
         json_add_bytes(facts, name, value, value_length);
 }

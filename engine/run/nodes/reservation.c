@@ -88,7 +88,7 @@ static void on_timer(struct event_source *source, void *context) {
     count_folder(set);
     int64_t left_ns = reservation_left_ns(set);
     if (left_ns <= 0)
-        reservation_reach_end(set, "what is left of it is for restoring and sealing what there is");
+        reservation_reach_end(set, "the rest is reserved for restoring and sealing");
     if (is_collecting_too_long(set) && !event_loop_is_stopped(set->loop)) {
         record_note(set->record, "the reservation is about to end: no longer waiting for the nodes");
         event_loop_stop(set->loop);

@@ -161,9 +161,9 @@ static void advise(struct run_status *status) {
     if (status->condition == RUN_IS_RUNNING)
         next = "nothing: it is running";
     else if (status->condition == RUN_IS_QUEUED)
-        next =
-            "nothing: it begins when its job does; `assay release` deletes the job. Has that ended, the file "
-            ".out beside the run's folder says why the engine could not begin, and `assay resume` does";
+        next = "nothing: waiting for its job; `assay release` deletes the job. If the job has ended, read "
+               "the file "
+               ".out beside the run's folder, then `assay resume`";
     else if (is_sealed && status->folder && run_history_is_reserved(&status->history, clock_wall_ns()))
         status->command = command_of("release", status->folder);
     else if (is_sealed)

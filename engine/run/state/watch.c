@@ -463,8 +463,7 @@ int watch_start(struct watch *watch, struct failure *failure) {
         return r;
     for (struct run_node *node = NULL; (node = node_set_next(set, node));)
         if (watch->nodes[node->number].state == WATCH_STARTING)
-            record_note(set->record,
-                        "node %s: its sampler has not started; units there may be flagged as unwatched",
+            record_note(set->record, "node %s: sampler not started; its units may be flagged unwatched",
                         node->name);
     for (size_t i = 0; r == 0 && i < set->count; i++)
         r = watch_describe_files(&watch->nodes[i], failure);

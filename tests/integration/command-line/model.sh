@@ -98,10 +98,10 @@ check "what was fitted holds, also for its own rows" model check linear.json --d
 report $(output '^linear.json: good: linear model of 2 groups$' && output '^n-1/0 +60 +0\.4998'; echo $?) "with the error of each group"
 # Measurements that are five times as far off as the noise says.
 awk -F, 'NR == 1 {print; next} {printf "%s,%s,%s,%s,%.17g\n", $1, $2, $3, $4, $5 + (NR % 2 ? 2 : -2)}' lines.csv >off.csv
-refuse "measurements that are far off" 2 "the model does not hold: the errors are [45]\.?[0-9]* times what the noise" \
+refuse "measurements that are far off" 2 "the model fails the check: the errors are [45]\.?[0-9]* times what the noise" \
     "$ASSAY" model check linear.json --data off.csv
 check "unless they may be" model check linear.json --data off.csv --most 9
-refuse "two files, one of them damaged" 2 "1 of 2 models do not hold" "$ASSAY" model check linear.json rows.csv --json
+refuse "two files, one of them damaged" 2 "1 of 2 models fail the check" "$ASSAY" model check linear.json rows.csv --json
 report $(output '"verdict": "linear.json: good'; echo $?) "each file by itself"
 
 # Each breaks one thing, in a line whose place is reported.
@@ -134,7 +134,7 @@ noise below 0|s/"constant": /"constant": -/|sigma is -0\.51
 folds by what is none|s/"folds_by": "setting"/"folds_by": "set"/|expected setting, row or columns
 END
 printf '[%.0s' $(seq 50000) >deep.json
-refuse "what is nested without end" 2 "the model does not hold" "$ASSAY" model check deep.json
+refuse "what is nested without end" 2 "the model fails the check" "$ASSAY" model check deep.json
 
 # Segments, a category, units, and noise that grows, written by hand.
 cat >calls.json <<'JSON'
@@ -181,7 +181,7 @@ report $(output '^rows,part,from,to,1,size,op\[recv\],sigma,sigma.size$' && outp
 sed 's/"from": 65536/"from": 60000/' calls.json >overlap.json
 refuse "segments that overlap" 2 "overlap.json:[0-9]+:[0-9]+: the segment begins at 60000" "$ASSAY" model eval overlap.json size=1 op=send
 sed 's/"from": 65536/"from": 70000/' calls.json >gap.json
-refuse "a gap" 2 "does not hold" "$ASSAY" model check gap.json
+refuse "a gap" 2 "fails the check" "$ASSAY" model check gap.json
 report $(output 'gap.json:[0-9]+:[0-9]+: +error: +the segment begins at 70000, and the one before it ends at 65536'; echo $?) "... with its place"
 sed 's/"weight": 0.5, "mean": 3/"weight": 0.4, "mean": 3/' calls.json >light.json
 refuse "weights that do not add up" 2 "light.json:[0-9]+:[0-9]+: .*add up to" "$ASSAY" model show light.json
@@ -190,7 +190,7 @@ check "a kind of somebody's own is shown" model show other.json
 refuse "and is not evaluated" 2 "of the kind 'population', which is not evaluated row by row; expected 'linear', 'piecewise'" \
     "$ASSAY" model eval other.json size=1 op=send
 sed 's/"values": {}, "domain"/"values": {"weight": 3}, "domain"/' other.json >heavy.json
-refuse "populations with weights of 3" 2 "does not hold" "$ASSAY" model check heavy.json
+refuse "populations with weights of 3" 2 "fails the check" "$ASSAY" model check heavy.json
 report $(output "'weight' is 3; expected 0 to 1" && output 'the weights of the parts add up to 6; expected 1'; echo $?) "... with why"
 
 if python3 -c 'import jsonschema' 2>/dev/null; then

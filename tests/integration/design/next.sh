@@ -117,7 +117,7 @@ check "a line through 0" sh -c '"$ASSAY" design next proportional.json --rows 10
 report $(sort o.csv | uniq -c | awk '$1 > 5 {exit 1}'; echo $?) "is measured at one point no more than half of the times"
 printf 'x\n50\n' >one.csv
 check "one candidate" sh -c '"$ASSAY" design next proportional.json --candidates one.csv --rows 20 2>told >o.csv'
-report $([ "$(rows o.csv)" -eq 10 ] && grep -q "^note: all 10 rows are one point, which does not show whether" told &&
+report $([ "$(rows o.csv)" -eq 10 ] && grep -q "^note: all 10 rows are one point: lack of fit cannot be tested" told &&
     grep -q "^note: 50 % of the number of rows is left: .*limit: 20 rows in all, 20 % for lack of fit, 10 repetitions" told; echo $?) \
     "is measured up to the limit, of which it warns"
 

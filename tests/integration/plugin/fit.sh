@@ -163,7 +163,7 @@ a column given twice|2|twice.csv:1.*'a'|twice.csv --terms 1+a
 a zip that is none|5|broken.zip|broken.zip
 a model for a table|2|model.json: this is JSON, not a table; 'assay model show' prints|model.json
 an unknown response|2|'durations'.*did you mean 'duration'|calls.csv --response durations --terms 1+a
-no response to be guessed|2|name it by --response; there are: g, x|no.csv
+no response to be guessed|2|choose one with --response; there are: g, x|no.csv
 an unknown group column|2|there is no group column 'hosts'; did you mean 'host'|calls.csv --by hosts --terms 1
 a group column given twice|2|has 'host' twice|calls.csv --by host,host
 unknown weights|2|there is no weights column 'w'|calls.csv --weights w --terms 1

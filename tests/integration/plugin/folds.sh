@@ -55,7 +55,7 @@ check "one row" "$ASSAY" fit one.csv --response y --terms 1
 
 check "the model holds together" "$ASSAY" model check size.json setting.json row.json
 sed 's/"folds_columns": \[/"folds_columns": [7, /' size.json >wrong.json
-refuse "a column that is a number" 2 "does not hold" "$ASSAY" model check wrong.json
+refuse "a column that is a number" 2 "fails the check" "$ASSAY" model check wrong.json
 refuse "the groups' own column" 2 "--folds-by host: each group has one value of it" \
     "$ASSAY" fit sizes.csv --response y --terms 1+size --by host --folds-by host
 refuse "a column that there is not" 2 "there is no fold column 'hots'" "$ASSAY" fit sizes.csv --response y --terms 1+size --folds-by hots

@@ -132,7 +132,7 @@ TEST(refusals) {
         const char *name, *content, *expected;
         struct fit_options options;
     } cases[] = {
-        {"slope", "x,time\n1,2\n", "which column is the size", {.response = "time"}},
+        {"slope", "x,time\n1,2\n", "no column for size", {.response = "time"}},
         {"slope", "size,time\n1,2\n", "slope takes no terms", {.response = "time", .terms = "1"}},
         {"mean", "x\n1\n", "there is no response column 'y'", {.response = "y"}},
         {"mean", "x\n1\n", "unknown name 'y'", {.response = "1 / y"}},

@@ -226,7 +226,7 @@ TEST(refusals) {
     table.settings[0] = "coefficients=gamma,gamma";
     assert_says(fitted_refusal(&table), "'gamma' is given twice");
     table.settings[0] = "coefficients=gamma", table.text_name = "rack";
-    assert_says(fitted_refusal(&table), "which column is the machine");
+    assert_says(fitted_refusal(&table), "no column for machine");
     table.settings[1] = "machine=rack";
     assert_int_equal(fitted_group(&table)->part_count, 2);
     table.weights = "gamma";

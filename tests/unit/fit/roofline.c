@@ -269,7 +269,7 @@ TEST(refusals) {
     table.units[2] = NULL, table.units[0] = "W";
     assert_says(fitted_refusal(&table), "is in 'W'; expected 's'");
     table.units[0] = NULL, table.names[1] = "operations";
-    assert_says(fitted_refusal(&table), "which column is the flops");
+    assert_says(fitted_refusal(&table), "no column for flops");
     table.names[1] = "flops", table.names[0] = "performance";
     assert_says(fitted_refusal(&table), "the response 'performance' has no unit");
 }

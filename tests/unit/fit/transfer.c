@@ -337,7 +337,7 @@ TEST(refusals) {
     assert_says(fitted_refusal(&table), "the size 'size' is in 's'");
     table.units[1] = NULL;
     table.names[1] = "length";
-    assert_says(fitted_refusal(&table), "which column is the size");
+    assert_says(fitted_refusal(&table), "no column for size");
     table.names[1] = "size";
     table.names[0] = "bandwidth";
     assert_says(fitted_refusal(&table), "the response 'bandwidth' has no unit");

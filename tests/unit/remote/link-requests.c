@@ -1,5 +1,5 @@
 /* Clocks, and what becomes of answers that nobody waits for. */
-#include "engine/remote/link/inside.h"
+#include "engine/remote/link/link-private.h"
 #include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 

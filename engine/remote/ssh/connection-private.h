@@ -3,8 +3,8 @@
  * libssh is never called back into from its own callbacks: those only note what has come, and what follows is
  * done and told after libssh has returned. Listeners may therefore call anything.
  */
-#ifndef ASSAY_SSH_INSIDE_H
-#define ASSAY_SSH_INSIDE_H
+#ifndef ASSAY_SSH_CONNECTION_PRIVATE_H
+#define ASSAY_SSH_CONNECTION_PRIVATE_H
 
 #include "engine/foundation/hash.h"
 #include "engine/foundation/text.h"

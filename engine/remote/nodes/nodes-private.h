@@ -1,7 +1,7 @@
 /* The inside of a node group: what the files of this folder share. Nobody else includes it.
  */
-#ifndef ASSAY_NODES_INSIDE_H
-#define ASSAY_NODES_INSIDE_H
+#ifndef ASSAY_NODES_NODES_PRIVATE_H
+#define ASSAY_NODES_NODES_PRIVATE_H
 
 #include "engine/foundation/text-set.h"
 #include "engine/remote/channel/channel.h"

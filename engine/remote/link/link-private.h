@@ -1,6 +1,6 @@
 /* The inside of an agent link: what the files of this folder share. Nobody else includes it. */
-#ifndef ASSAY_LINK_INSIDE_H
-#define ASSAY_LINK_INSIDE_H
+#ifndef ASSAY_LINK_LINK_PRIVATE_H
+#define ASSAY_LINK_LINK_PRIVATE_H
 
 #include "engine/agent/wire/mailbox.h"
 #include "engine/remote/channel/channel.h"
