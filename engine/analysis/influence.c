@@ -69,7 +69,7 @@ static void choose_factors(struct influence *influence) {
     for (size_t f = 0; f < count; f++)
         if (measurements->factors[f].varies) {
             influence->own[influence->own_count++] = f;
-            add_levels(influence, measurements->factors[f].name, f, false);
+            add_levels(influence, measurements->factors[f].column->name, f, false);
         }
     if (measurements->table->categories[nodes].level_count > 1)
         add_levels(influence, "node", nodes, true);

@@ -107,7 +107,7 @@ static char *name_setting(const struct adding *adding, const struct groups *grou
 
 static int add_value(struct adding *adding, const struct groups *groups, size_t g, size_t response,
                      struct failure *failure) {
-    const struct table_column *column = &adding->table->columns[adding->responses[response]];
+    const struct column *column = &adding->table->columns[adding->responses[response]];
     const double *values = adding->table->numbers[response].values;
     double count = 0, mean = 0, squares = 0;
     for (size_t i = groups->first[g]; i < groups->first[g + 1]; i++) {
@@ -151,8 +151,8 @@ static int load_values(struct adding *adding, struct failure *failure) {
     cleanup_free const char **numbers = xcalloc(table->column_count + 1, sizeof *numbers);
     adding->responses = xcalloc(table->column_count + 1, sizeof *adding->responses);
     for (size_t i = 0; i < table->column_count; i++) {
-        const struct table_column *column = &table->columns[i];
-        bool is_number = !column->type || strcmp(column->type, "string") != 0;
+        const struct column *column = &table->columns[i];
+        bool is_number = column->type != COLUMN_STRING;
         if (column->role == COLUMN_ROLE_FACTOR)
             categories[adding->factor_count++] = column->name;
         if (column->role == COLUMN_ROLE_RESPONSE && is_number) {
