@@ -48,7 +48,16 @@ static void add_column(struct shape *shape, enum source source, size_t index, st
     shape->columns[shape->count++] = (struct shape_column){source, index, column_copy(&about)};
 }
 
-static struct shape shape_of(const struct prediction *prediction) {
+/* Whether no scenario from FIRST on has a value for parameter INDEX. */
+static bool is_unset(const struct prediction *prediction, size_t index, size_t first) {
+    for (size_t i = first; i < prediction->scenarios.count; i++)
+        if (prediction->scenarios.items[i].parameters.values[index].text)
+            return false;
+    return true;
+}
+
+/* Of the scenarios from BEGIN on. */
+static struct shape shape_of(const struct prediction *prediction, size_t begin) {
     static const char *const intervals[][2] = {[MEAN] = {"mean", "mean of the draws"},
                                                [LOW] = {"low", "2.5 % of the draws are below"},
                                                [HIGH] = {"high", "2.5 % of the draws are above"}};
@@ -67,7 +76,8 @@ static struct shape shape_of(const struct prediction *prediction) {
                    (struct column){.name = parameter->name,
                                    .type = parameter->whole ? COLUMN_INTEGER : COLUMN_UNKNOWN,
                                    .unit = parameter->type == PLUGIN_NUMBER ? unit : NULL,
-                                   .help = parameter->help});
+                                   .help = parameter->help,
+                                   .detail = is_unset(prediction, first + i, begin)});
     }
     for (size_t i = 0; i < prediction->column_count; i++) {
         add_column(&shape, VALUE, i, columns[i]);
@@ -130,7 +140,7 @@ static struct cell cell_of(const struct prediction *prediction, const struct sha
 
 struct report_table *prediction_report_table(const struct prediction *prediction, size_t first,
                                              struct report_section *in) {
-    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    cleanup(shape_clear) struct shape shape = shape_of(prediction, first);
     cleanup_free struct column *columns = xcalloc(shape.count + 1, sizeof *columns);
     for (size_t c = 0; c < shape.count; c++)
         columns[c] = shape.columns[c].about;
@@ -253,11 +263,11 @@ static char *interval_for_people(const struct prediction *prediction, const stru
 static void add_list(const struct prediction *prediction, struct report_section *in) {
     static const struct column columns[] = {
         {.name = "name"}, {.name = "value"}, {.name = "95 % of draws"}, {.name = "help"}};
-    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    cleanup(shape_clear) struct shape shape = shape_of(prediction, 0);
     struct report_table *table = NULL;
     for (size_t c = 0; c < shape.count; c++) {
         const struct shape_column *column = &shape.columns[c];
-        if (column->source != PARAMETER && column->source != VALUE)
+        if (column->source != VALUE && (column->source != PARAMETER || column->about.detail))
             continue;
         struct cell cell = cell_of(prediction, column, 0, &prediction->results[0].rows[0], "");
         cleanup_free char *number =
