@@ -1,0 +1,408 @@
+/* The plugin predict-hpl-layers: see README.md for what it computes. */
+#include "plugins/predict-hpl-layers/layers.h"
+
+#include <assay/predict.h>
+
+static const char *const kinds[] = {"linear", NULL};
+enum { DGEMM, LAYER };
+static const struct predict_role roles[] = {
+    [DGEMM] = {.name = "dgemm",
+               .kinds = kinds,
+               .is_time = true,
+               .optional = true,
+               .experiment = "dgemm",
+               .help = "the time of dgemm over m, n, k: gives the rate, by its slowest group"},
+    [LAYER] = {.name = "layer",
+               .kinds = kinds,
+               .is_time = true,
+               .optional = true,
+               .many = true,
+               .experiment = "transfer",
+               .help = "latency and bandwidth of the layers between processes, the nearest first, by 'assay "
+                       "fit transfer', of its slowest group; those that are set are preferred"},
+    {0},
+};
+
+enum { N, NB, P, Q, RATE, CORES, FLOPS, CLOCK, MEMORY, WORDS, CYCLES, LAYERS };
+enum { LATENCY, BANDWIDTH, PROCESSES, LAYER_PARAMETERS };
+
+#define LAYER_NAMES(J)                                                                                       \
+    {"latency-" #J,                                                                                          \
+     PLUGIN_NUMBER,                                                                                          \
+     "s",                                                                                                    \
+     .minimum = 0,                                                                                           \
+     .maximum = 1e3,                                                                                         \
+     .plausible_minimum = 1e-8,                                                                              \
+     .plausible_maximum = 1e-2,                                                                              \
+     .help = "of layer " #J},                                                                                \
+        {"bandwidth-" #J,                                                                                    \
+         PLUGIN_NUMBER,                                                                                      \
+         "By/s",                                                                                             \
+         .minimum = 1,                                                                                       \
+         .maximum = 1e15,                                                                                    \
+         .plausible_minimum = 1e6,                                                                           \
+         .plausible_maximum = 1e13,                                                                          \
+         .help = "of layer " #J "; the last layer is the last that has one"},                                \
+    {                                                                                                        \
+        "processes-" #J, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e12, .whole = true,                   \
+                                             .help = "that layer " #J " joins; of the last all, P Q"         \
+    }
+
+static const struct plugin_parameter parameters[] = {
+    [N] = {"N", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .whole = true, .required = true,
+           .help = "order of the matrix"},
+    [NB] = {"NB", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
+            .plausible_minimum = 4, .plausible_maximum = 4096, .help = "block size"},
+    [P] = {"P", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
+           .help = "rows of the process grid"},
+    [Q] = {"Q", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
+           .help = "columns of the process grid"},
+    [RATE] = {"rate", PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18, .plausible_minimum = 1e8,
+              .plausible_maximum = 1e15,
+              .help =
+                  "of large dgemm in one process, 1/gamma3; without it that of the model, or else cores x "
+                  "flops x clock"},
+    [CORES] = {"cores", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9,
+               .help = "C, of an accelerator, whose memory is layer 1 then"},
+    [FLOPS] = {"flops", PLUGIN_NUMBER, "1", .minimum = 1e-3, .maximum = 1e6,
+               .help = "F, of a core and cycle of the accelerator; 1 without it"},
+    [CLOCK] = {"clock", PLUGIN_NUMBER, "Hz", .minimum = 1, .maximum = 1e12, .plausible_minimum = 1e8,
+               .plausible_maximum = 1e10, .help = "S, of the accelerator"},
+    [MEMORY] = {"memory-bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15,
+                .plausible_minimum = 1e9, .plausible_maximum = 1e14,
+                .help = "8 M W H, of all memory of the accelerator"},
+    [WORDS] = {"memory-words", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6,
+               .help = "M W, 8-byte words that its memory controllers read at once; without it the paper's "
+                       "simple sum, all of the bandwidth for all communication"},
+    [CYCLES] = {"memory-cycles", PLUGIN_NUMBER, "1", .minimum = 0, .maximum = 1e9,
+                .help = "latency of the accelerator's memory, in cycles of its clock"},
+    [LAYERS] = LAYER_NAMES(1),
+    LAYER_NAMES(2),
+    LAYER_NAMES(3),
+    LAYER_NAMES(4),
+    LAYER_NAMES(5),
+    LAYER_NAMES(6),
+    {0},
+};
+_Static_assert(sizeof parameters / sizeof *parameters == LAYERS + LAYER_PARAMETERS * LAYERS_MAX + 1,
+               "a layer is missing");
+
+enum {
+    TIME,
+    GFLOPS,
+    EFFICIENCY,
+    COMPUTATION,
+    PIVOTS,
+    BROADCAST,
+    SWAP,
+    TIME_PRINTED,
+    GFLOPS_PRINTED,
+    TIME_ORIGINAL,
+    GFLOPS_ORIGINAL,
+    PADDED
+};
+static const struct column columns[] = {
+    [TIME] = {"time", .unit = "s",
+              .help = "additive form: the panels one by one, each by the layer that holds it",
+              .goal = COLUMN_LESS},
+    [GFLOPS] = {"gflops", .unit = "Gflop/s", .help = "(2/3 N^3 + 3/2 N^2) / time, as HPL counts",
+                .goal = COLUMN_MORE},
+    [EFFICIENCY] = {"efficiency", .unit = "1", .help = "gflops over P Q rates", .goal = COLUMN_MORE},
+    [COMPUTATION] = {"computation", .unit = "s", .help = "factorisation and update, by the rate",
+                     .part_of = "time"},
+    [PIVOTS] = {"pivots", .unit = "s", .help = "search and exchange of pivots", .part_of = "time"},
+    [BROADCAST] = {"broadcast", .unit = "s", .help = "of the panels", .part_of = "time"},
+    [SWAP] = {"swap", .unit = "s", .help = "of rows, and broadcast of U", .part_of = "time"},
+    [TIME_PRINTED] = {"time_printed", .unit = "s", .help = "by equations (25) to (29) as they are printed"},
+    [GFLOPS_PRINTED] = {"gflops_printed", .unit = "Gflop/s", .help = "of time_printed"},
+    [TIME_ORIGINAL] = {"time_original", .unit = "s", .help = "by equation (3), with the last layer alone"},
+    [GFLOPS_ORIGINAL] = {"gflops_original", .unit = "Gflop/s", .help = "of time_original"},
+    [PADDED] = {"N_new", .unit = "1", .help = "order of the matrix in the printed form, equation (17)",
+                .detail = true, .exact = true},
+    {0},
+};
+
+enum { TABLE_LAYERS, TABLE_PANELS };
+static const struct column layer_columns[] = {
+    {"layer", .unit = "1", .help = "1 is the nearest"},
+    {"rows", .unit = "1", .help = "m_j: trailing matrices of so many rows use this layer or those below"},
+    {"columns", .unit = "1", .help = "n_j, likewise"},
+    {"latency", .unit = "s", .help = "alpha_j"},
+    {"bandwidth", .unit = "By/s", .help = "8 / beta_j"},
+    {"communication", .unit = "s", .help = "pivots, broadcast and swap, additive"},
+    {"communication_printed", .unit = "s", .help = "the same by equations (27) to (29)"},
+    {0},
+};
+static const struct column panel_columns[] = {
+    {"panel", .unit = "1", .help = "first column of the panel"},
+    {"panel_computation", .unit = "s", .help = "of the panel and the trailing matrix"},
+    {"panel_communication", .unit = "s", .help = "pivots, broadcast and swap"},
+    {"panel_layer", .unit = "1", .help = "layer of its broadcast"},
+    {0},
+};
+static const struct predict_table tables[] = {
+    [TABLE_LAYERS] = {"layers", "each layer with its boundary and what is sent through it", PREDICT_ROWS,
+                      layer_columns},
+    [TABLE_PANELS] = {"panels", "the time of each panel", PREDICT_CURVE, panel_columns},
+    {0},
+};
+
+/* More panels than so many are refused: they take 20 ns each. */
+static const double panels_max = 1e6;
+
+/* ---- The rate, by a model */
+
+/* The state is a call for each group of the model of dgemm; none without one. */
+static int layers_open(const struct predict_inputs *inputs, void **ret, struct plugin_message *message) {
+    static const char *const names[] = {"m", "n", "k"};
+    const struct model *model = inputs->model_counts[DGEMM] > 0 ? inputs->models[DGEMM][0] : NULL;
+    size_t count = model ? model->group_count : 0;
+    if (model && (predict_product_term(model) == model->term_count || count == 0))
+        return plugin_refuse(message, -EINVAL,
+                             "the model '%s' has no %s; expected a model of dgemm such as M-2",
+                             inputs->sources[DGEMM]->file, count > 0 ? "term m*n*k" : "groups");
+    const struct predict_call **calls = calloc(count + 1, sizeof *calls);
+    int r = calls ? 0 : -ENOMEM;
+    for (size_t g = 0; r == 0 && g < count; g++)
+        r = inputs->bind(inputs->context, model, g, names, 3, &calls[g], message);
+    if (r < 0)
+        free(calls);
+    else
+        *ret = calls;
+    return r;
+}
+
+/* gamma3 of the group that takes longest for the first update: half its coefficient of m*n*k. */
+static int find_gamma(const struct predict_call *const *calls, const struct predict_inputs *inputs,
+                      struct layers_scenario *s, struct plugin_message *message) {
+    const struct model *model = inputs->models[DGEMM][0];
+    double sizes[] = {s->n / s->p, s->n / s->q, s->nb}, longest = -INFINITY;
+    size_t slowest = 0;
+    for (size_t g = 0; g < model->group_count; g++) {
+        struct predict_value value;
+        int r = inputs->evaluate(inputs->context, calls[g], sizes, &value, message);
+        if (r < 0)
+            return r;
+        if (value.mean > longest) {
+            longest = value.mean;
+            slowest = g;
+        }
+    }
+    double coefficient = model->groups[slowest].parts[0].estimates[predict_product_term(model)].estimate;
+    s->gamma = model->response_seconds * coefficient / 2;
+    if (!(coefficient > 0))
+        return plugin_refuse(message, inputs->is_draw ? -EDOM : -EINVAL,
+                             "the coefficient of m*n*k of the group '%s' in '%s' is %g; expected one above 0",
+                             model->groups[slowest].name, inputs->sources[DGEMM]->file, coefficient);
+    return 0;
+}
+
+/* ---- The layers */
+
+/* Latency and bandwidth of the model number INDEX of a transfer, of its group with the least bandwidth: its
+ * terms are 1 and the bytes. */
+static int read_model(const struct predict_inputs *inputs, size_t index, struct layer *layer,
+                      struct plugin_message *message) {
+    const struct model *model = inputs->models[LAYER][index];
+    const char *file = inputs->sources[LAYER][index].file;
+    const struct model_term *terms = model->terms;
+    bool is_transfer = model->term_count == 2 && terms[0].factor_count == 0 && terms[1].factor_count == 1 &&
+                       terms[1].factors[0].power == 1 && model->group_count > 0;
+    for (size_t c = 0; is_transfer && c < model->column_count; c++)
+        if (strcmp(model->columns[c].about.name, terms[1].factors[0].column) == 0)
+            is_transfer = !model->columns[c].about.unit || strcmp(model->columns[c].about.unit, "By") == 0;
+    if (!is_transfer)
+        return plugin_refuse(message, -EINVAL,
+                             "'%s' is no model of a transfer: its terms are not 1 and bytes; expected one of "
+                             "'assay fit transfer'",
+                             file);
+    layer->word = -INFINITY;
+    for (size_t g = 0; g < model->group_count; g++) {
+        const struct model_estimate *estimates = model->groups[g].parts[0].estimates;
+        if (8 * model->response_seconds * estimates[1].estimate > layer->word)
+            *layer = (struct layer){.latency = fmax(model->response_seconds * estimates[0].estimate, 0),
+                                    .word = 8 * model->response_seconds * estimates[1].estimate};
+    }
+    return layer->word > 0
+               ? 0
+               : plugin_refuse(message, inputs->is_draw ? -EDOM : -EINVAL,
+                               "'%s' has no bandwidth: its coefficient of bytes is not above 0", file);
+}
+
+/* Layer 1 of an accelerator, and gamma3 of its peak, equation (10); nothing where none is given. */
+static int read_accelerator(const struct plugin_value *values, struct layers_scenario *s,
+                            struct plugin_message *message) {
+    static const size_t needed[] = {CORES, CLOCK, MEMORY, CYCLES};
+    size_t missing = LAYERS, given = LAYERS;
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        *(isnan(values[needed[i]].number) ? &missing : &given) = needed[i];
+    if (given == LAYERS)
+        return 0;
+    if (missing != LAYERS)
+        return plugin_refuse(message, -EINVAL,
+                             "'%s' is set and '%s' is not; the memory of an accelerator needs cores, clock, "
+                             "memory-bandwidth and memory-cycles, which its data sheet has",
+                             parameters[given].name, parameters[missing].name);
+    if (!isnan(values[LAYERS + BANDWIDTH].number) || !isnan(values[LAYERS + LATENCY].number))
+        return plugin_refuse(message, -EINVAL,
+                             "layer 1 is the accelerator's memory; number the layers between processes from "
+                             "2, or leave 'cores' out");
+    s->is_memory_first = true;
+    double flops = isnan(values[FLOPS].number) ? 1 : values[FLOPS].number;
+    double words = isnan(values[WORDS].number) ? 0 : values[WORDS].number;
+    s->gamma = 1 / (values[CORES].number * flops * values[CLOCK].number);
+    s->layers[0] = layers_memory(values[CORES].number, values[MEMORY].number, words, values[CYCLES].number,
+                                 values[CLOCK].number);
+    s->count = 1;
+    return 0;
+}
+
+static int read_layers(const struct plugin_value *values, const struct predict_inputs *inputs,
+                       struct layers_scenario *s, struct plugin_message *message) {
+    size_t first = s->count, end = first;
+    for (size_t j = first; j < LAYERS_MAX; j++)
+        if (!isnan(values[LAYERS + j * LAYER_PARAMETERS + BANDWIDTH].number))
+            end = j + 1;
+    end = end > first + inputs->model_counts[LAYER] ? end : first + inputs->model_counts[LAYER];
+    if (end > LAYERS_MAX)
+        return plugin_refuse(message, -EINVAL, "there are %zu layers; at most %d are possible", end,
+                             LAYERS_MAX);
+    if (end == 0 || (end == 1 && first == 1 && s->p * s->q > 1))
+        end++; /* is missing */
+    for (size_t j = first; j < end; j++) {
+        const struct plugin_value *own = values + LAYERS + j * LAYER_PARAMETERS;
+        bool has_model = j - first < inputs->model_counts[LAYER];
+        int r = has_model ? read_model(inputs, j - first, &s->layers[j], message) : 0;
+        if (r < 0)
+            return r;
+        for (size_t k = LATENCY; k <= BANDWIDTH && !has_model; k++)
+            if (isnan(own[k].number))
+                return plugin_refuse(message, -EINVAL,
+                                     "%s is not set, and no model has the role 'layer' for layer %zu; a data "
+                                     "sheet or the experiments transfer and mpi-point-to-point give both "
+                                     "latency and bandwidth",
+                                     parameters[LAYERS + j * LAYER_PARAMETERS + k].name, j + 1);
+        if (!isnan(own[LATENCY].number))
+            s->layers[j].latency = own[LATENCY].number;
+        if (!isnan(own[BANDWIDTH].number))
+            s->layers[j].word = 8 / own[BANDWIDTH].number;
+    }
+    s->count = end;
+    return 0;
+}
+
+/* The boundaries of the layers, section 3.1.4. */
+static int place_layers(const struct plugin_value *values, struct layers_scenario *s,
+                        struct plugin_message *message) {
+    double before = 1, all = s->p * s->q;
+    for (size_t j = 0; j < s->count; j++) {
+        double processes = values[LAYERS + j * LAYER_PARAMETERS + PROCESSES].number, p, q;
+        if (j + 1 == s->count && !isnan(processes) && processes != all)
+            return plugin_refuse(message, -EINVAL,
+                                 "P x Q = %g x %g is %g processes, and processes-%zu, of the last layer, is "
+                                 "%g; expected the same number",
+                                 s->p, s->q, all, j + 1, processes);
+        if (isnan(processes) && j > 0 && j + 1 < s->count)
+            return plugin_refuse(message, -EINVAL,
+                                 "processes-%zu is not set: how many processes layer %zu joins, such as the "
+                                 "accelerators of a node",
+                                 j + 1, j + 1);
+        processes = j + 1 == s->count ? all : isnan(processes) ? 1 : processes;
+        if (processes < before || processes > all)
+            return plugin_refuse(message, -EINVAL,
+                                 "the layers are out of order: processes-%zu is %g; expected %g (layer %zu) "
+                                 "to P Q = %g",
+                                 j + 1, processes, before, j, all);
+        if (!layers_grid(processes, s->p, s->q, &p, &q))
+            return plugin_refuse(message, -EINVAL,
+                                 "processes-%zu is %g, which is no rectangle in a grid of %g x %g", j + 1,
+                                 processes, s->p, s->q);
+        s->layers[j].rows = s->n * p / s->p;
+        s->layers[j].columns = s->n * q / s->q;
+        if (j > 0 &&
+            (s->layers[j].rows < s->layers[j - 1].rows || s->layers[j].columns < s->layers[j - 1].columns))
+            return plugin_refuse(message, -EINVAL,
+                                 "the %g processes of layer %zu, %g x %g, do not hold those of layer %zu, %g "
+                                 "x %g; choose another grid than %g x %g",
+                                 processes, j + 1, p, q, j, s->layers[j - 1].rows / s->n * s->p,
+                                 s->layers[j - 1].columns / s->n * s->q, s->p, s->q);
+        before = processes;
+    }
+    return 0;
+}
+
+/* ---- A scenario */
+
+static double sum(const struct layers_share *share) {
+    return share->pivots + share->broadcast + share->swap;
+}
+
+static void panel_done(void *context, const struct layers_panel *panel) {
+    struct predict_output *output = context;
+    double values[] = {panel->column, panel->computation, panel->communication, (double)panel->layer + 1};
+    (void)output->table_row(output->context, TABLE_PANELS, values, NULL); /* the host remembers failures */
+}
+
+static void fill(const struct layers_scenario *s, const struct layers_time *time,
+                 struct predict_output *output, double *ret) {
+    double flops = (2.0 / 3.0 * s->n + 1.5) * s->n * s->n;
+    ret[PIVOTS] = ret[BROADCAST] = ret[SWAP] = 0;
+    ret[COMPUTATION] = time->computation;
+    ret[TIME_PRINTED] = time->printed_computation;
+    ret[TIME_ORIGINAL] = time->original;
+    ret[PADDED] = time->padded;
+    for (size_t j = 0; j < s->count; j++) {
+        ret[PIVOTS] += time->layers[j].pivots;
+        ret[BROADCAST] += time->layers[j].broadcast;
+        ret[SWAP] += time->layers[j].swap;
+        ret[TIME_PRINTED] += sum(&time->printed[j]);
+        double values[] = {(double)j + 1,         s->layers[j].rows,     s->layers[j].columns,
+                           s->layers[j].latency,  8 / s->layers[j].word, sum(&time->layers[j]),
+                           sum(&time->printed[j])};
+        if (output->wants(output->context, TABLE_LAYERS))
+            (void)output->table_row(output->context, TABLE_LAYERS, values, NULL);
+    }
+    ret[TIME] = ret[COMPUTATION] + ret[PIVOTS] + ret[BROADCAST] + ret[SWAP];
+    for (size_t i = TIME; i <= TIME_ORIGINAL; i = i == TIME ? TIME_PRINTED : i + 2)
+        ret[i + 1] = flops / ret[i] / 1e9;
+    ret[EFFICIENCY] = flops / ret[TIME] * s->gamma / (s->p * s->q);
+}
+
+static int layers_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
+                      double *ret_values, struct predict_output *output, struct plugin_message *message) {
+    struct layers_scenario s = {
+        .n = values[N].number, .nb = values[NB].number, .p = values[P].number, .q = values[Q].number};
+    if (s.nb > s.n)
+        return plugin_refuse(message, -EINVAL, "NB = %g is larger than N = %g", s.nb, s.n);
+    if (s.n / s.nb > panels_max)
+        return plugin_refuse(message, -EDOM, "N / NB is %.0f panels; at most %g are summed: take a larger NB",
+                             s.n / s.nb, panels_max);
+    int r = read_accelerator(values, &s, message);
+    if (r == 0 && !isnan(values[RATE].number))
+        s.gamma = 1 / values[RATE].number;
+    else if (r == 0 && inputs->model_counts[DGEMM] > 0)
+        r = find_gamma(state, inputs, &s, message);
+    else if (r == 0 && s.gamma == 0)
+        r = plugin_refuse(message, -EINVAL,
+                          "the rate is not known; set rate, or cores and clock of an accelerator, or give a "
+                          "model for the role 'dgemm'");
+    r = r < 0 ? r : read_layers(values, inputs, &s, message);
+    r = r < 0 ? r : place_layers(values, &s, message);
+    if (r < 0)
+        return r;
+    double blocks = ceil(s.n / s.nb);
+    if (s.p > blocks || s.q > blocks)
+        predict_remark(output, true,
+                       "some processes have no rows or columns: the matrix has %g x %g blocks, the grid %g x "
+                       "%g processes",
+                       blocks, blocks, s.p, s.q);
+    bool has_panels = output->wants(output->context, TABLE_PANELS);
+    struct layers_time time = layers_predict(&s, has_panels ? panel_done : NULL, output);
+    fill(&s, &time, output, ret_values);
+    return 0;
+}
+
+ASSAY_PREDICT_PLUGIN("hpl-layers", ASSAY_VERSION,
+                     "HPL's time over layers of communication: accelerator memory, node, network",
+                     .roles = roles, .parameters = parameters, .columns = columns, .open = layers_open,
+                     .run = layers_run, .close = free, .tables = tables);
