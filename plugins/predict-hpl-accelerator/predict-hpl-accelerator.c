@@ -1,0 +1,278 @@
+/* The plugin predict-hpl-accelerator: see README.md for what it computes. */
+#include "plugins/predict-hpl-accelerator/accelerator.h"
+
+#include <assay/predict.h>
+
+static const char *const kinds[] = {"linear", NULL};
+static const struct predict_role roles[] = {
+    {.name = "dgemm",
+     .kinds = kinds,
+     .is_time = true,
+     .optional = true,
+     .experiment = "dgemm",
+     .help = "the time of dgemm over m, n, k on what a process computes with: instead of peak and "
+             "dgemm-efficiency in the update; its slowest group"},
+    {0},
+};
+
+enum {
+    N,
+    NB,
+    P,
+    Q,
+    PEAK,
+    DGEMM_EFFICIENCY,
+    DTRSM_EFFICIENCY,
+    PANEL_PEAK,
+    PANEL_EFFICIENCY,
+    PANEL_SHARE,
+    LATENCY,
+    BANDWIDTH,
+    OVERLAP,
+    SPLIT,
+    NODE_ROWS,
+    NODE_COLUMNS,
+    NODE_LATENCY,
+    NODE_BANDWIDTH
+};
+
+static const char *const overlaps[] = {
+    [ACCELERATOR_NO_OVERLAP] = "none",
+    [ACCELERATOR_LOOK_AHEAD] = "look-ahead",
+    [ACCELERATOR_SPLIT] = "split",
+    NULL,
+};
+
+#define SIZE(NAME, MAXIMUM, ...)                                                                             \
+    { NAME, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = MAXIMUM, .whole = true, __VA_ARGS__ }
+#define SPEED(NAME, ...)                                                                                     \
+    {                                                                                                        \
+        NAME, PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18, .plausible_minimum = 1e8,              \
+                                       .plausible_maximum = 1e15, __VA_ARGS__                                \
+    }
+#define SHARE(NAME, ...)                                                                                     \
+    { NAME, PLUGIN_NUMBER, "1", .minimum = 1e-6, .maximum = 1, __VA_ARGS__ }
+#define DELAY(NAME, ...)                                                                                     \
+    {                                                                                                        \
+        NAME, PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e3, .plausible_minimum = 1e-8,                   \
+                                  .plausible_maximum = 1e-2, __VA_ARGS__                                     \
+    }
+#define FLOW(NAME, ...)                                                                                      \
+    {                                                                                                        \
+        NAME, PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15, .plausible_minimum = 1e6,                \
+                                     .plausible_maximum = 1e13, __VA_ARGS__                                  \
+    }
+
+static const struct plugin_parameter parameters[] = {
+    [N] = SIZE("N", 1e9, .required = true, .help = "order of the matrix"),
+    [NB] = SIZE("NB", 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
+                .help = "block size"),
+    [P] = SIZE("P", 1e6, .required = true, .help = "rows of the process grid"),
+    [Q] = SIZE("Q", 1e6, .required = true, .help = "columns of the process grid"),
+    [PEAK] = SPEED("peak", .required = true,
+                   .help = "P_acc: of the accelerators of a process, as in its data sheet"),
+    [DGEMM_EFFICIENCY] =
+        SHARE("dgemm-efficiency", .help = "E_dgemm: of the peak; needed unless a model has the role 'dgemm'"),
+    [DTRSM_EFFICIENCY] = SHARE("dtrsm-efficiency", .help = "E_dtrsm: of the peak; without it that of dgemm"),
+    [PANEL_PEAK] = SPEED("panel-peak", .help = "P_cpu|acc: of what factors panels; without it the peak"),
+    [PANEL_EFFICIENCY] = SHARE("panel-efficiency", .fallback = "0.5", .help = "E_cpu|dgemm: of panel-peak"),
+    [PANEL_SHARE] = {"panel-share", PLUGIN_NUMBER, "1", .minimum = 1e-6, .maximum = 1e3, .fallback = "1",
+                     .help = "f_fact: flop of a panel over mp NB NB"},
+    [LATENCY] = DELAY("latency", .help = "Lat: of a message between two nodes; needed unless P = Q = 1"),
+    [BANDWIDTH] = FLOW("bandwidth", .help = "BW: of the network of a node; needed unless P = Q = 1"),
+    [OVERLAP] = {"overlap", PLUGIN_WORD, .words = overlaps, .fallback = "look-ahead",
+                 .help = "what the update hides: nothing, the next panel, or swaps of rows too (rocHPL)"},
+    [SPLIT] = SHARE("split", .fallback = "0.5",
+                    .help = "of overlap=split: the share of all columns that is updated last"),
+    [NODE_ROWS] = SIZE("node-rows", 1e6, .fallback = "1",
+                       .help = "rows of the part of the grid that is one node; divides P"),
+    [NODE_COLUMNS] = SIZE("node-columns", 1e6, .fallback = "1",
+                          .help = "columns of the part of the grid that is one node; divides Q"),
+    [NODE_LATENCY] = DELAY("node-latency", .help = "within a node; needed where it has several processes"),
+    [NODE_BANDWIDTH] =
+        FLOW("node-bandwidth", .help = "between two processes of a node; needed where it has several"),
+    {0},
+};
+
+enum { TIME, GFLOPS, EFFICIENCY, UPDATE, EXPOSED_PANELS, EXPOSED_SWAP, FACTORISATION, BROADCAST, SWAP };
+static const struct column columns[] = {
+    [TIME] = {"time", .unit = "s", .help = "update, and what it does not hide", .goal = COLUMN_LESS},
+    [GFLOPS] = {"gflops", .unit = "Gflop/s", .help = "(2/3 N^3 + 3/2 N^2) / time, as HPL counts",
+                .goal = COLUMN_MORE},
+    [EFFICIENCY] = {"efficiency", .unit = "1", .help = "gflops over P Q peaks", .goal = COLUMN_MORE},
+    [UPDATE] = {"update", .unit = "s", .help = "dgemm and dtrsm", .part_of = "time"},
+    [EXPOSED_PANELS] = {"exposed_panels", .unit = "s",
+                        .help = "factorisation and broadcast that no update hides", .part_of = "time"},
+    [EXPOSED_SWAP] = {"exposed_swap", .unit = "s", .help = "swaps of rows that no update hides",
+                      .part_of = "time"},
+    [FACTORISATION] = {"factorisation", .unit = "s", .help = "of all panels, hidden or not", .exact = true},
+    [BROADCAST] = {"broadcast", .unit = "s", .help = "of all panels, hidden or not", .exact = true},
+    [SWAP] = {"swap", .unit = "s", .help = "of rows, and broadcast of U, hidden or not", .exact = true},
+    {0},
+};
+
+static const struct column panel_columns[] = {
+    {"panel", .unit = "1", .help = "first column of the panel"},
+    {"panel_time", .unit = "s", .help = "of its iteration: update, and what it does not hide"},
+    {"panel_update", .unit = "s", .help = "of the trailing matrix"},
+    {"panel_factorisation", .unit = "s", .help = "of the panel, hidden or not"},
+    {"panel_broadcast", .unit = "s", .help = "of the panel, hidden or not"},
+    {"panel_swap", .unit = "s", .help = "of rows, hidden or not"},
+    {0},
+};
+static const struct predict_table tables[] = {
+    {"panels", "the time of each panel's iteration", PREDICT_CURVE, panel_columns},
+    {0},
+};
+
+/* More panels than so many are refused: they take 50 ns each. */
+static const double panels_max = 1e6;
+
+/* What a run asks of the model of dgemm, if there is one, and what came of it. */
+struct machine {
+    const struct predict_inputs *inputs;
+    const struct predict_call *call; /* of the slowest group; NULL: no model */
+    double rate;                     /* P_acc E_dgemm, flop/s, without a model */
+    struct predict_output *output;
+    struct plugin_message *message;
+    int error;
+};
+
+/* Of one process. Where the model's time is not positive, -EDOM. */
+static double dgemm(void *context, double m, double n, double k) {
+    struct machine *machine = context;
+    double sizes[] = {m, n, k};
+    struct predict_value value = {0};
+    if (!machine->call)
+        return 2 * m * n * k / machine->rate;
+    if (machine->error == 0)
+        machine->error = machine->inputs->evaluate(machine->inputs->context, machine->call, sizes, &value,
+                                                   machine->message);
+    if (machine->error == 0 && !(value.mean >= 0))
+        machine->error = plugin_refuse(machine->message, -EDOM,
+                                       "the model '%s' says %g for dgemm of m = %g, n = %g, k = %g; expected "
+                                       "a time above 0",
+                                       machine->inputs->sources[0]->file, value.mean, m, n, k);
+    return machine->inputs->models[0][0]->response_seconds * value.mean;
+}
+
+static void panel_done(void *context, double column, const struct accelerator_time *panel) {
+    struct machine *machine = context;
+    double values[] = {column,           panel->update + panel->exposed_panels + panel->exposed_swap,
+                       panel->update,    panel->factorisation,
+                       panel->broadcast, panel->swap};
+    (void)machine->output->table_row(machine->output->context, 0, values, NULL); /* the host remembers */
+}
+
+/* The state is a call for each group of the model; none without one. */
+static int accelerator_open(const struct predict_inputs *inputs, void **ret, struct plugin_message *message) {
+    static const char *const names[] = {"m", "n", "k"};
+    const struct model *model = inputs->model_counts[0] > 0 ? inputs->models[0][0] : NULL;
+    size_t count = model ? model->group_count : 0;
+    if (model && (predict_product_term(model) == model->term_count || count == 0))
+        return plugin_refuse(message, -EINVAL,
+                             "the model '%s' has no %s; expected a model of dgemm such as M-2",
+                             inputs->sources[0]->file, count > 0 ? "term m*n*k" : "groups");
+    const struct predict_call **calls = calloc(count + 1, sizeof *calls);
+    int r = calls ? 0 : -ENOMEM;
+    for (size_t g = 0; r == 0 && g < count; g++)
+        r = inputs->bind(inputs->context, model, g, names, 3, &calls[g], message);
+    if (r < 0)
+        free(calls);
+    else
+        *ret = calls;
+    return r;
+}
+
+/* Chooses the group that takes longest for the first update. */
+static void choose_group(const struct predict_call *const *calls, const struct accelerator_scenario *s,
+                         struct machine *machine) {
+    double longest = -INFINITY;
+    for (size_t g = 0; calls[g]; g++) {
+        double sizes[] = {s->n / s->p, s->n / s->q, s->nb};
+        double seconds = calls[g]->mean(calls[g], sizes);
+        if (seconds > longest || !machine->call) {
+            longest = seconds;
+            machine->call = calls[g];
+        }
+    }
+}
+
+static int read_scenario(const struct plugin_value *values, bool has_model, struct accelerator_scenario *s,
+                         struct plugin_message *message) {
+    double processes = values[P].number * values[Q].number,
+           local = values[NODE_ROWS].number * values[NODE_COLUMNS].number;
+    bool needs[] = {[LATENCY] = processes > local,
+                    [BANDWIDTH] = processes > local,
+                    [NODE_LATENCY] = local > 1,
+                    [NODE_BANDWIDTH] = local > 1,
+                    [DGEMM_EFFICIENCY] = !has_model};
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (needs[i] && isnan(values[i].number))
+            return plugin_refuse(
+                message, -EINVAL, "%s is not set: %s%s", parameters[i].name, parameters[i].help,
+                i == DGEMM_EFFICIENCY ? "; 'assay run' of the experiment dgemm and 'assay fit' make one"
+                                      : "; a data sheet or the experiment mpi-point-to-point has it");
+    if (values[NB].number > values[N].number)
+        return plugin_refuse(message, -EINVAL, "NB = %g is larger than N = %g", values[NB].number,
+                             values[N].number);
+    if (fmod(values[P].number, values[NODE_ROWS].number) != 0 ||
+        fmod(values[Q].number, values[NODE_COLUMNS].number) != 0)
+        return plugin_refuse(message, -EINVAL,
+                             "a node of %g x %g processes does not divide the grid of %g x %g; expected "
+                             "node-rows to divide P and node-columns to divide Q",
+                             values[NODE_ROWS].number, values[NODE_COLUMNS].number, values[P].number,
+                             values[Q].number);
+    if (values[N].number / values[NB].number > panels_max)
+        return plugin_refuse(message, -EDOM, "N / NB is %.0f panels; at most %g are summed: take a larger NB",
+                             values[N].number / values[NB].number, panels_max);
+    double peak = values[PEAK].number, panel_peak = values[PANEL_PEAK].number,
+           dtrsm = values[DTRSM_EFFICIENCY].number, dgemm_share = values[DGEMM_EFFICIENCY].number;
+    if (isnan(dtrsm))
+        dtrsm = isnan(dgemm_share) ? 1 : dgemm_share;
+    *s = (struct accelerator_scenario){
+        .n = values[N].number,
+        .nb = values[NB].number,
+        .p = values[P].number,
+        .q = values[Q].number,
+        .panel_share = values[PANEL_SHARE].number,
+        .panel_rate = (isnan(panel_peak) ? peak : panel_peak) * values[PANEL_EFFICIENCY].number,
+        .dtrsm_rate = peak * dtrsm,
+        .overlap = (enum accelerator_overlap)values[OVERLAP].number,
+        .split = values[SPLIT].number,
+        .links = {{values[LATENCY].number, values[BANDWIDTH].number},
+                  {values[NODE_LATENCY].number, values[NODE_BANDWIDTH].number}},
+        .node_rows = values[NODE_ROWS].number,
+        .node_columns = values[NODE_COLUMNS].number,
+    };
+    return 0;
+}
+
+static int accelerator_run(void *state, const struct predict_inputs *inputs,
+                           const struct plugin_value *values, double *ret, struct predict_output *output,
+                           struct plugin_message *message) {
+    struct accelerator_scenario s;
+    struct machine machine = {.inputs = inputs, .output = output, .message = message};
+    int r = read_scenario(values, inputs->model_counts[0] > 0, &s, message);
+    if (r < 0)
+        return r;
+    machine.rate = values[PEAK].number * values[DGEMM_EFFICIENCY].number;
+    choose_group(state, &s, &machine);
+    struct accelerator_time time =
+        accelerator_predict(&s, dgemm, output->wants(output->context, 0) ? panel_done : NULL, &machine);
+    ret[TIME] = time.update + time.exposed_panels + time.exposed_swap;
+    ret[GFLOPS] = (2.0 / 3.0 * s.n + 1.5) * s.n * s.n / ret[TIME] / 1e9;
+    ret[EFFICIENCY] = 1e9 * ret[GFLOPS] / (s.p * s.q * values[PEAK].number);
+    ret[UPDATE] = time.update;
+    ret[EXPOSED_PANELS] = time.exposed_panels;
+    ret[EXPOSED_SWAP] = time.exposed_swap;
+    ret[FACTORISATION] = time.factorisation;
+    ret[BROADCAST] = time.broadcast;
+    ret[SWAP] = time.swap;
+    return machine.error;
+}
+
+ASSAY_PREDICT_PLUGIN("hpl-accelerator", ASSAY_VERSION,
+                     "HPL's time on nodes with accelerators, with look-ahead and what it hides",
+                     .roles = roles, .parameters = parameters, .columns = columns, .open = accelerator_open,
+                     .run = accelerator_run, .close = free, .tables = tables);
