@@ -31,7 +31,8 @@ static double closed_form(const struct hpl_scenario *s) {
 /* (rows/P - width/3) width^2 gamma: negative where a process has fewer rows than the term takes away. */
 static double published_work(struct sum *sum, double count, double rows, double width) {
     const struct hpl_scenario *s = sum->scenario;
-    double work = (rows / s->p - width / 3) * width * width * s->gamma;
+    double work =
+        (rows / s->p - width / 3) * width * width * (s->panel_gamma > 0 ? s->panel_gamma : s->gamma);
     if (3 * rows >= s->p * width)
         return work;
     sum->time.clamped += count;

@@ -24,6 +24,7 @@ struct hpl_scenario {
      * columns: what is narrower goes at the rate of that. Else all of it goes at gamma3, as in the source. */
     bool recursive;
     double least_half;
+    double panel_gamma; /* not RECURSIVE: s per flop of factoring panels; 0: gamma */
     size_t nodes_max; /* panels are summed one by one up to so many; more, by so many nodes of Gauss's rule */
 };
 

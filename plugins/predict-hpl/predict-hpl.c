@@ -17,7 +17,7 @@ static const struct predict_role roles[] = {
     {0},
 };
 
-enum { N, NB, P, Q, LATENCY, BANDWIDTH, SPEED, PANELS, RANKS_PER_CARD, PARAMETER_COUNT };
+enum { N, NB, P, Q, LATENCY, BANDWIDTH, SPEED, PANELS, RANKS_PER_CARD, PANEL_RATE, PARAMETER_COUNT };
 
 static const char *const speed_words[] = {"mean", "slowest", "waiting", NULL};
 enum { SPEED_MEAN, SPEED_SLOWEST, SPEED_WAITING };
@@ -47,9 +47,25 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                 .help = "are factored with dgemm of their halves, or at the asymptotic rate of dgemm"},
     [RANKS_PER_CARD] = {"ranks-per-card", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true,
                         .fallback = "1", .help = "processes of a node that share one network card"},
+    [PANEL_RATE] = {"panel-rate", PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18,
+                    .plausible_minimum = 1e7, .plausible_maximum = 1e15,
+                    .help = "at which a process factors panels, instead of at dgemm's by 'panels'"},
 };
 
-enum { TIME, GFLOPS, FACTORISATION, BROADCAST, UPDATE, SWAP, TIME_CLOSED, GAMMA, MEMORY, OUTSIDE };
+enum {
+    TIME,
+    GFLOPS,
+    FACTORISATION,
+    BROADCAST,
+    UPDATE,
+    SWAP,
+    TIME_CLOSED,
+    GAMMA,
+    MEMORY,
+    OUTSIDE,
+    EFFICIENCY,
+    LINEAR
+};
 
 static const struct column columns[] = {
     [TIME] = {"time", .unit = "s", .help = "sum over the panels: factorisation + broadcast + update + swap",
@@ -75,6 +91,12 @@ static const struct column columns[] = {
                 .detail = true, .exact = true},
     [OUTSIDE] = {"outside", .unit = "1", .help = "share of the dgemm time that is extrapolated",
                  .exact = true},
+    [EFFICIENCY] = {"efficiency", .unit = "1",
+                    .help = "gflops over P Q / gamma3, the asymptotic rate of dgemm"},
+    [LINEAR] = {"gflops_linear", .unit = "Gflop/s",
+                .help =
+                    "naive baseline, linear scaling: P Q times what one process alone does with its share "
+                    "of the memory"},
     {.name = NULL},
 };
 
@@ -88,9 +110,20 @@ static const struct column panel_columns[] = {
     {"panel_swap", .unit = "s", .help = "of rows, and broadcast of U"},
     {.name = NULL},
 };
+/* The table `changes`: what something better would be worth. */
+static const struct column change_columns[] = {
+    {"change", .help = "what is better, or the order at which half of the rate is reached"},
+    {"changed_N", .unit = "1", .help = "order of the matrix"},
+    {"changed_time", .unit = "s", .help = "with the change"},
+    {"changed_gflops", .unit = "Gflop/s", .help = "with the change"},
+    {"gain", .unit = "%", .help = "of gflops"},
+    {.name = NULL},
+};
+enum { TABLE_PANELS, TABLE_CHANGES };
 static const struct predict_table tables[] = {
     {"panels", "the time of each panel; of a matrix of more than 1024 panels at 1025 of them", PREDICT_CURVE,
      panel_columns},
+    {"changes", "what 10 % of network, dgemm and memory are worth, and N_half", PREDICT_ROWS, change_columns},
     {.name = NULL},
 };
 
@@ -245,8 +278,9 @@ static int read_scenario(const struct plugin_value *values, struct hpl_scenario 
         .latency = isnan(latency) ? 0 : latency,
         .word = isnan(bandwidth) ? 0 : 8 / bandwidth,
         .ranks_per_card = fmin(values[RANKS_PER_CARD].number, values[P].number * values[Q].number),
-        .recursive = values[PANELS].number == PANELS_RECURSIVE,
+        .recursive = values[PANELS].number == PANELS_RECURSIVE && !values[PANEL_RATE].is_set,
         .least_half = 1,
+        .panel_gamma = values[PANEL_RATE].is_set ? 1 / values[PANEL_RATE].number : 0,
     };
     return 0;
 }
@@ -333,9 +367,75 @@ static void warn(const struct hpl_scenario *s, const struct hpl_time *time, cons
                        "known");
 }
 
+/* ---- What else a scenario could be */
+
+static double seconds_of(const struct hpl_time *time) {
+    return time->factorisation + time->broadcast + time->update + time->swap;
+}
+
+/* The seconds of SCENARIO by fewer nodes, with dgemm in FACTOR of its time. What MACHINE counts stays. */
+static double predict_other(const struct machine *machine, struct hpl_scenario scenario, double factor) {
+    struct machine own = *machine;
+    own.rows = 0; /* no progress */
+    own.seconds *= factor;
+    own.gamma *= factor;
+    own.wait = scenario.p * scenario.q > 1 ? own.wait : 0;
+    scenario.gamma *= factor;
+    scenario.nodes_max = NODES_SEARCH;
+    struct hpl_time time = hpl_predict(&scenario, dgemm, NULL, &own);
+    return own.error == 0 ? seconds_of(&time) : NAN;
+}
+
+/* The flop/s of all processes if each did what one does alone with its share of the memory. */
+static double predict_linear(const struct machine *machine, struct hpl_scenario scenario) {
+    double processes = scenario.p * scenario.q;
+    scenario.n = fmax(scenario.n / sqrt(processes), scenario.nb);
+    scenario.p = scenario.q = scenario.ranks_per_card = 1;
+    return processes * hpl_flops(scenario.n) / predict_other(machine, scenario, 1);
+}
+
+/* The order at which half of RATE is reached, by bisection; NaN: one block is faster. */
+static double find_half(const struct machine *machine, const struct hpl_scenario *scenario, double rate) {
+    struct hpl_scenario other = *scenario;
+    double low = scenario->nb, high = scenario->n;
+    while (high - low > 0.5) {
+        other.n = (low + high) / 2;
+        *(hpl_flops(other.n) / predict_other(machine, other, 1) < rate / 2 ? &low : &high) = other.n;
+    }
+    return low > scenario->nb ? ceil(high) : NAN;
+}
+
+static void add_changes(const struct machine *machine, const struct hpl_scenario *scenario) {
+    static const struct {
+        const char *label;
+        double latency, word, dgemm, memory;
+    } changes[] = {
+        {"none", 1, 1, 1, 1},
+        {"latency 10 % less", 0.9, 1, 1, 1},
+        {"bandwidth 10 % more", 1, 1 / 1.1, 1, 1},
+        {"network 10 % better", 0.9, 1 / 1.1, 1, 1},
+        {"dgemm 10 % faster", 1, 1, 1 / 1.1, 1},
+        {"memory 10 % more and a larger N", 1, 1, 1, 1.1},
+        {"half of the rate: N_half", 1, 1, 1, 0},
+    };
+    double rate = hpl_flops(scenario->n) / predict_other(machine, *scenario, 1);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        struct hpl_scenario other = *scenario;
+        other.latency *= changes[i].latency;
+        other.word *= changes[i].word;
+        other.n = changes[i].memory > 0 ? floor(scenario->n * sqrt(changes[i].memory))
+                                        : find_half(machine, scenario, rate);
+        double seconds = isnan(other.n) ? NAN : predict_other(machine, other, changes[i].dgemm);
+        double values[] = {NAN, other.n, seconds, hpl_flops(other.n) / seconds / 1e9,
+                           100 * (hpl_flops(other.n) / seconds / rate - 1)};
+        const char *texts[] = {changes[i].label, NULL, NULL, NULL, NULL};
+        (void)machine->output->table_row(machine->output->context, TABLE_CHANGES, values, texts);
+    }
+}
+
 static void fill(const struct hpl_scenario *s, const struct hpl_time *time, const struct machine *machine,
                  double *ret) {
-    ret[TIME] = time->factorisation + time->broadcast + time->update + time->swap;
+    ret[TIME] = seconds_of(time);
     ret[GFLOPS] = hpl_flops(s->n) / ret[TIME] / 1e9;
     ret[FACTORISATION] = time->factorisation;
     ret[BROADCAST] = time->broadcast;
@@ -345,6 +445,8 @@ static void fill(const struct hpl_scenario *s, const struct hpl_time *time, cons
     ret[GAMMA] = s->gamma;
     ret[MEMORY] = 8 * s->n * (s->n + 1) / (s->p * s->q);
     ret[OUTSIDE] = machine->all > 0 ? machine->outside / machine->all : 0;
+    ret[EFFICIENCY] = 1e9 * ret[GFLOPS] * s->gamma / (s->p * s->q);
+    ret[LINEAR] = s->p * s->q > 1 ? predict_linear(machine, *s) / 1e9 : ret[GFLOPS];
 }
 
 /* The state is a call for each group. */
@@ -387,7 +489,7 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
     r = choose_groups(&machine, &scenario, (int)values[SPEED].number, output);
     if (r == 0) {
         scenario.nodes_max = inputs->is_draw ? NODES_DRAW : NODES;
-        bool has_panels = output->wants(output->context, 0);
+        bool has_panels = output->wants(output->context, TABLE_PANELS);
         machine.rows = scenario.n / scenario.p;
         struct hpl_time time = hpl_predict(&scenario, dgemm, has_panels ? add_panel : NULL, &machine);
         if (inputs->is_draw && machine.wait == 0) /* a sum of many is normal, whatever each of them is */
@@ -400,6 +502,8 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
                 scenario.p * scenario.q);
         fill(&scenario, &time, &machine, ret_values);
         warn(&scenario, &time, &machine, output);
+        if (output->wants(output->context, TABLE_CHANGES))
+            add_changes(&machine, &scenario);
         r = machine.error;
     }
     free(machine.means);

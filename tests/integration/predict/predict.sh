@@ -81,7 +81,7 @@ report $(cmp -s drawn.csv again.csv; echo $?) "gives the same interval"
 printf 'name,N,NB,P,Q,latency,bandwidth [GB/s]\nsmall,8000,128,2,2,1us,10\n"large, ""far""",40000,128,2,4,1.5e-6,12.5GB/s\n' >scenarios.csv
 check "a table of scenarios" "$ASSAY" predict hpl model.json --scenario scenarios.csv -o prediction.csv
 report $([ "$(wc -l <prediction.csv)" -eq 3 ]; echo $?) "a line each"
-report $(contains prediction.csv '^name,N,NB,P,Q,latency,bandwidth,speed,panels,ranks-per-card,time,gflops,'; echo $?) "its columns"
+report $(contains prediction.csv '^name,N,NB,P,Q,latency,bandwidth,speed,panels,ranks-per-card,panel-rate,time,gflops,'; echo $?) "its columns"
 report $(contains prediction.csv '^small,8000,128,2,2,1e-06,10000000000,slowest,'; echo $?) "units are understood in fields and names"
 report $(contains prediction.csv '^"large, ""far""",40000'; echo $?) "names are quoted"
 report $(contains prediction.csv "warning: .* % of what 'model.json' says here is extrapolated; .* 'm' is 3.99 times the greatest"; echo $?) \
@@ -168,7 +168,7 @@ refuse "of no answer" 2 "cannot explain time, which is nan here" "$ASSAY" predic
 # The best of many: all are run where the budget suffices, few where not.
 set -- predict hpl model.json --set N=20000 --set NB=16..512:16 --set P=1..16 --set Q=1,2,4,8 --set latency=1us --set bandwidth=1GB/s
 check "all combinations" "$ASSAY" "$@" -o all.csv
-best=$(sort -t, -k11,11g all.csv | sed -n 2p | cut -d, -f2-5)
+best=$(sort -t, -k12,12g all.csv | sed -n 2p | cut -d, -f2-5)
 check "a search in all of them" "$ASSAY" "$@" --search 10000 -o best.csv
 is "finds the best" "$(sed -n 2p best.csv | cut -d, -f2-5)" "$best"
 is "and nine more" "$(wc -l <best.csv)" 11
@@ -264,6 +264,26 @@ alone=$(sed -n 's/^swap *\([0-9.]*\) s .*/\1/p' .out)
 check "that share one" "$ASSAY" "$@" --set ranks-per-card=12
 report $(! grep -q 'a network card of its own' .out && sed -n 's/^swap *\([0-9.]*\) s .*/\1/p' .out | awk -v alone="$alone" '{r = $1 / alone} END {exit !(r > 11.5 && r < 12.1)}'; echo $?) \
     "swap rows at a twelfth of the bandwidth"
+
+# What else it could be: the naive baseline, panels at their own rate, and what something better is worth.
+column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }' "$2"; }
+near() { awk -v found="$1" -v expected="$2" -v by="$3" 'BEGIN { exit !(found / expected > 1 - by && found / expected < 1 + by) }' || { echo "# $1, expected $2 to $3" >&2; return 1; }; }
+check "linear scaling" "$ASSAY" "$@" -o scaled.csv --plot changes=changes.csv
+report $(near "$(column gflops_linear scaled.csv)" 768 0.01; echo $?) "is 48 times 16 Gflop/s, beside what is predicted"
+report $(near "$(column efficiency scaled.csv)" "$(awk -v g="$(column gflops scaled.csv)" 'BEGIN { print g / 768 }')" 1e-5; echo $?) "efficiency is of the asymptotic rate"
+half=$(awk -F, '/N_half/ { print $3 }' changes.csv)
+check "the order of half the rate" "$ASSAY" predict hpl good.json --set N="$half" "${@:6}" -o half.csv
+report $(near "$(column gflops half.csv)" "$(awk -v g="$(column gflops scaled.csv)" 'BEGIN { print g / 2 }')" 0.01; echo $?) "has half the rate"
+report $(awk -F, '/latency 10/ { l = $6 } /bandwidth 10/ { b = $6 } /network 10/ { n = $6 } /dgemm 10/ { d = $6 } /memory 10/ { m = $6 } END { exit !(l > 0 && b > l && n > b && d > n && m > 0) }' changes.csv; echo $?) \
+    "what is worth most is last but memory"
+set -- predict hpl model.json --set N=4096 --set NB=64 --set P=1 --set Q=1
+check "dgemm alone" "$ASSAY" "$@" --plot changes=alone.csv
+report $(near "$(awk -F, '/dgemm 10/ { print $6 }' alone.csv)" 10 1e-6; echo $?) "gains 10 % by 10 %"
+"$ASSAY" "$@" --set panels=asymptotic -o asymptotic.csv >/dev/null
+check "panels at a rate of their own" "$ASSAY" "$@" --set panel-rate=8Gflop/s -o rated.csv
+report $(near "$(column factorisation rated.csv)" "$(awk -v f="$(column factorisation asymptotic.csv)" 'BEGIN { print 2 * f }')" 1e-5; echo $?) \
+    "that is half of dgemm's take twice as long"
+report $(near "$(column update rated.csv)" "$(column update asymptotic.csv)" 1e-12; echo $?) "and change no update"
 
 set -- predict hpl model.json --set N=1000 --set NB=100 --set P=2 --set Q=2
 printf 'N,NB,P,Q\n100,10,1,1\n100,10,2,1\n' >network.csv
