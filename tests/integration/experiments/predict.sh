@@ -36,7 +36,7 @@ for row in "1000 32 1 1" "2000 64 2 3" "4000 128 3 4"; do
 done
 archive=$(echo runs/sweep-*.zip)
 "$ASSAY" archive cat "$archive" results/tables/predictions.csv >predictions.csv
-check "all numbers are there, with their units" grep -q ',gflops,[0-9.e+]*,10[*]9/s$' predictions.csv
+check "all numbers are there, with their units" grep -q ',gflops,[0-9.e+]*,Gflop/s$' predictions.csv
 check "the archive has what the models were made from" sh -c '"$0" archive cat "$1" inputs/models/dgemm.csv | cmp - dgemm.csv' "$ASSAY" "$archive"
 rm -r models
 check "and is predicted again from that alone" "$ASSAY" run "$archive" -q -o again
