@@ -3,7 +3,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

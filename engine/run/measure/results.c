@@ -9,7 +9,6 @@
 #include "engine/run/nodes/nodes.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
