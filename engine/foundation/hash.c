@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,10 +16,19 @@ struct hash {
     EVP_MD_CTX *context;
 };
 
+/* Found once: libcrypto searches its providers whenever it is given EVP_sha256(). */
+static EVP_MD *sha256;
+
+static void find_sha256(void) {
+    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
 struct hash *hash_new(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct hash *hash = xmalloc(sizeof *hash);
+    pthread_once(&once, find_sha256);
     hash->context = EVP_MD_CTX_new();
-    if (!hash->context || EVP_DigestInit_ex(hash->context, EVP_sha256(), NULL) != 1)
+    if (!hash->context || EVP_DigestInit_ex(hash->context, sha256, NULL) != 1)
         memory_exhausted(); /* libcrypto fails for no other reason here */
     return hash;
 }
@@ -38,7 +48,7 @@ void hash_finish(struct hash *hash, char hex[static HASH_HEX_SIZE]) {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned length = 0;
     EVP_DigestFinal_ex(hash->context, digest, &length);
-    EVP_DigestInit_ex(hash->context, EVP_sha256(), NULL);
+    EVP_DigestInit_ex(hash->context, sha256, NULL);
     for (unsigned i = 0; i < 32; i++) {
         hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
         hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];

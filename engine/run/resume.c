@@ -7,7 +7,6 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/campaign/tables.h"
-#include "engine/run/measure/lane.h"
 #include "engine/run/nodes/placement.h"
 #include "engine/run/state/unit-state.h"
 

@@ -184,3 +184,28 @@ int duplicate_inputs_reason(const struct input *inputs, size_t count, size_t i, 
     *ret = xformat("'%s' is left out: it is an earlier part of the run in '%s'", path, latest->about.path);
     return 0;
 }
+
+static size_t count_shared(const struct input *a, const struct input *b) {
+    size_t shared = 0;
+    for (size_t i = 0, j = 0; may_share_rows(a, b) && i < a->row_count && j < b->row_count;) {
+        uint64_t x = a->row_hashes[i], y = b->row_hashes[j];
+        shared += x == y;
+        i += x <= y;
+        j += y <= x;
+    }
+    return shared;
+}
+
+char *duplicate_inputs_describe_shared(const struct input *inputs, size_t i) {
+    size_t most = 0, with = 0;
+    for (size_t before = 0; before < i; before++) {
+        size_t shared = count_shared(&inputs[i], &inputs[before]);
+        with = shared > most ? before : with;
+        most = shared > most ? shared : most;
+    }
+    return most ? xformat("'%s' has %zu of its %zu rows in common with '%s'; each counts twice. If they are "
+                          "the same "
+                          "measurements, put every row into one file only",
+                          inputs[i].about.path, most, inputs[i].row_count, inputs[with].about.path)
+                : NULL;
+}

@@ -15,5 +15,8 @@ int duplicate_inputs_hash_rows(struct input *inputs, size_t count, const struct 
  */
 int duplicate_inputs_reason(const struct input *inputs, size_t count, size_t i, char **ret,
                             struct failure *failure);
+/* A sentence, which the caller frees, if INPUTS[i] shares some of its rows with an input before it, which are
+ * used twice: that with the most; NULL: none. For inputs that are not left out. */
+char *duplicate_inputs_describe_shared(const struct input *inputs, size_t i);
 
 #endif

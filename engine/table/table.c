@@ -102,6 +102,11 @@ static int leave_repeats_out(struct table *table, struct failure *failure) {
         free(reasons[i]);
     }
     table->input_count = kept;
+    for (size_t i = 0; r == 0 && i < kept; i++) {
+        char *shared = duplicate_inputs_describe_shared(inputs, i);
+        if (shared)
+            xappend(&table->notes, &table->note_count, shared);
+    }
     for (size_t i = 0; i < kept; i++)
         free(take_pointer(inputs[i].row_hashes));
     return r;

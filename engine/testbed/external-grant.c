@@ -1,6 +1,5 @@
 #include "engine/testbed/external-grant.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/testbed/node-names.h"
 

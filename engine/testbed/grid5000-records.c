@@ -8,7 +8,6 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/nodes/ssh-nodes.h"
-#include "engine/testbed/frontend.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "engine/testbed/frontend.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

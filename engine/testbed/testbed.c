@@ -5,7 +5,6 @@
 #include "engine/foundation/text.h"
 #include "engine/testbed/access.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

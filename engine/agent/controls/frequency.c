@@ -5,7 +5,6 @@
 #include "engine/agent/controls/hertz.h"
 #include "engine/foundation/number.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

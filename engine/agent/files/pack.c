@@ -4,7 +4,6 @@
 #include "engine/agent/machine/machine.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 #include "engine/foundation/path.h"
 
 #include <dirent.h>

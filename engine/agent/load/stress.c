@@ -6,7 +6,6 @@
 #include "engine/agent/load/pus.h"
 #include "engine/agent/machine/tool.h"
 
-#include <errno.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif

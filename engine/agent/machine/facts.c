@@ -2,7 +2,6 @@
 
 #include "engine/agent/machine/machine.h"
 #include "engine/agent/machine/pu-set.h"
-#include "engine/agent/machine/run-directory.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/path.h"
@@ -13,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>

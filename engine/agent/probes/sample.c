@@ -6,7 +6,6 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { OUTBOX_LIMIT = 32 << 20 }; /* an engine that leaves so much unacknowledged is not reading */
 

@@ -1,6 +1,5 @@
 #include "engine/remote/link/link.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/link/link-private.h"
 

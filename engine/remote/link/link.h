@@ -164,7 +164,7 @@ struct agent_clock {
     int64_t round_trip_ns;
     unsigned exchanges; /* of which this is the best */
 };
-enum { AGENT_CLOCK_EXCHANGES = 9 };
+enum { AGENT_CLOCK_EXCHANGES = 5 };
 typedef void agent_clock_callback(struct agent_link *link, const struct agent_clock *clock,
                                   const struct failure *failure, void *context);
 int agent_link_measure_clock(struct agent_link *link, unsigned exchanges, agent_clock_callback *callback,

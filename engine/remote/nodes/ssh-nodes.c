@@ -2,12 +2,10 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/text.h"
 #include "engine/remote/launch/transport-ssh.h"
 #include "engine/remote/nodes/group.h"
 #include "engine/remote/ssh/config.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

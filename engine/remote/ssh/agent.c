@@ -13,7 +13,6 @@
 #include "engine/foundation/memory.h"
 #include "engine/remote/ssh/connection-private.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,6 @@
 #include "engine/remote/ssh/client.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/ssh/connection-private.h"
 

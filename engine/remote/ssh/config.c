@@ -58,6 +58,7 @@ void ssh_host_clear(struct ssh_host *host) {
     free(host->proxy_jump);
     free(host->proxy_command);
     free(host->known_hosts);
+    free(host->revoked_keys);
     free(host->host_key_alias);
     *host = (struct ssh_host){0};
 }
@@ -369,6 +370,9 @@ static void read_answer(const struct ssh_config *config, const char *output, con
     cleanup_free char *users = value_of(output, "userknownhostsfile");
     cleanup_free char *systems = value_of(output, "globalknownhostsfile");
     ret->known_hosts = xformat("%s %s", users ? users : "", systems ? systems : "");
+    cleanup_free char *revoked = value_of(output, "revokedhostkeys");
+    if (revoked && strcmp(revoked, "none") != 0)
+        ret->revoked_keys = expand(config, ret, destination, revoked);
     read_agent(config, output, destination, ret);
     read_paths(config, output, "identityfile ", destination, ret, &ret->identities, &ret->identity_count);
     read_paths(config, output, "certificatefile ", destination, ret, &ret->certificates,

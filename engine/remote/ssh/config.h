@@ -24,7 +24,8 @@ struct ssh_host {
     char *identity_agent; /* a socket's path, "none", or "SSH_AUTH_SOCK" */
     char *proxy_jump;     /* "[user@]host[:port],...", or "none" */
     char *proxy_command;
-    char *known_hosts; /* files of the user and of the system, separated by blanks */
+    char *known_hosts;  /* files of the user and of the system, separated by blanks */
+    char *revoked_keys; /* the file of RevokedHostKeys, expanded; NULL: none */
     char *host_key_alias;
     unsigned connect_timeout; /* s; 0: nothing was said */
 };

@@ -99,6 +99,7 @@ struct ssh_target {
     char *agent;                 /* the socket of ssh-agent; NULL: none is asked */
     char *known_hosts[HOST_KEYS_FILES_MAX];
     size_t known_hosts_count;
+    char *revoked_keys;                                  /* the file of RevokedHostKeys; NULL: none */
     struct ssh_identity *identities[SSH_IDENTITIES_MAX]; /* borrowed, in the order of trying */
     size_t identity_count;
     size_t agent_at;  /* ssh-agent is asked before the identity of this index */

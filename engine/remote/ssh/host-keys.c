@@ -5,6 +5,7 @@
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/path.h"
+#include "engine/remote/ssh/connection-private.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -30,6 +31,7 @@ struct key_line {
 struct key_file {
     struct key_file *next;
     char *path;
+    bool revokes;           /* a file of RevokedHostKeys: public keys, of any host */
     struct key_line *lines; /* those that may name a host */
     size_t count, capacity;
     size_t newlines;
@@ -56,7 +58,8 @@ static bool is_absence(int code) {
 static int add_line(struct key_file *file, const char *at, size_t length) {
     static const char *const markers[] = {
         [MARKER_NONE] = "", [MARKER_REVOKED] = "@revoked ", [MARKER_AUTHORITY] = "@cert-authority "};
-    cleanup_free char *text = xstrndup(at, length);
+    cleanup_free char *line = xstrndup(at, length),
+                      *text = xformat("%s%s", file->revokes ? "@revoked * " : "", line);
     for (char *c = text; *c; c++)
         if (*c == '\t' || *c == '\r')
             *c = ' ';
@@ -94,28 +97,34 @@ static void fill_file(struct key_file *file) {
     cleanup(text_clear) struct text text;
     text_init(&text, HOST_KEYS_FILE_MAX);
     int r = file_read(file->path, &text, &file->trouble);
-    if (r == 0 && strlen(text.bytes) != text.length)
+    if (r == 0 && file->revokes && text.length >= 6 && memcmp(text.bytes, "SSHKRL", 6) == 0)
+        failure_set(
+            &file->trouble, -EINVAL,
+            "a key revocation list of ssh-keygen -k is not read; expected public keys, one a line, as "
+            "RevokedHostKeys, or use " SSH_LAUNCHER);
+    else if (r == 0 && strlen(text.bytes) != text.length)
         failure_set(&file->trouble, -EINVAL, "'%s' has a zero byte", file->path);
     else if (r == 0 && (r = add_lines(file, text.bytes)) < 0)
         failure_set(&file->trouble, r, "'%s' has more than %d lines", file->path, LINES_MAX);
 }
 
 /* Read or not: `trouble` tells. */
-static struct key_file *get_file(struct host_keys *keys, const char *path) {
+static struct key_file *get_file(struct host_keys *keys, const char *path, bool revokes) {
     struct key_file *file = keys->files;
-    while (file && strcmp(file->path, path) != 0)
+    while (file && (file->revokes != revokes || strcmp(file->path, path) != 0))
         file = file->next;
     if (file)
         return file;
     file = xcalloc(1, sizeof *file);
     file->path = xstrdup(path);
+    file->revokes = revokes;
     fill_file(file);
     file->next = keys->files;
     return keys->files = file;
 }
 
 int host_keys_read(struct host_keys *keys, const char *path, struct failure *failure) {
-    const struct key_file *file = get_file(keys, path);
+    const struct key_file *file = get_file(keys, path, false);
     if (failure && file->trouble.code < 0)
         *failure = file->trouble;
     return file->trouble.code;
@@ -182,10 +191,12 @@ static ssh_key key_for(const char *name, const struct key_line *line) {
 
 /* The I-th file that counts, or NULL. */
 static const struct key_file *file_at(struct host_keys *keys, const struct host_key_place *place, size_t i) {
+    if (place->revoked && i-- == 0)
+        return get_file(keys, place->revoked, true);
     const char *path = i < place->file_count    ? place->files[i]
                        : i == place->file_count ? keys->accepted
                                                 : NULL;
-    return path ? get_file(keys, path) : NULL;
+    return path ? get_file(keys, path, false) : NULL;
 }
 
 /* ---- verdicts */
@@ -222,7 +233,8 @@ static struct host_key_finding look_up(struct host_keys *keys, const struct host
     const struct key_file *file, *unreadable = NULL;
     for (size_t i = 0; (file = file_at(keys, place, i)); i++) {
         compare_with_lines(file, name, (ssh_key)key, &finding);
-        if (file->trouble.code < 0 && !is_absence(file->trouble.code))
+        /* As OpenSSH: a file of revoked keys that is not there forbids all keys. */
+        if (file->trouble.code < 0 && (file->revokes || !is_absence(file->trouble.code)))
             unreadable = file;
     }
     /* A file that is there and cannot be read may say that the key is revoked, or that another is right. */
@@ -318,7 +330,7 @@ int host_keys_accept(struct host_keys *keys, const char *name, const char *type,
     int r = open_accepted(keys, failure);
     if (r < 0)
         return r;
-    struct key_file *file = get_file(keys, keys->accepted);
+    struct key_file *file = get_file(keys, keys->accepted, false);
     cleanup_free char *line = xformat("%s%s %s %s\n", file->lacks_newline ? "\n" : "", name, type, key);
     r = file_write_all(keys->descriptor, line, strlen(line));
     if (r == 0)

@@ -59,6 +59,8 @@ struct host_key_place {
         *name_without_port; /* counts where NAME is unknown and this has the key; NULL: does not count */
     const char *const *files;
     size_t file_count;
+    const char *revoked; /* RevokedHostKeys of ssh_config: public keys, one a line, that no host may show;
+                            NULL: none */
 };
 
 struct host_key_finding host_keys_look_up(struct host_keys *keys, const struct host_key_place *place,

@@ -236,6 +236,7 @@ int ssh_target_init(struct ssh_target *ret, struct ssh_client *client, const cha
     r = gather_known_hosts(&target, client, &host, failure);
     if (r < 0)
         return r;
+    target.revoked_keys = take_pointer(host.revoked_keys);
     *ret = target;
     target = (struct ssh_target){0};
     return 0;
@@ -248,6 +249,7 @@ void ssh_target_clear(struct ssh_target *target) {
     free(target->key_name_without_port);
     free(target->jump);
     free(target->agent);
+    free(target->revoked_keys);
     for (size_t i = 0; i < target->known_hosts_count; i++)
         free(target->known_hosts[i]);
     *target = (struct ssh_target){0};
@@ -257,5 +259,6 @@ struct host_key_place ssh_target_place(const struct ssh_target *target) {
     return (struct host_key_place){.name = target->key_name,
                                    .name_without_port = target->key_name_without_port,
                                    .files = (const char *const *)target->known_hosts,
-                                   .file_count = target->known_hosts_count};
+                                   .file_count = target->known_hosts_count,
+                                   .revoked = target->revoked_keys};
 }

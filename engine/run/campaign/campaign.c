@@ -5,7 +5,6 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/host-list.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,47 +107,89 @@ static int fill(const struct experiment_command *command, const char *argument, 
 
 /* ---- Shells */
 
-/* Programs that execute the text of an option. */
+/* Programs that execute a text: that of an option, or their operands. */
 static const struct interpreter {
-    const char *name;
-    char option;
-    size_t operands; /* how many may stand before the option: a user, a file */
-} interpreters[] = {{"sh", 'c', 0},      {"bash", 'c', 0},    {"rbash", 'c', 0}, {"dash", 'c', 0},
-                    {"ash", 'c', 0},     {"zsh", 'c', 0},     {"ksh", 'c', 0},   {"mksh", 'c', 0},
-                    {"csh", 'c', 0},     {"tcsh", 'c', 0},    {"fish", 'c', 0},  {"su", 'c', 1},
-                    {"runuser", 'c', 1}, {"sg", 'c', 1},      {"flock", 'c', 1}, {"script", 'c', 1},
-                    {"python", 'c', 0},  {"python3", 'c', 0}, {"perl", 'e', 0},  {"ruby", 'e', 0},
-                    {"Rscript", 'e', 0}};
+    const char *names;
+    char option;        /* before its text; 0: all operands behind the first OPERANDS are text */
+    size_t operands;    /* how many may stand before the option or the text: a user, a file, a host */
+    const char *valued; /* where operands are text: options with a value in the next word */
+} interpreters[] = {{" sh bash rbash dash ash zsh ksh mksh csh tcsh fish python ", 'c', 0, ""},
+                    {" su runuser flock script ", 'c', 1, ""},
+                    {" perl ruby Rscript lua julia ", 'e', 0, ""},
+                    {" php ", 'r', 0, ""},
+                    {" sg ", 0, 1, ""},
+                    {" watch ", 0, 0, "nq"},
+                    {" parallel ", 0, 0, "jaS"},
+                    {" ssh ", 0, 1, "BbcDEeFIiJLlmOopQRSWw"}};
+
+/* Programs that start the program in one of their arguments. Behind others, such as grep and rsync, a word
+ * may be `ssh` or `watch` and start nothing. */
+static const char starters[] =
+    " env timeout nice nohup sudo doas setsid stdbuf time chrt ionice taskset numactl "
+    "setarch chroot unshare xargs perf strace srun mpirun mpiexec ";
+
+/* WORD is a program of NAMES, in whatever folder and version: /usr/bin/python3.11 */
+static bool is_program(const char *word, const char *names) {
+    const char *slash = strrchr(word, '/'), *base = slash ? slash + 1 : word;
+    cleanup_free char *name = xformat(" %.*s ", (int)strcspn(base, "0123456789. "), base);
+    return strstr(names, name);
+}
 
 static const struct interpreter *find_interpreter(const char *word) {
-    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
     for (size_t i = 0; i < sizeof interpreters / sizeof *interpreters; i++)
-        if (strcmp(name, interpreters[i].name) == 0)
+        if (is_program(word, interpreters[i].names))
             return &interpreters[i];
     return NULL;
 }
 
-/* The index of the word that WORDS[shell] executes as text, as in `bash -eo pipefail -c TEXT`; COUNT or more:
- * there is none. */
-static size_t find_shell_text(char *const *words, size_t count, size_t shell) {
-    const struct interpreter *interpreter = find_interpreter(words[shell]);
-    size_t operands = interpreter ? interpreter->operands : 0;
-    bool is_text = false;
-    size_t at = shell + 1;
-    for (; interpreter && at < count; at++) {
+/* The range of words, from *RET_FIRST to before *RET_END, that INTERPRETER, WORDS[shell], executes as text:
+ * the text of its option, as in `bash -eo pipefail -c TEXT` and `perl -eTEXT`. */
+static void find_option_text(const struct interpreter *interpreter, char *const *words, size_t count,
+                             size_t shell, size_t *ret_first, size_t *ret_end) {
+    size_t operands = interpreter->operands, at = shell + 1;
+    *ret_first = *ret_end = count;
+    for (; at < count; at++) {
         const char *option = words[at];
+        bool is_text = false;
         if (!option[0] || !strchr("-+", option[0])) {
-            if (is_text || operands-- == 0)
+            if (*ret_first < count || operands-- == 0)
                 break;
         } else if (option[1] == '-') {
-            is_text |= strcmp(option, "--command") == 0;
+            is_text = strncmp(option, "--command", 9) == 0 || strncmp(option, "--session-command", 17) == 0 ||
+                      strncmp(option, "--eval", 6) == 0;
             at += strcmp(option, "--rcfile") == 0 || strcmp(option, "--init-file") == 0;
         } else {
-            is_text |= strchr(option, interpreter->option) != NULL;
+            is_text = strchr(option, interpreter->option) != NULL;
             at += strpbrk(option, "oO") && at + 1 < count && words[at + 1][0] != '-'; /* its value */
         }
+        if (is_text && *ret_first == count)
+            *ret_first = at;
     }
-    return is_text ? at : count;
+    if (*ret_first < count)
+        *ret_end = at < count ? at + 1 : count;
+}
+
+/* As find_option_text(), for `ssh HOST TEXT...` and `watch TEXT...`. */
+static void find_operand_text(const struct interpreter *interpreter, char *const *words, size_t count,
+                              size_t shell, size_t *ret_first, size_t *ret_end) {
+    size_t operands = interpreter->operands, at = shell + 1;
+    for (; at < count; at++) {
+        const char *word = words[at];
+        if (word[0] != '-' && operands-- == 0)
+            break;
+        if (word[0] == '-' && word[1] && !word[2] && strchr(interpreter->valued, word[1]))
+            at++;
+    }
+    *ret_first = at < count ? at : count;
+    *ret_end = count;
+}
+
+/* The first {name} in ARGUMENT; NULL: none. */
+static const char *find_value(const char *argument) {
+    const char *name = strchr(argument, '{');
+    while (name && name[1] == '{') /* a brace, written twice */
+        name = strchr(name + 2, '{');
+    return name;
 }
 
 /* A value in shell text would be executed where it has $(...) or a quote. */
@@ -156,18 +197,29 @@ static int refuse_shell_text(const struct experiment_command *command, const cha
                              struct failure *failure) {
     size_t count = command->arguments.count;
     for (size_t shell = 0; shell < count; shell++) {
-        size_t text = find_shell_text(words, count, shell);
-        const char *name = text < count ? strchr(command->arguments.items[text], '{') : NULL;
-        while (name && name[1] == '{') /* a brace, written twice */
-            name = strchr(name + 2, '{');
-        int length = name ? (int)strcspn(name, "}") + 1 : 0;
-        if (name)
-            return failure_input(
-                failure, file, command->where_line, command->where_column,
-                "'%.*s' stands in text that '%s' executes: a value such as '$(command)' would be "
-                "run; use the environment variable of the value's name, or pass the value as an "
-                "argument: [sh, -c, 'echo \"$1\"', sh, '%.*s']",
-                length, name, words[shell], length, name);
+        const struct interpreter *interpreter = find_interpreter(words[shell]);
+        size_t first = count, end = count;
+        if (interpreter && interpreter->option)
+            find_option_text(interpreter, words, count, shell, &first, &end);
+        else if (interpreter && (shell == 0 || is_program(words[0], starters)))
+            find_operand_text(interpreter, words, count, shell, &first, &end);
+        for (size_t at = first; at < end; at++) {
+            const char *name = find_value(command->arguments.items[at]);
+            int length = name ? (int)strcspn(name, "}") + 1 : 0;
+            if (name && interpreter->option)
+                return failure_input(
+                    failure, file, command->where_line, command->where_column,
+                    "'%.*s' stands in text that '%s' executes: a value such as '$(command)' would be "
+                    "run; use the environment variable of the value's name, or pass the value as an "
+                    "argument: [sh, -c, 'echo \"$1\"', sh, '%.*s']",
+                    length, name, words[shell], length, name);
+            if (name)
+                return failure_input(
+                    failure, file, command->where_line, command->where_column,
+                    "'%.*s' stands in text that '%s' gives to a shell: a value such as '$(command)' would "
+                    "be run; run a script of the experiment that reads the environment variable '%.*s'",
+                    length, name, words[shell], length > 2 ? length - 2 : 0, name + 1);
+        }
     }
     return 0;
 }

@@ -32,7 +32,6 @@ struct experiment_binding;
 
 enum {
     EXPERIMENT_FILES_MAX = 64,
-    EXPERIMENT_FILE_MAX = 1 << 20, /* bytes, values filled in */
     EXPERIMENT_RANKS_MAX = 1 << 20,
 };
 

@@ -6,9 +6,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/path.h"
 #include "engine/foundation/secret.h"
-#include "engine/run/campaign/copies.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/copies.h"
 #include "engine/run/campaign/source-files.h"
 
 #include <errno.h>

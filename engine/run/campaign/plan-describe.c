@@ -6,12 +6,10 @@
 #include "engine/foundation/hash.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/run/campaign/copies.h"
 #include "engine/run/campaign/experiment-command.h"
 #include "engine/run/campaign/repeat.h"
 #include "engine/run/campaign/source-files.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

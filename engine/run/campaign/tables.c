@@ -6,7 +6,6 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const enum results_column tables_missing_columns[TABLES_MISSING_COLUMNS] = {

@@ -7,7 +7,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

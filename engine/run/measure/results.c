@@ -9,7 +9,6 @@
 #include "engine/run/nodes/nodes.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,14 +274,17 @@ bool results_release(struct measurement *measurement, bool all) {
     for (size_t i = 0; measurement->watch->nodes && i < measurement->lane_count;) {
         const struct lane *first = &measurement->lanes[i];
         int64_t since_ns = INT64_MAX;
+        bool released = false;
         for (; i < measurement->lane_count && measurement->lanes[i].at.node == first->at.node; i++) {
             struct lane *lane = &measurement->lanes[i];
+            int64_t before_ns = lane->since_ns;
             results_release_lane(lane, all);
+            released |= lane->since_ns != before_ns;
             any |= lane->held != NULL;
             since_ns = lane->since_ns < since_ns ? lane->since_ns : since_ns;
         }
         /* No unit that is still to be judged began before that. */
-        for (size_t k = 0; since_ns != INT64_MIN && k < first->at.count; k++)
+        for (size_t k = 0; released && since_ns != INT64_MIN && k < first->at.count; k++)
             watch_forget(measurement->watch, first->at.shares[k].node->number,
                          placement_time_of(&first->at, k, since_ns));
     }

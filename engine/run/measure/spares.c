@@ -2,7 +2,6 @@
  * whole share. */
 #include "engine/run/measure/measurement.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/run/state/state.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 #include "engine/run/measure/unit-output.h"
 
-#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"

@@ -8,7 +8,6 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 

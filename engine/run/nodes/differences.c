@@ -7,8 +7,6 @@
 #include "engine/foundation/number.h"
 #include "engine/run/nodes/kinds.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Machines of one kind report memory sizes that differ by what their firmware reserves. */

@@ -4,7 +4,6 @@
 #include "archive-format/staging.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
-#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <math.h>

@@ -142,6 +142,7 @@ static int specify_files(struct node_set *set, size_t node, struct remote_comman
     free(question->arguments);
     question->arguments = software_join(shell, words);
     ret->arguments = question->arguments;
+    ret->coalesce_ms = 5000; /* the script writes a line at a time; its end sends what is left */
     return 0;
 }
 

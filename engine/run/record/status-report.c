@@ -5,7 +5,6 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>

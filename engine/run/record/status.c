@@ -395,16 +395,27 @@ static int take_journal(struct run_status *status, struct archive_reader *archiv
     return 0;
 }
 
-static int read_archive(const char *path, bool with_journal, struct run_status **ret,
+/* Of a damaged archive only run.json is shown, whose hash was compared: it is no record of what is left. */
+static void take_damage(struct run_status *status, const struct failure *why) {
+    status->damage = xformat("its archive '%s' is damaged: %s", status->path, why->text);
+    status->condition = RUN_IS_STOPPED;
+    free(take_pointer(status->archive));
+}
+
+static int read_archive(const char *path, bool with_journal, bool verified, struct run_status **ret,
                         struct failure *failure) {
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     cleanup(run_status_cleanup) struct run_status *status = new_status(path);
+    struct failure damage;
     int r = archive_open(path, &archive, failure);
     if (r < 0)
         return r;
     status->archive = xstrdup(path);
     take_record(status, archive_run(archive));
-    r = with_journal ? take_journal(status, archive, failure) : 0;
+    if (verified && archive_verify(archive, &damage) < 0)
+        take_damage(status, &damage);
+    else if (with_journal)
+        r = take_journal(status, archive, failure);
     if (r < 0)
         return r;
     if (status->node_count == 0)
@@ -415,7 +426,7 @@ static int read_archive(const char *path, bool with_journal, struct run_status *
 }
 
 int run_status_read_archive(const char *path, struct run_status **ret, struct failure *failure) {
-    return read_archive(path, false, ret, failure);
+    return read_archive(path, false, false, ret, failure);
 }
 
 /* The folder beside an archive may know more: the run may have been resumed since. */
@@ -424,14 +435,14 @@ static int read_beside(const char *path, enum run_archive_check check, struct ru
     cleanup(run_status_cleanup) struct run_status *status = NULL, *beside = NULL;
     cleanup_free char *folder = run_status_folder_of(path);
     struct failure unread = {0};
-    int r = read_archive(path, true, &status, failure);
-    if (r == 0 && folder && run_status_is_run(folder) &&
-        read_folder(folder, check, NULL, &beside, &unread) == 0 &&
-        strcmp(beside->run_id, status->run_id) == 0)
-        *ret = take_pointer(beside);
-    else if (r == 0)
-        *ret = take_pointer(status);
-    return r;
+    int r = read_archive(path, false, false, &status, failure);
+    if (r < 0)
+        return r;
+    if (!folder || !run_status_is_run(folder) || read_folder(folder, check, NULL, &beside, &unread) < 0 ||
+        strcmp(beside->run_id, status->run_id) != 0)
+        return read_archive(path, true, check == RUN_ARCHIVE_HASH, ret, failure);
+    *ret = take_pointer(beside);
+    return 0;
 }
 
 static int read_run(const char *path, enum run_archive_check check, struct run_status **ret,

@@ -6,7 +6,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
 #include "engine/remote/nodes/controls.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/reservation.h"

@@ -4,7 +4,6 @@
 #include "engine/foundation/memory.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static double value_of(const struct history *history, size_t row, size_t column) {
     const double *values = history_row(history, row);

@@ -113,6 +113,12 @@ cp "$good.zip" "$scratch/lone/"
 cp "$good.zip" "$scratch/lone/${good##*/}-2.zip" # as if it had been resumed: the later archive has all
 status "$scratch/lone/${good##*/}.zip"
 check "an archive without its folder tells of itself" has status '"completed"'
+cp "$good.zip" "$scratch/damaged.zip"
+printf '\1' | dd of="$scratch/damaged.zip" bs=1 seek=500 conv=notrunc 2>/dev/null
+"$ASSAY" status "$scratch/damaged.zip" >"$scratch/status"
+damage=$("$ASSAY" archive verify "$scratch/damaged.zip" | sed 's/.*refused: //')
+check "a damaged one does not: it says what 'archive verify' says" grep -qF "stopped: its archive '$scratch/damaged.zip' is damaged: $damage" "$scratch/status"
+check "... and that its folder is missing" grep -q "^next  *nothing: the run's folder is missing" "$scratch/status"
 check "... " has folder null
 echo nonsense >"$runs/other.zip"
 "$ASSAY" list "$runs" "$scratch/lone" >"$scratch/listed" 2>"$scratch/err"

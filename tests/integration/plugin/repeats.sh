@@ -76,6 +76,7 @@ left_out=(copy.csv swapped.csv)
 check "a copy of a CSV counts once, with other columns first and other digits as well" fit_rows 3 calls.csv copy.csv swapped.csv
 left_out=()
 check "a CSV with another value is another" fit_rows 6 calls.csv others.csv
+check "... and a note says how many rows both have" grep -qF "note: 'others.csv' has 2 of its 3 rows in common with 'calls.csv'; each counts twice" out
 left_out=(calls.csv)
 fits_copies() { fit_rows 3 - calls.csv <copy.csv && cat copy.csv | fit_rows 3 - calls.csv; }
 check "standard input and a file count once" fits_copies

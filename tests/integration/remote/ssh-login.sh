@@ -175,6 +175,13 @@ refuse "an accepted one that changes" 1 "has changed: .*'$scratch/accepted' line
 { echo "@revoked * $(cut -d' ' -f1,2 "$scratch/host.pub")"; cat "$scratch/known"; } >"$scratch/revoked"
 refuse "a revoked one" 1 "its host key is revoked: .*'$scratch/revoked' line 1 forbids" \
     run --known-hosts "$scratch/revoked" --identity "$scratch/id" "$to" -- true
+cut -d' ' -f1,2 "$scratch/host.pub" >"$scratch/revoked-keys"
+printf 'Host 127.*\n  RevokedHostKeys %s\n' "$scratch/revoked-keys" >"$scratch/revoked-config"
+refuse "one of RevokedHostKeys" 1 "its host key is revoked: .*'$scratch/revoked-keys' line 1 forbids" \
+    run --config "$scratch/revoked-config" --known-hosts "$scratch/known" --identity "$scratch/id" "$to" -- true
+ssh-keygen -q -k -f "$scratch/revoked-keys" "$scratch/other.pub"
+refuse "a binary list of revoked keys" 1 "cannot be checked: '$scratch/revoked-keys' .*is not read; expected public keys, one a line, .*launcher: \{attach: \[ssh" \
+    run --config "$scratch/revoked-config" --known-hosts "$scratch/known" --identity "$scratch/id" "$to" -- true
 cat >"$scratch/torn-config" <<END
 Host 127.0.0.1
     UserKnownHostsFile $scratch/torn

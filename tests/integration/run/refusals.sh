@@ -83,8 +83,18 @@ shell_text '[busybox, sh, -c, "exec \"$@\"", sh, dash, -ec, "echo {n}"]' dash
 shell_text '[bash, --rcfile, x, -c, "echo {n}"]' bash
 shell_text '[su, nobody, -c, "echo {n}"]' su
 shell_text '[python3, -O, -c, "print({n})"]' python3
+shell_text '[python3.11, "-cprint({n})"]' python3.11
+shell_text '[su, nobody, "--command=echo {n}"]' su
+operand_text() { # operand_text COMMAND PROGRAM
+    printf '%s\n' 'name: x' "run: $1" 'responses: {a: {pattern: "(1)"}}' 'factors: {n: {}}' 'design: {generate: factorial, factors: {n: [1]}}' |
+        inline "a value in shell text: $1" "c.yaml:3:8: '\{n\}' stands in text that '$2' gives to a shell: .*reads the environment variable 'n'"
+}
+operand_text '[watch, -n, "1", echo, "{n}"]' watch
+operand_text '[timeout, "9", ssh, -p, "22", host, echo, "{n}"]' ssh
+operand_text '[sg, users, "echo {n}"]' sg
 inline "... in setup as well" "c.yaml:4:.*'\{n\}' stands in text that 'zsh' executes" <<<$'name: x\nrun: echo\nsetup: [[zsh, -c, "echo {n}"]]\nresponses: {a: {pattern: "(1)"}}\noptions: {n: {default: 1}}'
-for fine in "[sh, -c, 'echo \"\$1\"', sh, '{n}']" "[taskset, -c, '{n}', echo, '{n}']" "[python3, a.py, -c, '{n}']" "[flock, f, a, -c, '{n}']" "[bash, a.sh, -c, '{n}']" "[sh, -c, 'echo {{n}}']"; do
+for fine in "[sh, -c, 'echo \"\$1\"', sh, '{n}']" "[taskset, -c, '{n}', echo, '{n}']" "[python3, a.py, -c, '{n}']" "[flock, f, a, -c, '{n}']" "[bash, a.sh, -c, '{n}']" "[sh, -c, 'echo {{n}}']" \
+    "[rsync, -e, ssh, a, 'b{n}']" "[grep, watch, 'b{n}']" "[ssh, 'b{n}', hostname]"; do
     printf '%s\n' 'experiment:' '  name: x' "  run: $fine" '  responses: {a: {pattern: "(1)"}}' '  factors: {n: {}}' '  design: {generate: factorial, factors: {n: [1]}}' >"$scratch/c.yaml"
     check "a value that is an argument: $fine" "$ASSAY" run "$scratch/c.yaml" --dry-run
 done

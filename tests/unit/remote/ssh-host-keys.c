@@ -323,6 +323,36 @@ TEST(unreadable_files) {
     put("");
 }
 
+/* RevokedHostKeys of ssh_config(5). */
+TEST(revoked_keys) {
+    char revoked[160];
+    snprintf(revoked, sizeof revoked, "%s/revoked", folder);
+    const char *files[] = {path};
+    struct host_key_place place = {.name = "node", .files = files, .file_count = 1, .revoked = revoked};
+    static const struct {
+        const char *text;
+        enum host_key_verdict verdict;
+        size_t line;
+    } cases[] = {{"", HOST_KEY_KNOWN, 1},
+                 {"# of 2026\n\n" ED " " KEY_B "\n", HOST_KEY_KNOWN, 1},
+                 {"# of 2026\n\n" ED " " KEY_B "\n\t" ED " " KEY_A " node\n", HOST_KEY_REVOKED, 4},
+                 {"SSHKRL\n\1", HOST_KEY_UNREADABLE, 0},
+                 {NULL, HOST_KEY_UNREADABLE, 0}};
+    put("node " ED " " KEY_A "\n");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (cases[i].text)
+            assert_int_equal(file_replace(revoked, cases[i].text, strlen(cases[i].text), 0600, NULL), 0);
+        else
+            assert_int_equal(unlink(revoked), 0);
+        open_keys(NULL);
+        struct host_key_finding found = look_up_at(&place, KEY_A);
+        assert_int_equal(found.verdict, cases[i].verdict);
+        assert_int_equal(found.line, cases[i].line);
+        if (cases[i].text && found.verdict == HOST_KEY_UNREADABLE)
+            assert_non_null(strstr(found.reason, "launcher: {attach: [ssh, "));
+    }
+}
+
 /* A key that is known elsewhere is not to be trusted either: it may be revoked there. Worse news goes first.
  */
 TEST(unreadable_beside_others) {
