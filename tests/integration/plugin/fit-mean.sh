@@ -28,7 +28,7 @@ check "the model is shown" sh -c "'$ASSAY' model show model.json | grep -q 5.33"
 check "... evaluated" sh -c "'$ASSAY' model eval model.json host=a | grep -q 5.33"
 # shellcheck disable=SC2046
 check "a predictor likewise" cc -std=c11 -Wall -Wextra -Werror -shared -fPIC $(pkg-config --cflags assay) \
-    -o own/plugins/predict-stencil.so "$ASSAY_SOURCE/examples/predict-stencil/predict-stencil.c"
+    -o own/plugins/predict-sweeps.so "$ASSAY_SOURCE/examples/predict-sweeps/predict-sweeps.c"
 echo '#include <assay/predict.h>
 struct column left_out = {"time", COLUMN_NUMBER, "s"};' >column.c
 # shellcheck disable=SC2046
@@ -38,23 +38,23 @@ refuse "... which only the engine is warned of" 1 "missing initializer" cc -std=
     $(pkg-config --cflags assay) column.c
 for compiler in gcc clang; do
     command -v $compiler >/dev/null || { skip "members are left out ($compiler)" "no $compiler"; continue; }
-    for plugin in examples/fit-mean/fit-mean.c examples/predict-stencil/predict-stencil.c tests/plugins/predict-travel.c; do
+    for plugin in examples/fit-mean/fit-mean.c examples/predict-sweeps/predict-sweeps.c tests/plugins/predict-travel.c; do
         # shellcheck disable=SC2046
         check "members of $(basename $plugin) are left out in silence ($compiler)" $compiler -std=c11 -Wall -Wextra -Wpedantic -Werror \
             -fsyntax-only $(pkg-config --cflags assay) "$ASSAY_SOURCE/$plugin"
     done
 done
-is "... in about 50 lines" "$([ "$(grep -c . "$ASSAY_SOURCE/examples/predict-stencil/predict-stencil.c")" -le 56 ] && echo yes)" yes
+is "... in about 50 lines" "$([ "$(grep -c . "$ASSAY_SOURCE/examples/predict-sweeps/predict-sweeps.c")" -le 56 ] && echo yes)" yes
 awk 'BEGIN { print "host,rows,columns,duration (ms)"
     for (r = 1; r <= 4; r++) for (c = 1; c <= 4; c++) { print "a," r "," c "," r * c; print "b," r "," c "," 2 * r * c } }' >sweeps.csv
 check "... by a model of sweeps" "$ASSAY" fit linear sweeps.csv --by host --response duration --terms rows*columns --folds 0 -o sweep.json
-check "... predicts the slowest group" "$ASSAY" predict stencil sweep.json --set size=4 --set processes=2 --set sweeps=10 -o times.csv
+check "... predicts the slowest group" "$ASSAY" predict sweeps sweep.json --set size=4 --set processes=2 --set sweeps=10 -o times.csv
 check "... in seconds" grep -q '^,4,2,10,0\.1[56][0-9]*,b,' times.csv
-check "... is searched by its time" "$ASSAY" predict stencil sweep.json --set size=4,2,8 --search 3
+check "... is searched by its time" "$ASSAY" predict sweeps sweep.json --set size=4,2,8 --search 3
 report $(output 'by the least time; best first$'; echo $?) "... which has a goal"
 printf 'm,duration\n1,1\n2,2\n3,3.1\n4,4\n' >m.csv
 "$ASSAY" fit linear m.csv --response duration --terms m --folds 0 -o m.json >/dev/null 2>&1
-refuse "... and refuses a model of other columns when it is opened" 2 "needs the column 'm'" "$ASSAY" predict stencil m.json --set size=4
+refuse "... and refuses a model of other columns when it is opened" 2 "needs the column 'm'" "$ASSAY" predict sweeps m.json --set size=4
 printf 'host,duration\nb,2\nb,4\na,5\na,6\n' >more.csv
 check "... and compared" "$ASSAY" compare model.json model.json --data more.csv
 if [ "$(id -u)" = 0 ]; then

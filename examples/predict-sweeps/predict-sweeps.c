@@ -15,7 +15,7 @@ static const struct column columns[] = {{"time", .unit = "s", .help = "of all sw
                                         {"slowest", .help = "group that sets the pace"},
                                         {0}};
 
-static int open_stencil(const struct predict_inputs *inputs, void **ret, struct plugin_message *message) {
+static int open_sweeps(const struct predict_inputs *inputs, void **ret, struct plugin_message *message) {
     const struct model *model = inputs->models[0][0];
     const struct predict_call **calls = calloc(model->group_count + 1, sizeof *calls);
     int r = calls ? 0 : -ENOMEM;
@@ -25,8 +25,8 @@ static int open_stencil(const struct predict_inputs *inputs, void **ret, struct 
     return r;
 }
 
-static int run_stencil(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
-                       double *ret, struct predict_output *output, struct plugin_message *message) {
+static int run_sweeps(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
+                      double *ret, struct predict_output *output, struct plugin_message *message) {
     const struct predict_call *const *calls = state;
     double seconds = inputs->models[0][0]->response_seconds * values[2].number;
     double part[] = {values[0].number / values[1].number, values[0].number};
@@ -45,6 +45,6 @@ static int run_stencil(void *state, const struct predict_inputs *inputs, const s
     return output->row(output->context, ret, texts);
 }
 
-ASSAY_PREDICT_PLUGIN("stencil", "1.0", "sweeps over a grid by a model of one sweep", .roles = roles,
-                     .parameters = parameters, .columns = columns, .open = open_stencil, .run = run_stencil,
+ASSAY_PREDICT_PLUGIN("sweeps", "1.0", "sweeps over a grid by a model of one sweep", .roles = roles,
+                     .parameters = parameters, .columns = columns, .open = open_sweeps, .run = run_sweeps,
                      .close = free);
