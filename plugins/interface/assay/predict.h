@@ -155,19 +155,24 @@ predict_remark(struct predict_output *output, bool warning, const char *format, 
     output->remark(output->context, warning, sentence);
 }
 
-/* The group of MODEL that is called NAME, or its only one where NAME is NULL; NULL with MESSAGE: there is
- * none.
- */
-static inline const struct model_group *predict_group(const struct model *model, const char *name,
-                                                      struct plugin_message *message) {
+/* The group of MODEL that is called NAME, which is the value of PARAMETER, or its only group where NAME is
+ * NULL; NULL with MESSAGE: there is none. */
+static inline const struct model_group *predict_group_by(const struct model *model, const char *parameter,
+                                                         const char *name, struct plugin_message *message) {
     for (size_t g = 0; g < model->group_count; g++)
         if (name ? strcmp(model->groups[g].name, name) == 0 : model->group_count == 1)
             return &model->groups[g];
     plugin_refuse(message, -EINVAL,
-                  "%.128s has %zu groups, and 'group' is %s%.128s; expected the name of one, such as %.128s",
-                  model->file, model->group_count, name ? "" : "not set", name ? name : "",
+                  "%.128s has %zu groups, and '%s' is %s%.128s; expected the name of one, such as %.128s",
+                  model->file, model->group_count, parameter, name ? "" : "not set", name ? name : "",
                   model->group_count > 0 ? model->groups[0].name : "none");
     return NULL;
+}
+
+/* The same of the parameter "group". */
+static inline const struct model_group *predict_group(const struct model *model, const char *name,
+                                                      struct plugin_message *message) {
+    return predict_group_by(model, "group", name, message);
 }
 
 /* The value called NAME of PART, or NaN. */
