@@ -26,6 +26,8 @@ static const struct plugin_parameter parameters[] = {
                .help = "how rows scatter: auto finds out whether it grows with the mean, or by its terms"},
     [DISTRIBUTION] = {"distribution", PLUGIN_WORD, .words = distribution_words, .fallback = "normal",
                       .help = "of the noise"},
+    [ONE_OF] = {"one-of", PLUGIN_TEXTS,
+                .help = "columns of one kind with '|' between: elimination leaves one term with any of them"},
     {0},
 };
 
@@ -57,7 +59,7 @@ static int fit_without_outliers(struct problem *problem, enum least_squares_role
         struct problem fewer;
         choose_roles(request, roles);
         int r = linear_number(request, SELECT) == SELECT_ELIMINATION
-                    ? linear_eliminate(problem, linear_number(request, THRESHOLD), roles, result, message)
+                    ? linear_eliminate(problem, roles, result, message)
                     : 0;
         r = r < 0 ? r : linear_solve(problem, roles, true, ret, message);
         if (r < 0 || limit == 0 || round == OUTLIER_ROUNDS_MAX)
@@ -186,6 +188,8 @@ static int check_linear(const struct fit_request *request, struct plugin_message
     if (request->term_count > LEAST_SQUARES_COLUMNS_MAX)
         return plugin_refuse(message, -EINVAL, "%zu terms with all levels; expected at most %d",
                              request->term_count, (int)LEAST_SQUARES_COLUMNS_MAX);
+    if (request->values[ONE_OF].count > 0 && linear_number(request, SELECT) == SELECT_NONE)
+        return plugin_refuse(message, -EINVAL, "one-of is set; it needs select=elimination, too");
     if (linear_number(request, ROBUST) == ROBUST_NONE)
         return 0;
     if (noise == NOISE_HETEROSCEDASTIC || noise == NOISE_RULE)

@@ -11,7 +11,7 @@
 
 #include <assay/fit.h>
 
-enum parameter { SELECT, THRESHOLD, BOUNDS, OUTLIERS, ROBUST, NOISE, DISTRIBUTION };
+enum parameter { SELECT, THRESHOLD, BOUNDS, OUTLIERS, ROBUST, NOISE, DISTRIBUTION, ONE_OF };
 enum select { SELECT_NONE, SELECT_ELIMINATION };
 enum bounds { BOUNDS_AUTO, BOUNDS_NONE, BOUNDS_NONNEGATIVE };
 enum robust_choice { ROBUST_NONE, ROBUST_BY_HUBER, ROBUST_BY_BISQUARE };
@@ -67,10 +67,11 @@ int linear_reweight(const struct problem *problem, enum robust_choice kind,
                     struct plugin_message *message);
 void linear_clear(struct linear *linear);
 
-/* Backward elimination from ROLES on: as long as the term with the largest p is above THRESHOLD it goes (its
- * role becomes LEFT_OUT). RESULT hears what went in which order. */
-int linear_eliminate(const struct problem *problem, double threshold, enum least_squares_role *roles,
-                     struct fit_result *result, struct plugin_message *message);
+/* Backward elimination from ROLES on. As long as several terms have columns of one kind (ONE_OF), the one of
+ * them with the largest p goes: its role becomes LEFT_OUT. Then as long as the term with the largest p is
+ * above THRESHOLD that one goes. RESULT hears what went in which order. */
+int linear_eliminate(const struct problem *problem, enum least_squares_role *roles, struct fit_result *result,
+                     struct plugin_message *message);
 
 /* The rows of PROBLEM whose externally studentised residual is at most LIMIT, as a problem of its own in
  * *RET: by LINEAR, the described fit of PROBLEM with ROLES, which becomes that of growth_find() unless the

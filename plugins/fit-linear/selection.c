@@ -79,10 +79,44 @@ static bool is_first_of_unit(const struct problem *problem, const enum least_squ
     return true;
 }
 
-/* The unit with the largest p: its first term in *RET_TERM, or the number of terms where none may go. The
- * intercept stays, and so does a last term. */
-static int find_worst(const struct problem *problem, const enum least_squares_role *roles, size_t *ret_term,
-                      double *ret_p, struct plugin_message *message) {
+/* Whether COLUMN is in LIST, names with '|' between. */
+static bool is_listed(const char *list, const char *column) {
+    size_t length = strlen(column);
+    for (const char *at = list; *at; at += strspn(at, "|")) {
+        size_t name = strcspn(at, "|");
+        if (name == length && memcmp(at, column, length) == 0)
+            return true;
+        at += name;
+    }
+    return false;
+}
+
+/* Whether TERM is out of ROLES, or has no column of LIST. */
+static bool is_apart(const struct problem *problem, const enum least_squares_role *roles, size_t term,
+                     const char *list) {
+    bool listed = false;
+    for (size_t f = 0; f < problem->request->terms[term].factor_count; f++)
+        listed = listed || is_listed(list, problem->request->terms[term].factors[f].column);
+    return roles[term] == LEAST_SQUARES_LEFT_OUT || !listed;
+}
+
+/* The first kind of the setting one-of that several terms have; NULL: there is none. */
+static const char *find_crowded(const struct problem *problem, const enum least_squares_role *roles) {
+    const struct plugin_value *kinds = &problem->request->values[ONE_OF];
+    for (size_t k = 0; k < kinds->count; k++) {
+        size_t count = 0;
+        for (size_t t = 0; t < problem->terms; t++)
+            count += !is_apart(problem, roles, t, kinds->texts[k]);
+        if (count > 1)
+            return kinds->texts[k];
+    }
+    return NULL;
+}
+
+/* The unit with the largest p, of those with a column of KIND unless it is NULL: its first term in *RET_TERM,
+ * or the number of terms where none may go. The intercept stays, and so does a last term. */
+static int find_worst(const struct problem *problem, const enum least_squares_role *roles, const char *kind,
+                      size_t *ret_term, double *ret_p, struct plugin_message *message) {
     struct linear full;
     size_t units = 0;
     *ret_term = problem->terms;
@@ -93,7 +127,8 @@ static int find_worst(const struct problem *problem, const enum least_squares_ro
         if (roles[t] == LEAST_SQUARES_LEFT_OUT || !is_first_of_unit(problem, roles, t))
             continue;
         units++;
-        if (problem->request->terms[t].factor_count == 0 || is_needed(problem, roles, t))
+        if (problem->request->terms[t].factor_count == 0 || is_needed(problem, roles, t) ||
+            (kind && is_apart(problem, roles, t, kind)))
             continue;
         r = test_term(problem, roles, t, &full.fit, &p, message);
         if (r == 0 && p > *ret_p) {
@@ -107,15 +142,17 @@ static int find_worst(const struct problem *problem, const enum least_squares_ro
     return r;
 }
 
-int linear_eliminate(const struct problem *problem, double threshold, enum least_squares_role *roles,
-                     struct fit_result *result, struct plugin_message *message) {
+int linear_eliminate(const struct problem *problem, enum least_squares_role *roles, struct fit_result *result,
+                     struct plugin_message *message) {
     for (;;) {
+        const char *crowded = find_crowded(problem, roles);
         size_t worst;
         double p;
-        int r = find_worst(problem, roles, &worst, &p, message);
-        if (r < 0 || worst == problem->terms || !(p > threshold))
+        int r = find_worst(problem, roles, crowded, &worst, &p, message);
+        if (r < 0 || worst == problem->terms || !(crowded || p > linear_number(problem->request, THRESHOLD)))
             return r;
         leave_out(problem, roles, worst);
-        fit_result_note(result, "dropped %.200s: p = %.3g", problem->request->terms[worst].name, p);
+        fit_result_note(result, "dropped %.200s: p = %.3g%s", problem->request->terms[worst].name, p,
+                        crowded ? ", one of several of its kind" : "");
     }
 }
