@@ -1,0 +1,192 @@
+/* The recursive factorisation of a panel, by all processes of its column in step. */
+#include "plugins/predict-hpl-replay/hpl.h"
+
+#include <stdlib.h>
+
+struct panel {
+    struct hpl_sink *sink;
+    const struct hpl *hpl;
+    int start, width; /* first column of the matrix, columns */
+    int root;         /* the process row that owns the diagonal block */
+    int done;         /* columns that are factored */
+    int *rows;        /* of each process row: local rows that are not yet pivots */
+    double *peaks; /* of each process row: what it believes to be the greatest magnitude, and whose it is */
+    int *peak_rows;
+};
+
+/* All process rows call KERNEL with the same sizes. */
+static void call_same(struct panel *panel, enum hpl_kernel kernel, int m, int n, int k) {
+    panel->sink->kernel(panel->sink, kernel, 0, panel->hpl->p, NULL, m, n, k);
+}
+
+/* All process rows call KERNEL with their own number of rows. */
+static void call_each(struct panel *panel, enum hpl_kernel kernel, int n, int k) {
+    panel->sink->kernel(panel->sink, kernel, 0, panel->hpl->p, panel->rows, 0, n, k);
+}
+
+static void call_one(struct panel *panel, int row, enum hpl_kernel kernel, int m, int n) {
+    panel->sink->kernel(panel->sink, kernel, row, row + 1, NULL, m, n, 0);
+}
+
+static int at_distance(const struct panel *panel, int distance) {
+    return (panel->root + distance) % panel->hpl->p;
+}
+
+/* ROW compares its candidate with that of FROM as they were in BEFORE, and copies the better one. LENGTH is
+ * what it copies then. Returns whether it copied. */
+static bool take_better(struct panel *panel, int row, double peak, int peak_row, int length) {
+    bool is_better =
+        peak > panel->peaks[row] || (peak == panel->peaks[row] && peak_row < panel->peak_rows[row]);
+    if (is_better) {
+        panel->peaks[row] = peak;
+        panel->peak_rows[row] = peak_row;
+        call_one(panel, row, HPL_DCOPY, length, 0);
+    }
+    return is_better;
+}
+
+/* The copies of an exchange between A and B, where A has the current row if HAS_CURRENT. */
+static void compare(struct panel *panel, int a, int b, bool has_current) {
+    double peak_a = panel->peaks[a];
+    int peak_row_a = panel->peak_rows[a], width = panel->width;
+    if (panel->sink->ignores_copies)
+        return;
+    take_better(panel, a, panel->peaks[b], panel->peak_rows[b], width + 4);
+    if (!take_better(panel, b, peak_a, peak_row_a, has_current ? 2 * width + 4 : width + 4) && has_current)
+        call_one(panel, b, HPL_DCOPY, width, 0);
+}
+
+static void copy_candidates(struct panel *panel, int column) {
+    const struct hpl *hpl = panel->hpl;
+    int owner = hpl->pivots[column] / hpl->nb % hpl->p;
+    for (int row = 0; row < hpl->p; row++) {
+        double peak = hpl->peaks ? hpl->peaks[(size_t)column * (size_t)hpl->p + (size_t)row] : row == owner;
+        panel->peaks[row] = panel->rows[row] > 0 ? peak : 0;
+        panel->peak_rows[row] = panel->rows[row] > 0 ? row : hpl->p;
+        if (panel->rows[row] > 0)
+            call_one(panel, row, HPL_DCOPY, panel->width, 0);
+        if (row == panel->root)
+            call_one(panel, row, HPL_DCOPY, panel->width, 0);
+    }
+}
+
+/* Finds the pivot of a column and spreads its row and the current one: recursive doubling among the largest
+ * power of 2 of the rows, counted from the root; the others give their candidate before and get the answer
+ * after. */
+static void find_pivot(struct panel *panel) {
+    struct hpl_sink *sink = panel->sink;
+    int p = panel->hpl->p, power = hpl_power_below(p), rest = p - power;
+    int64_t row = 8 * (int64_t)panel->width, candidate = row + 32;
+    if (!sink->ignores_copies)
+        copy_candidates(panel, panel->start + panel->done);
+    for (int d = 0; d < rest; d++) {
+        int low = at_distance(panel, d), high = at_distance(panel, d + power);
+        hpl_exchange(sink, low, high, d == 0 ? row : 0, candidate);
+        if (!sink->ignores_copies)
+            take_better(panel, low, panel->peaks[high], panel->peak_rows[high], panel->width + 4);
+    }
+    for (int bit = 1; bit < power; bit *= 2)
+        for (int d = 0; d < power; d++)
+            if ((d & bit) == 0) {
+                int low = at_distance(panel, d), high = at_distance(panel, d ^ bit);
+                hpl_exchange(sink, low, high, d < bit ? candidate + row : candidate, candidate);
+                compare(panel, low, high, d < bit);
+            }
+    hpl_binomial(sink, at_distance(panel, power), rest, row, false);
+    for (int d = 0; d < rest; d++)
+        hpl_exchange(sink, at_distance(panel, d), at_distance(panel, d + power), candidate, 0);
+    if (!sink->ignores_copies)
+        call_same(panel, panel->hpl->l1_plain ? HPL_DLOCSWP_N : HPL_DLOCSWP_T, panel->width, 0, 0);
+}
+
+static void find_local_maxima(struct panel *panel) {
+    if (panel->sink->ignores_copies) {
+        call_each(panel, HPL_IDAMAX, 0, 0);
+        return;
+    }
+    call_each(panel, HPL_DLOCMAX, 0, 0);
+    for (int row = 0; row < panel->hpl->p; row++)
+        if (panel->rows[row] > 0)
+            call_one(panel, row, HPL_IDAMAX, panel->rows[row], 0);
+}
+
+/* Columns START to START + WIDTH - 1 of the panel, one by one. `rows` of the root counts its pivot row until
+ * the exchange of rows is done. */
+static void factor_columns(struct panel *panel, int width) {
+    const struct hpl *hpl = panel->hpl;
+    find_local_maxima(panel);
+    for (int i = 0; i < width; i++) {
+        int right = width - 1 - i;
+        find_pivot(panel);
+        panel->rows[panel->root]--;
+        if (right > 0 && hpl->pfact == HPL_LEFT)
+            call_same(panel, HPL_DTRSV, i + 1, i + 1, 0);
+        if (right > 0 && hpl->pfact == HPL_CROUT && i > 0) {
+            call_same(panel, HPL_DGEMV, hpl->l1_plain ? i : right, hpl->l1_plain ? right : i, 0);
+            call_one(panel, panel->root, HPL_DCOPY, right, 0);
+        }
+        call_each(panel, HPL_DSCAL, 0, 0);
+        if (right > 0) {
+            if (hpl->pfact == HPL_RIGHT)
+                call_each(panel, HPL_DAXPY, 0, 0);
+            else
+                call_each(panel, HPL_DGEMV, i + 1, 0);
+            find_local_maxima(panel);
+            if (hpl->pfact == HPL_RIGHT && right > 1)
+                call_each(panel, HPL_DGER, right - 1, 0);
+            if (hpl->pfact == HPL_LEFT)
+                call_one(panel, panel->root, HPL_DCOPY, i + 1, 0);
+        }
+        panel->done++;
+    }
+}
+
+/* The triangle of ORDER is applied to COUNT columns of L1. */
+static void solve_l1(struct panel *panel, int order, int count) {
+    bool plain = panel->hpl->l1_plain;
+    call_same(panel, HPL_DTRSM, plain ? order : count, plain ? count : order, order);
+}
+
+static void factor_recursively(struct panel *panel, int width) {
+    const struct hpl *hpl = panel->hpl;
+    int first = panel->done, blocks = (width + hpl->nbmin - 1) / hpl->nbmin;
+    int step = (blocks + hpl->ndiv - 1) / hpl->ndiv * hpl->nbmin;
+    if (width <= hpl->nbmin) {
+        factor_columns(panel, width);
+        return;
+    }
+    for (int left = 0, part = step; left < width; left += part) {
+        part = width - left < step ? width - left : step;
+        int right = width - left - part;
+        if (hpl->rfact == HPL_LEFT)
+            solve_l1(panel, left, part);
+        if (hpl->rfact != HPL_RIGHT)
+            call_each(panel, HPL_DGEMM, part, left);
+        factor_recursively(panel, part);
+        if (hpl->rfact == HPL_CROUT && right > 0) {
+            call_same(panel, HPL_DGEMM, hpl->l1_plain ? part : right, hpl->l1_plain ? right : part, left);
+            solve_l1(panel, part, right);
+        }
+        if (hpl->rfact == HPL_RIGHT) {
+            solve_l1(panel, part, right);
+            call_each(panel, HPL_DGEMM, right, part);
+        }
+        call_one(panel, panel->root, hpl->l1_plain ? HPL_DLACPY : HPL_DLATCPY, first + left, part);
+    }
+}
+
+void hpl_factor(struct hpl_sink *sink, int index) {
+    const struct hpl *hpl = sink->hpl;
+    struct panel panel = {.sink = sink,
+                          .hpl = hpl,
+                          .start = hpl_panel_start(hpl, index),
+                          .width = hpl_panel_width(hpl, index),
+                          .root = hpl_panel_row(hpl, index),
+                          .rows = sink->space->numbers,
+                          .peaks = sink->space->peaks,
+                          .peak_rows = sink->space->numbers + hpl->p};
+    for (int row = 0; row < hpl->p; row++)
+        panel.rows[row] = hpl_local_rows(hpl, index, row);
+    sink->phase = HPL_FACT;
+    factor_recursively(&panel, panel.width);
+}

@@ -1,0 +1,40 @@
+/* From models to a machine that the replay can run on. */
+#ifndef ASSAY_PREDICT_HPL_REPLAY_MODELS_H
+#define ASSAY_PREDICT_HPL_REPLAY_MODELS_H
+
+#include "plugins/predict-hpl-replay/replay.h"
+
+#include <assay/predict.h>
+
+enum { ROLE_DGEMM, ROLE_KERNELS, ROLE_NETWORK, ROLE_LOOPBACK, ROLE_PIVOTS };
+
+/* predict_plugin.open and close: bind each kernel's model. */
+int models_open(const struct predict_inputs *inputs, void **ret_state, struct plugin_message *message);
+void models_close(void *state);
+
+struct models_request {
+    const struct hpl *hpl;
+    int ranks_per_node;
+    int cpus_per_node; /* groups that are one node; 0: by their first label */
+    bool has_noise;
+    double probe, card; /* NaN: the network model's */
+    bool is_smpi;
+};
+
+struct machine {
+    struct replay_machine replay;
+    struct network_model network;
+    const struct models *models;
+    bool has_noise;
+    int *node_of, *group_of[HPL_KERNELS]; /* by rank; of kernels with the same groups the same */
+    int *pivots;
+    double *computing; /* by rank, for the replay's result */
+    void *memory;
+};
+
+/* The machine for a scenario. -EINVAL with a sentence: the models do not suffice. */
+int machine_new(const void *state, const struct predict_inputs *inputs, const struct models_request *request,
+                struct predict_output *output, struct machine **ret, struct plugin_message *message);
+void machine_free(struct machine *machine);
+
+#endif

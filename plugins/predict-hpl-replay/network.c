@@ -1,0 +1,263 @@
+#include "plugins/predict-hpl-replay/network.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+enum { NO_ITEM = -1, BUCKETS = 1024 };
+
+/* A message under way: in order of its end in its stream. */
+struct flow {
+    double end; /* by the stream's clock */
+    int id, next;
+};
+
+struct stream {
+    int from, to;
+    int first, last;                  /* flows */
+    double clock, rate, updated, end; /* bytes a message has got; byte/s; time; time of its first end */
+    int place;                        /* in the heap; NO_ITEM: this stream is not in use */
+    int next_up, next_down, next_same;
+};
+
+struct network {
+    const struct network_model *model;
+    int *ups, *downs;         /* by node: streams, chained */
+    int *sending, *receiving; /* by node: messages */
+    struct flow *flows;       /* unused ones are chained */
+    struct stream *streams;   /* likewise, by next_same */
+    int flow_count, stream_count, free_flow, free_stream;
+    int *heap, heap_count; /* of streams by their end */
+    int buckets[BUCKETS];  /* streams by their nodes */
+};
+
+const struct network_segment *network_find(const struct network_model *model, enum network_path path,
+                                           double bytes) {
+    const struct network_segment *segments = model->segments[path];
+    int i = model->counts[path] - 1;
+    while (i > 0 && !(bytes > segments[i].above))
+        i--;
+    return &segments[i];
+}
+
+struct network *network_new(const struct network_model *model, int nodes) {
+    struct network *ret = calloc(1, sizeof *ret);
+    if (!ret || !(ret->ups = calloc(4 * (size_t)nodes, sizeof *ret->ups))) {
+        free(ret);
+        return NULL;
+    }
+    ret->model = model;
+    ret->downs = ret->ups + nodes;
+    ret->sending = ret->downs + nodes;
+    ret->receiving = ret->sending + nodes;
+    ret->free_flow = ret->free_stream = NO_ITEM;
+    for (int i = 0; i < 2 * nodes; i++)
+        ret->ups[i] = NO_ITEM;
+    for (int i = 0; i < BUCKETS; i++)
+        ret->buckets[i] = NO_ITEM;
+    return ret;
+}
+
+void network_free(struct network *network) {
+    if (!network)
+        return;
+    free(network->ups);
+    free(network->flows);
+    free(network->streams);
+    free(network->heap);
+    free(network);
+}
+
+static int *bucket_of(struct network *network, int from, int to) {
+    return &network->buckets[((unsigned)from * 31u + (unsigned)to) % BUCKETS];
+}
+
+static double rate_of(const struct network *network, int from, int to, int more) {
+    double back = network->model->reverse;
+    double up = network->sending[from] + more + back * network->receiving[from];
+    double down = network->receiving[to] + more + back * network->sending[to];
+    double share = network->model->card / (up > down ? up : down);
+    return share < network->model->rate ? share : network->model->rate;
+}
+
+double network_share(const struct network *network, int from, int to, int count) {
+    return rate_of(network, from, to, count);
+}
+
+/* ---- Heap of streams */
+
+static void put(struct network *network, int place, int stream) {
+    network->heap[place] = stream;
+    network->streams[stream].place = place;
+}
+
+static void sift(struct network *network, int stream) {
+    const struct stream *streams = network->streams;
+    int place = streams[stream].place, count = network->heap_count;
+    double end = streams[stream].end;
+    while (place > 0 && streams[network->heap[(place - 1) / 2]].end > end) {
+        put(network, place, network->heap[(place - 1) / 2]);
+        place = (place - 1) / 2;
+    }
+    for (int child = 2 * place + 1; child < count; child = 2 * place + 1) {
+        if (child + 1 < count && streams[network->heap[child + 1]].end < streams[network->heap[child]].end)
+            child++;
+        if (streams[network->heap[child]].end >= end)
+            break;
+        put(network, place, network->heap[child]);
+        place = child;
+    }
+    put(network, place, stream);
+}
+
+/* ---- Streams */
+
+static void find_end(struct network *network, int index) {
+    struct stream *stream = &network->streams[index];
+    double left = network->flows[stream->first].end - stream->clock;
+    stream->end = stream->updated + (left > 0 ? left : 0) / stream->rate;
+    sift(network, index);
+}
+
+static void update(struct network *network, double now, int index) {
+    struct stream *stream = &network->streams[index];
+    double rate = rate_of(network, stream->from, stream->to, 0);
+    if (rate == stream->rate)
+        return;
+    stream->clock += stream->rate * (now - stream->updated);
+    stream->updated = now;
+    stream->rate = rate;
+    find_end(network, index);
+}
+
+static void update_node(struct network *network, double now, int node) {
+    for (int i = network->ups[node]; i != NO_ITEM; i = network->streams[i].next_up)
+        update(network, now, i);
+    for (int i = network->downs[node]; i != NO_ITEM; i = network->streams[i].next_down)
+        update(network, now, i);
+}
+
+/* Room for one more of COUNT items that are chained from FREE_ITEM. */
+static void *grow(void *items, int count, size_t size) {
+    if ((count & (count - 1)) != 0)
+        return items;
+    return realloc(items, (count > 0 ? 2 * (size_t)count : 1) * size);
+}
+
+static int new_stream(struct network *network, double now, int from, int to) {
+    int *bucket = bucket_of(network, from, to), index = network->free_stream;
+    if (index == NO_ITEM) {
+        struct stream *streams = grow(network->streams, network->stream_count, sizeof *streams);
+        if (!streams)
+            return -ENOMEM;
+        network->streams = streams;
+        int *heap = grow(network->heap, network->stream_count, sizeof *heap);
+        if (!heap)
+            return -ENOMEM;
+        network->heap = heap;
+        index = network->stream_count++;
+    } else {
+        network->free_stream = network->streams[index].next_same;
+    }
+    struct stream *stream = &network->streams[index];
+    *stream = (struct stream){.from = from,
+                              .to = to,
+                              .first = NO_ITEM,
+                              .last = NO_ITEM,
+                              .updated = now,
+                              .rate = 1,
+                              .end = INFINITY,
+                              .place = network->heap_count,
+                              .next_up = network->ups[from],
+                              .next_down = network->downs[to],
+                              .next_same = *bucket};
+    *bucket = network->ups[from] = network->downs[to] = index;
+    network->heap[network->heap_count++] = index;
+    return index;
+}
+
+static void unchain(struct network *network, int *head, size_t offset, int index) {
+    while (*head != index)
+        head = (int *)((char *)&network->streams[*head] + offset);
+    *head = *(int *)((char *)&network->streams[index] + offset);
+}
+
+static void free_stream(struct network *network, int index) {
+    struct stream *stream = &network->streams[index];
+    int last = network->heap[--network->heap_count], place = stream->place;
+    unchain(network, bucket_of(network, stream->from, stream->to), offsetof(struct stream, next_same), index);
+    unchain(network, &network->ups[stream->from], offsetof(struct stream, next_up), index);
+    unchain(network, &network->downs[stream->to], offsetof(struct stream, next_down), index);
+    stream->place = NO_ITEM;
+    stream->next_same = network->free_stream;
+    network->free_stream = index;
+    if (last != index) {
+        put(network, place, last);
+        sift(network, last);
+    }
+}
+
+int network_start(struct network *network, double now, int from, int to, double work, int id) {
+    int index = *bucket_of(network, from, to), flow = network->free_flow;
+    while (index != NO_ITEM && (network->streams[index].from != from || network->streams[index].to != to))
+        index = network->streams[index].next_same;
+    if (index == NO_ITEM && (index = new_stream(network, now, from, to)) < 0)
+        return index;
+    if (flow == NO_ITEM) {
+        struct flow *flows = grow(network->flows, network->flow_count, sizeof *flows);
+        if (!flows)
+            return -ENOMEM;
+        network->flows = flows;
+        flow = network->flow_count++;
+    } else {
+        network->free_flow = network->flows[flow].next;
+    }
+    struct stream *stream = &network->streams[index];
+    struct flow *flows = network->flows;
+    double end = stream->clock + stream->rate * (now - stream->updated) + work;
+    flows[flow] = (struct flow){end, id, NO_ITEM};
+    if (stream->first == NO_ITEM) {
+        stream->first = stream->last = flow;
+        stream->clock = 0;
+        flows[flow].end = work;
+        stream->updated = now;
+    } else if (flows[stream->last].end <= end) {
+        flows[stream->last].next = flow;
+        stream->last = flow;
+    } else {
+        int *link = &stream->first;
+        while (flows[*link].end <= end)
+            link = &flows[*link].next;
+        flows[flow].next = *link;
+        *link = flow;
+    }
+    network->sending[from]++;
+    network->receiving[to]++;
+    update_node(network, now, from);
+    update_node(network, now, to);
+    find_end(network, index);
+    return 0;
+}
+
+double network_next(const struct network *network) {
+    return network->heap_count > 0 ? network->streams[network->heap[0]].end : INFINITY;
+}
+
+int network_finish(struct network *network, double now) {
+    int index = network->heap[0];
+    struct stream *stream = &network->streams[index];
+    int flow = stream->first, from = stream->from, to = stream->to, ret = network->flows[flow].id;
+    stream->first = network->flows[flow].next;
+    network->flows[flow].next = network->free_flow;
+    network->free_flow = flow;
+    network->sending[from]--;
+    network->receiving[to]--;
+    if (stream->first == NO_ITEM)
+        free_stream(network, index);
+    else
+        find_end(network, index);
+    update_node(network, now, from);
+    update_node(network, now, to);
+    return ret;
+}

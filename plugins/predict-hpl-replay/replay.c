@@ -1,0 +1,799 @@
+#include "plugins/predict-hpl-replay/replay.h"
+#include "plugins/predict-hpl-replay/events.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE = -1, LARGE = 65536 /* bytes from which a message slows others down */ };
+
+enum operation_kind { DO_CALL, DO_KERNEL, DO_CONTROL };
+
+struct operation {
+    uint8_t kind, what, phase; /* what: hpl_call, hpl_kernel or hpl_control */
+    bool probes;               /* HPL_PROBE follows it */
+    union {
+        int peer; /* rank; of a control: panel */
+        int m;
+    };
+    union {
+        int64_t bytes;
+        int columns; /* of a control */
+        struct {
+            int n, k;
+        };
+    };
+};
+
+struct operations {
+    struct operation *items;
+    int head, count, size;
+};
+
+/* A message from the call that sends it to the end of the call that receives it. */
+struct transfer {
+    int source, target, next; /* in its target's list of those that are not yet received, or of unused ones */
+    int64_t bytes;
+    double posted; /* when the sender was ready; a probe finds it from then on */
+    double done;   /* when the data are there; NaN: not known */
+    uint8_t is_detached, is_eager, is_matched, is_sender_done;
+};
+
+enum process_state { READY, AT_FACTOR, IN_SEND, IN_RECEIVE, IN_CHUNKS, DONE };
+
+struct process {
+    struct operations queue, urgent;
+    double now, since; /* its clock; when the operation that it is in began */
+    uint64_t calls;
+    int neighbours;   /* processes of its column on its node, itself included */
+    double computing; /* s in kernels */
+    enum process_state state;
+    int incoming;     /* first of the transfers that have been sent to it and not received */
+    int receive_from; /* rank of a receive that no transfer has met; or NONE */
+    double receive_posted;
+    int receiving, sending; /* transfers */
+    bool last_is_send;      /* what HPL_WAIT is for */
+    int pending;            /* panel, or NONE */
+    int latest;             /* the last panel that it sent first, or began to receive */
+    int chunk_panel, chunk_left;
+    bool is_probing; /* it comes back to a probe */
+    bool has_probed;
+    enum hpl_phase phase;
+};
+
+enum event_kind { RESUME, FLOW_BEGINS };
+struct column {
+    struct hpl_position position;
+    int arrived;
+    bool is_done;
+};
+
+struct replay {
+    struct hpl_sink queue_sink, clock_sink;
+    const struct hpl *hpl;
+    const struct replay_machine *machine;
+    const struct replay_observer *observer;
+    struct network *network;
+    struct process *processes;
+    struct column *columns;
+    struct transfer *transfers;
+    int transfer_count, free_transfer;
+    struct event_queue events;
+    double clock;
+    int ready[2], ready_count; /* ranks that go on at this time */
+    int sleeps;                /* of SMPI's probes */
+    int error;
+    int done;
+    struct replay_times times;
+};
+
+static void push(struct replay *replay, double time, enum event_kind kind, int id) {
+    if (event_push(&replay->events, time, (uint8_t)kind, id) < 0)
+        replay->error = -ENOMEM;
+}
+
+/* ---- Operations of a process */
+
+static void append(struct replay *replay, struct operations *list, struct operation operation) {
+    if (list->head > 0 &&
+        (list->head == list->count || (list->count == list->size && 2 * list->head >= list->size))) {
+        list->count -= list->head;
+        memmove(list->items, list->items + list->head, (size_t)list->count * sizeof *list->items);
+        list->head = 0;
+    }
+    if (list->count == list->size) {
+        int size = list->size + list->size / 2 + 8;
+        struct operation *items = realloc(list->items, (size_t)size * sizeof *items);
+        if (!items) {
+            replay->error = -ENOMEM;
+            return;
+        }
+        list->items = items;
+        list->size = size;
+    }
+    list->items[list->count++] = operation;
+}
+
+static struct replay *replay_of(struct hpl_sink *sink) {
+    return sink->exchange ? (struct replay *)((char *)sink - offsetof(struct replay, clock_sink))
+                          : (struct replay *)((char *)sink - offsetof(struct replay, queue_sink));
+}
+
+static struct process *process_at(struct replay *replay, int row, int column) {
+    return &replay->processes[hpl_rank(replay->hpl, row, column)];
+}
+
+static void queue_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
+                         int same, int n, int k) {
+    struct replay *replay = replay_of(sink);
+    if (!replay->machine->kernel[kernel])
+        return;
+    for (int row = from; row < to; row++)
+        append(replay, &process_at(replay, row, sink->column)->queue,
+               (struct operation){.kind = DO_KERNEL,
+                                  .what = (uint8_t)kernel,
+                                  .phase = (uint8_t)sink->phase,
+                                  .m = each ? each[row] : same,
+                                  .n = n,
+                                  .k = k});
+}
+
+static void queue_call(struct hpl_sink *sink, enum hpl_call call, int row, int peer_row, int peer_column,
+                       int64_t bytes) {
+    struct replay *replay = replay_of(sink);
+    struct process *process = process_at(replay, row, sink->column);
+    append(replay, sink->phase == HPL_BCAST ? &process->urgent : &process->queue,
+           (struct operation){.kind = DO_CALL,
+                              .what = (uint8_t)call,
+                              .phase = (uint8_t)sink->phase,
+                              .peer = call == HPL_WAIT ? NONE : hpl_rank(replay->hpl, peer_row, peer_column),
+                              .bytes = bytes});
+}
+
+static void queue_control(struct hpl_sink *sink, enum hpl_control control, int from, int to, int panel,
+                          int columns) {
+    struct replay *replay = replay_of(sink);
+    for (int row = from; row < to; row++) {
+        struct operations *queue = &process_at(replay, row, sink->column)->queue;
+        struct operation *last = queue->head < queue->count ? &queue->items[queue->count - 1] : NULL;
+        if (control == HPL_PROBE && last && last->kind != DO_CONTROL)
+            last->probes = true;
+        else
+            append(replay, queue,
+                   (struct operation){.kind = DO_CONTROL,
+                                      .what = (uint8_t)control,
+                                      .phase = (uint8_t)sink->phase,
+                                      .peer = panel,
+                                      .columns = columns});
+    }
+}
+
+static void spend(struct replay *replay, struct process *process, enum hpl_kernel kernel, int m, int n,
+                  int k) {
+    const struct replay_machine *machine = replay->machine;
+    int arity = hpl_dimensions(kernel);
+    if (m == 0 || (arity > 1 && n == 0) || (arity > 2 && k == 0))
+        return;
+    double time = machine->kernel[kernel](machine->context, kernel, (int)(process - replay->processes), m, n,
+                                          k, process->calls++);
+    if (machine->whole_microseconds)
+        time = floor(time * 1e6) / 1e6;
+    time = time > 0 ? time : 0;
+    process->now += time;
+    process->computing += time;
+    replay->times.kernels[kernel] += time;
+}
+
+static void clock_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
+                         int same, int n, int k) {
+    struct replay *replay = replay_of(sink);
+    if (!replay->machine->kernel[kernel])
+        return;
+    for (int row = from; row < to; row++)
+        spend(replay, process_at(replay, row, sink->column), kernel, each ? each[row] : same, n, k);
+}
+
+/* ---- Messages */
+
+static enum network_path path_of(const struct replay *replay, int a, int b) {
+    return replay->machine->node_of[a] == replay->machine->node_of[b] ? NETWORK_LOOPBACK : NETWORK_REMOTE;
+}
+
+static const struct network_segment *segment_of(const struct replay *replay, int a, int b, int64_t bytes) {
+    return network_find(replay->machine->network, path_of(replay, a, b), (double)bytes);
+}
+
+/* How long the data of a message take that does not slow others down. Processes of the same node and column
+ * send at the same time, and share their card. */
+static double small_time(const struct replay *replay, int source, int target, int64_t bytes) {
+    const struct network_model *model = replay->machine->network;
+    const int *node_of = replay->machine->node_of;
+    const struct network_segment *segment = segment_of(replay, source, target, bytes);
+    double rate = segment->rate;
+    if (node_of[source] != node_of[target]) {
+        double share = network_share(replay->network, node_of[source], node_of[target],
+                                     replay->processes[source].neighbours) *
+                       segment->rate_factor;
+        rate = share < rate ? share : rate;
+    }
+    return segment->latency + ((double)bytes + model->envelope) / rate;
+}
+
+/* A and B exchange messages in the factorisation: small ones by recurrence. */
+static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t a_to_b, int64_t b_to_a) {
+    struct replay *replay = replay_of(sink);
+    const struct network_model *model = replay->machine->network;
+    struct process *a = process_at(replay, row_a, sink->column), *b = process_at(replay, row_b, sink->column);
+    int rank_a = (int)(a - replay->processes), rank_b = (int)(b - replay->processes);
+    const struct network_segment *out = segment_of(replay, rank_a, rank_b, a_to_b);
+    const struct network_segment *back = segment_of(replay, rank_b, rank_a, b_to_a);
+    double a_before = a->now, b_before = b->now, a_sent = a->now, b_sent = b->now, a_got = 0, b_got = 0;
+    bool a_waits = (double)a_to_b >= model->detached_below, b_waits = (double)b_to_a >= model->detached_below;
+    if (a_to_b > 0 && !a_waits)
+        a_sent += network_cost(out, NETWORK_SEND, (double)a_to_b);
+    if (b_to_a > 0 && !b_waits)
+        b_sent += network_cost(back, NETWORK_SEND, (double)b_to_a);
+    if (a_to_b > 0) {
+        double start = a_waits || (double)a_to_b >= model->eager_below ? fmax(a_sent, b_before) : a_sent;
+        b_got = start + small_time(replay, rank_a, rank_b, a_to_b);
+    }
+    if (b_to_a > 0) {
+        double start = b_waits || (double)b_to_a >= model->eager_below ? fmax(b_sent, a_before) : b_sent;
+        a_got = start + small_time(replay, rank_b, rank_a, b_to_a);
+    }
+    a->now = fmax(a_waits ? fmax(a_sent, b_got) : a_sent, a_got);
+    b->now = fmax(b_waits ? fmax(b_sent, a_got) : b_sent, b_got);
+    if (b_to_a > 0 && !b_waits)
+        a->now += network_cost(back, NETWORK_RECV, (double)b_to_a);
+    if (a_to_b > 0 && !a_waits)
+        b->now += network_cost(out, NETWORK_RECV, (double)a_to_b);
+    replay->times.messages[HPL_FACT] += a->now - a_before + b->now - b_before;
+    replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
+}
+
+static int new_transfer(struct replay *replay) {
+    int ret = replay->free_transfer;
+    if (ret != NONE) {
+        replay->free_transfer = replay->transfers[ret].next;
+        return ret;
+    }
+    if ((replay->transfer_count & (replay->transfer_count - 1)) == 0) {
+        size_t size = replay->transfer_count > 0 ? 2 * (size_t)replay->transfer_count : 1;
+        struct transfer *transfers = realloc(replay->transfers, size * sizeof *transfers);
+        if (!transfers) {
+            replay->error = -ENOMEM;
+            return NONE;
+        }
+        replay->transfers = transfers;
+    }
+    return replay->transfer_count++;
+}
+
+/* Frees a transfer that both sides are done with. */
+static void release(struct replay *replay, int id) {
+    struct transfer *transfer = &replay->transfers[id];
+    if (transfer->is_sender_done && transfer->is_matched == 2) {
+        transfer->next = replay->free_transfer;
+        replay->free_transfer = id;
+    }
+}
+
+/* RANK goes on at TIME: that of the events, or later. */
+static void resume(struct replay *replay, double time, int rank) {
+    if (time <= replay->clock && replay->ready_count < 2)
+        replay->ready[replay->ready_count++] = rank;
+    else
+        push(replay, time, RESUME, rank);
+}
+
+/* The data of ID are there at TIME: whoever waits for them goes on. */
+static void finish_transfer(struct replay *replay, int id, double time) {
+    struct transfer *transfer = &replay->transfers[id];
+    struct process *source = &replay->processes[transfer->source],
+                   *target = &replay->processes[transfer->target];
+    transfer->done = time;
+    if (source->state == IN_SEND && source->sending == id)
+        resume(replay, fmax(time, source->now), transfer->source);
+    if (target->state == IN_RECEIVE && target->receiving == id)
+        resume(replay, fmax(time, target->now), transfer->target);
+}
+
+/* The data of ID begin to travel at TIME. */
+static void begin_transfer(struct replay *replay, int id, double time) {
+    struct transfer *transfer = &replay->transfers[id];
+    int source = transfer->source, target = transfer->target;
+    bool is_remote = path_of(replay, source, target) == NETWORK_REMOTE;
+    if (transfer->bytes < LARGE || !is_remote)
+        finish_transfer(replay, id, time + small_time(replay, source, target, transfer->bytes));
+    else
+        push(replay, time + segment_of(replay, source, target, transfer->bytes)->latency, FLOW_BEGINS, id);
+}
+
+static void match(struct replay *replay, int id, double receive_posted) {
+    struct transfer *transfer = &replay->transfers[id];
+    transfer->is_matched = 1;
+    if (!transfer->is_eager)
+        begin_transfer(replay, id, fmax(transfer->posted, receive_posted));
+}
+
+static void wake_prober(struct replay *replay, int rank, double visible);
+
+static int post_send(struct replay *replay, int source, int target, int64_t bytes, double time,
+                     bool is_synchronous) {
+    const struct network_model *model = replay->machine->network;
+    struct process *receiver = &replay->processes[target];
+    int id = new_transfer(replay);
+    if (id == NONE)
+        return NONE;
+    bool is_detached = !is_synchronous && (double)bytes < model->detached_below;
+    bool is_eager = is_detached && (double)bytes < model->eager_below;
+    replay->transfers[id] = (struct transfer){.source = source,
+                                              .target = target,
+                                              .next = NONE,
+                                              .bytes = bytes,
+                                              .posted = time,
+                                              .done = NAN,
+                                              .is_detached = is_detached,
+                                              .is_eager = is_eager,
+                                              .is_sender_done = is_detached};
+    replay->times.message_count++;
+    if (is_eager)
+        begin_transfer(replay, id, time);
+    if (receiver->receive_from == source) {
+        receiver->receive_from = NONE;
+        receiver->receiving = id;
+        match(replay, id, receiver->receive_posted);
+        if (is_eager && !isnan(replay->transfers[id].done))
+            finish_transfer(replay, id, replay->transfers[id].done);
+        return id;
+    }
+    int *link = &receiver->incoming;
+    while (*link != NONE)
+        link = &replay->transfers[*link].next;
+    *link = id;
+    if (receiver->state == IN_CHUNKS)
+        wake_prober(replay, target, time);
+    return id;
+}
+
+static int find_incoming(const struct replay *replay, const struct process *process, int source) {
+    int id = process->incoming;
+    while (id != NONE && replay->transfers[id].source != source)
+        id = replay->transfers[id].next;
+    return id;
+}
+
+static void post_receive(struct replay *replay, struct process *process, int source) {
+    int id = find_incoming(replay, process, source), *link = &process->incoming;
+    process->receiving = id;
+    if (id == NONE) {
+        process->receive_from = source;
+        process->receive_posted = process->now;
+        return;
+    }
+    while (*link != id)
+        link = &replay->transfers[*link].next;
+    *link = replay->transfers[id].next;
+    match(replay, id, process->now);
+}
+
+/* Waits for the data that are received. False: they are not there yet. */
+static bool end_receive(struct replay *replay, struct process *process) {
+    int id = process->receiving;
+    if (id == NONE || isnan(replay->transfers[id].done)) {
+        process->state = IN_RECEIVE;
+        return false;
+    }
+    const struct transfer *transfer = &replay->transfers[id];
+    process->now = fmax(process->now, transfer->done);
+    if (transfer->is_detached)
+        process->now += network_cost(segment_of(replay, transfer->source, transfer->target, transfer->bytes),
+                                     NETWORK_RECV, (double)transfer->bytes);
+    replay->transfers[id].is_matched = 2;
+    process->receiving = NONE;
+    release(replay, id);
+    return true;
+}
+
+static bool end_send(struct replay *replay, struct process *process) {
+    struct transfer *transfer = &replay->transfers[process->sending];
+    if (isnan(transfer->done)) {
+        process->state = IN_SEND;
+        return false;
+    }
+    process->now = fmax(process->now, transfer->done);
+    transfer->is_sender_done = true;
+    release(replay, process->sending);
+    process->sending = NONE;
+    return true;
+}
+
+/* Does CALL, or goes on with it. False: the process waits. */
+static bool do_call(struct replay *replay, struct process *process, const struct operation *operation) {
+    int rank = (int)(process - replay->processes);
+    bool is_new = process->state == READY;
+    const struct network_segment *segment;
+    process->since = is_new ? process->now : process->since;
+    process->state = READY;
+    switch ((enum hpl_call)operation->what) {
+    case HPL_SEND:
+    case HPL_SSEND:
+        if (is_new) {
+            bool is_synchronous = operation->what == HPL_SSEND;
+            if (!is_synchronous && (double)operation->bytes < replay->machine->network->detached_below) {
+                segment = segment_of(replay, rank, operation->peer, operation->bytes);
+                process->now += network_cost(segment, NETWORK_SEND, (double)operation->bytes);
+            }
+            process->sending =
+                post_send(replay, rank, operation->peer, operation->bytes, process->now, is_synchronous);
+            if (process->sending == NONE)
+                return false;
+            if (replay->transfers[process->sending].is_detached)
+                break;
+        }
+        if (!end_send(replay, process))
+            return false;
+        break;
+    case HPL_ISSEND:
+        segment = segment_of(replay, rank, operation->peer, operation->bytes);
+        process->now += network_cost(segment, NETWORK_ISEND, (double)operation->bytes);
+        process->sending = post_send(replay, rank, operation->peer, operation->bytes, process->now, true);
+        process->last_is_send = true;
+        break;
+    case HPL_IRECV:
+        post_receive(replay, process, operation->peer);
+        process->last_is_send = false;
+        break;
+    case HPL_RECV:
+        if (is_new)
+            post_receive(replay, process, operation->peer);
+        if (!end_receive(replay, process))
+            return false;
+        break;
+    default:
+        if (!(process->last_is_send ? end_send : end_receive)(replay, process))
+            return false;
+    }
+    replay->times.messages[operation->phase] += process->now - process->since;
+    return true;
+}
+
+/* ---- Panels that are awaited */
+
+static void receive_panel(struct replay *replay, struct process *process) {
+    int rank = (int)(process - replay->processes), panel = process->pending;
+    const struct hpl *hpl = replay->hpl;
+    process->pending = NONE;
+    process->latest = panel;
+    replay->queue_sink.column = hpl_column_of(hpl, rank);
+    hpl_broadcast(&replay->queue_sink, panel, hpl_row_of(hpl, rank));
+}
+
+static int panel_source(const struct replay *replay, int rank, int panel) {
+    const struct hpl *hpl = replay->hpl;
+    int row = hpl_row_of(hpl, rank);
+    return hpl_rank(hpl, row, hpl_ring_source(hpl, panel, hpl_column_of(hpl, rank)));
+}
+
+/* A call of MPI_Iprobe looks first and takes its time then; SMPI's takes its time first. */
+static void pay_probe(struct replay *replay, struct process *process) {
+    double cost = replay->machine->probe * (replay->machine->probe_grows ? replay->sleeps : 1);
+    process->now += cost;
+    replay->times.probing += cost;
+}
+
+/* Whether PANEL cannot be sent by SOURCE before TIME: it has to come to SOURCE first. */
+static bool is_early(const struct replay *replay, int source, int panel, double time) {
+    const struct hpl *hpl = replay->hpl;
+    int row = hpl_row_of(hpl, source);
+    int column = hpl_column_of(hpl, source);
+    if (replay->processes[source].latest >= panel || column == hpl_panel_column(hpl, panel))
+        return false;
+    int64_t bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, row) * hpl_panel_width(hpl, panel);
+    const struct network_segment *segment =
+        segment_of(replay, panel_source(replay, source, panel), source, bytes);
+    return time < replay->clock + segment->latency + (double)bytes / segment->rate;
+}
+
+/* Whether the panel is there now. A process that is ahead of the events comes back at its time: then
+ * *RET_WAIT is true. */
+static bool probe(struct replay *replay, struct process *process, bool *ret_wait) {
+    int rank = (int)(process - replay->processes);
+    *ret_wait = false;
+    if (replay->machine->probe_grows && !process->has_probed)
+        pay_probe(replay, process);
+    process->has_probed = true;
+    int source = panel_source(replay, rank, process->pending);
+    int id = find_incoming(replay, process, source);
+    if (id == NONE && process->now > replay->clock &&
+        (replay->machine->probe_grows || !is_early(replay, source, process->pending, process->now))) {
+        push(replay, process->now, RESUME, rank);
+        *ret_wait = true;
+        return false;
+    }
+    process->has_probed = false;
+    bool is_there = id != NONE && replay->transfers[id].posted <= process->now;
+    replay->sleeps = is_there ? 1 : replay->sleeps + 1;
+    if (!replay->machine->probe_grows)
+        pay_probe(replay, process);
+    return is_there;
+}
+
+static void update_chunk(struct replay *replay, struct process *process, int columns) {
+    int rank = (int)(process - replay->processes);
+    const struct hpl *hpl = replay->hpl;
+    replay->clock_sink.column = hpl_column_of(hpl, rank);
+    hpl_chunk(&replay->clock_sink, process->chunk_panel, hpl_row_of(hpl, rank), columns);
+    process->chunk_left -= columns;
+}
+
+/* Chunks until the first probe at VISIBLE or later, when the panel is there. */
+static void update_until(struct replay *replay, struct process *process, double visible) {
+    while (process->chunk_left > 0 && process->now < visible) {
+        int nb = replay->hpl->nb;
+        update_chunk(replay, process, process->chunk_left < nb ? process->chunk_left : nb);
+        pay_probe(replay, process);
+    }
+    if (process->now < visible) {
+        double cost = replay->machine->probe, wait = visible - process->now;
+        replay->times.panel_wait += wait;
+        process->now += cost > 0 ? ceil(wait / cost) * cost : wait;
+    }
+}
+
+static void wake_prober(struct replay *replay, int rank, double visible) {
+    struct process *process = &replay->processes[rank];
+    if (replay->machine->probe_grows || process->pending == NONE ||
+        find_incoming(replay, process, panel_source(replay, rank, process->pending)) == NONE)
+        return;
+    update_until(replay, process, visible);
+    process->state = READY;
+    process->is_probing = true;
+    push(replay, fmax(process->now, replay->clock), RESUME, rank);
+}
+
+/* Chunks of an update, or the wait for a panel. False: the process waits. */
+static bool do_chunks(struct replay *replay, struct process *process, const struct operation *operation) {
+    int rank = (int)(process - replay->processes), nb = replay->hpl->nb;
+    if (process->state == READY && !process->is_probing) {
+        process->chunk_panel = operation->what == HPL_CHUNKS ? operation->peer : NONE;
+        process->chunk_left = operation->columns;
+    }
+    process->state = READY;
+    if (process->pending != NONE && !replay->machine->probe_grows) {
+        int id = find_incoming(replay, process, panel_source(replay, rank, process->pending));
+        if (id == NONE) {
+            process->state = IN_CHUNKS;
+            return false;
+        }
+        update_until(replay, process, replay->transfers[id].posted);
+        process->is_probing = process->chunk_left > 0;
+        receive_panel(replay, process);
+        return process->chunk_left == 0;
+    }
+    while (process->pending != NONE) {
+        bool waits;
+        if (!process->has_probed && process->chunk_left > 0)
+            update_chunk(replay, process, process->chunk_left < nb ? process->chunk_left : nb);
+        process->is_probing = true;
+        bool is_there = probe(replay, process, &waits);
+        if (waits)
+            return false;
+        if (is_there) {
+            receive_panel(replay, process);
+            process->is_probing = process->chunk_left > 0;
+            return process->chunk_left == 0;
+        }
+    }
+    process->is_probing = false;
+    if (process->chunk_left > 0)
+        update_chunk(replay, process, process->chunk_left);
+    return true;
+}
+
+/* ---- Steps */
+
+static void factor(struct replay *replay, int column, int panel) {
+    const struct hpl *hpl = replay->hpl;
+    replay->clock_sink.column = column;
+    hpl_factor(&replay->clock_sink, panel);
+    replay->columns[column].arrived = 0;
+    double last = 0;
+    for (int row = 0; row < hpl->p; row++) {
+        struct process *process = process_at(replay, row, column);
+        process->state = READY;
+        process->queue.head++;
+        last = fmax(last, process->now);
+        push(replay, process->now, RESUME, hpl_rank(hpl, row, column));
+    }
+    if (replay->observer && replay->observer->panel_done) {
+        int r = replay->observer->panel_done(replay->observer->context, panel, last);
+        replay->error = r < 0 ? r : replay->error;
+    }
+}
+
+static bool do_control(struct replay *replay, struct process *process, const struct operation *operation) {
+    const struct hpl *hpl = replay->hpl;
+    int rank = (int)(process - replay->processes);
+    int column = hpl_column_of(hpl, rank);
+    bool waits = false;
+    switch ((enum hpl_control)operation->what) {
+    case HPL_FACTOR:
+        process->state = AT_FACTOR;
+        if (++replay->columns[column].arrived == hpl->p)
+            factor(replay, column, operation->peer);
+        return false;
+    case HPL_START:
+        if (!process->is_probing)
+            process->pending = operation->peer;
+        if (!hpl_probes(hpl, operation->peer, column)) {
+            receive_panel(replay, process);
+            return true;
+        }
+        /* fall through */
+    case HPL_PROBE:
+        if (process->pending == NONE)
+            return true;
+        process->is_probing = true;
+        if (probe(replay, process, &waits))
+            receive_panel(replay, process);
+        process->is_probing = waits;
+        return !waits;
+    case HPL_FINISH:
+        return process->pending == NONE || do_chunks(replay, process, operation);
+    default:
+        return do_chunks(replay, process, operation);
+    }
+}
+
+/* Appends the operations of the next step of COLUMN that has some to the queues of its processes. */
+static bool queue_step(struct replay *replay, int column) {
+    struct hpl_step step;
+    struct column *at = &replay->columns[column];
+    if (at->is_done || !hpl_next(replay->hpl, column, &at->position, &step)) {
+        at->is_done = true;
+        return false;
+    }
+    replay->queue_sink.column = column;
+    hpl_emit(&replay->queue_sink, &step);
+    return true;
+}
+
+/* RANK goes on until it waits. */
+static void run(struct replay *replay, int rank) {
+    struct process *process = &replay->processes[rank];
+    const struct hpl *hpl = replay->hpl;
+    while (replay->error == 0) {
+        struct operations *list =
+            process->urgent.head < process->urgent.count ? &process->urgent : &process->queue;
+        if (list->head == list->count) {
+            if (queue_step(replay, hpl_column_of(hpl, rank)))
+                continue;
+            process->state = DONE;
+            replay->done++;
+            return;
+        }
+        struct operation operation = list->items[list->head];
+        if (operation.kind == DO_KERNEL)
+            spend(replay, process, operation.what, operation.m, operation.n, operation.k);
+        else if (!(operation.kind == DO_CALL ? do_call : do_control)(replay, process, &operation)) {
+            if (process->state != READY || process->has_probed || list == &process->urgent)
+                return;
+            if (process->urgent.head < process->urgent.count)
+                continue; /* the panel is received first */
+            return;
+        }
+        if (operation.probes && process->pending != NONE) /* becomes a probe */
+            list->items[list->head] = (struct operation){.kind = DO_CONTROL, .what = HPL_PROBE};
+        else
+            list->head++;
+    }
+}
+
+static void begin_flow(struct replay *replay, int id) {
+    const struct transfer *transfer = &replay->transfers[id];
+    const struct network_model *model = replay->machine->network;
+    const int *node_of = replay->machine->node_of;
+    const struct network_segment *segment =
+        segment_of(replay, transfer->source, transfer->target, transfer->bytes);
+    int r =
+        network_start(replay->network, replay->clock, node_of[transfer->source], node_of[transfer->target],
+                      ((double)transfer->bytes + model->envelope) / segment->rate_factor, id);
+    replay->error = r < 0 ? r : replay->error;
+}
+
+static int count_neighbours(struct replay *replay) {
+    const struct hpl *hpl = replay->hpl;
+    const int *node_of = replay->machine->node_of;
+    int *counts = calloc((size_t)replay->machine->nodes, sizeof *counts);
+    if (!counts)
+        return -ENOMEM;
+    for (int column = 0; column < hpl->q; column++) {
+        for (int row = 0; row < hpl->p; row++)
+            counts[node_of[hpl_rank(hpl, row, column)]]++;
+        for (int row = 0; row < hpl->p; row++)
+            process_at(replay, row, column)->neighbours = counts[node_of[hpl_rank(hpl, row, column)]];
+        for (int row = 0; row < hpl->p; row++)
+            counts[node_of[hpl_rank(hpl, row, column)]] = 0;
+    }
+    free(counts);
+    return 0;
+}
+
+static int simulate(struct replay *replay) {
+    int ranks = replay->hpl->p * replay->hpl->q;
+    for (int rank = 0; rank < ranks; rank++)
+        push(replay, 0, RESUME, rank);
+    while (replay->error == 0) {
+        double flow = network_next(replay->network);
+        double event = replay->events.count > 0 ? replay->events.heap[0].time : INFINITY;
+        replay->times.events++;
+        if (flow <= event) {
+            if (isinf(flow))
+                break;
+            replay->clock = flow;
+            finish_transfer(replay, network_finish(replay->network, flow), flow);
+        }
+        if (flow > event) {
+            struct event next = event_pop(&replay->events), *after = replay->events.heap;
+            if (replay->events.count > 0 &&
+                after->kind == RESUME) { /* its operations are seldom in a cache */
+                const struct operations *queue = &replay->processes[after->id].queue;
+                __builtin_prefetch(queue->items + queue->head);
+            }
+            replay->clock = next.time;
+            if (next.kind == FLOW_BEGINS)
+                begin_flow(replay, next.id);
+            else
+                run(replay, next.id);
+        }
+        for (int i = 0; i < replay->ready_count; i++)
+            run(replay, replay->ready[i]);
+        replay->ready_count = 0;
+    }
+    return replay->error < 0 ? replay->error : replay->done < ranks ? -EDEADLK : 0;
+}
+
+int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
+               const struct replay_observer *observer, struct replay_times *ret, double *ret_computing) {
+    size_t ranks = (size_t)hpl->p * (size_t)hpl->q;
+    struct replay replay = {
+        .hpl = hpl, .machine = machine, .observer = observer, .free_transfer = NONE, .sleeps = 1};
+    struct hpl_space *space = hpl_space_new(hpl);
+    replay.network = network_new(machine->network, machine->nodes);
+    replay.processes = calloc(ranks, sizeof *replay.processes);
+    replay.columns = calloc((size_t)hpl->q, sizeof *replay.columns);
+    int r = space && replay.network && replay.processes && replay.columns ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < ranks; i++)
+        replay.processes[i].incoming = replay.processes[i].receive_from = replay.processes[i].receiving =
+            replay.processes[i].sending = replay.processes[i].pending = replay.processes[i].latest = NONE;
+    replay.queue_sink = (struct hpl_sink){
+        .hpl = hpl, .space = space, .kernel = queue_kernel, .call = queue_call, .control = queue_control};
+    replay.clock_sink = (struct hpl_sink){.hpl = hpl,
+                                          .space = space,
+                                          .kernel = clock_kernel,
+                                          .exchange = clock_exchange,
+                                          .ignores_copies = !machine->kernel[HPL_DCOPY]};
+    if (r == 0)
+        r = count_neighbours(&replay);
+    if (r == 0)
+        r = simulate(&replay);
+    for (size_t i = 0; replay.processes && i < ranks; i++) {
+        struct process *process = &replay.processes[i];
+        replay.times.time = fmax(replay.times.time, process->now);
+        if (ret_computing)
+            ret_computing[i] = process->computing;
+        free(process->queue.items);
+        free(process->urgent.items);
+    }
+    *ret = replay.times;
+    free(replay.processes);
+    free(replay.columns);
+    free(replay.transfers);
+    free(replay.events.heap);
+    network_free(replay.network);
+    hpl_space_free(space);
+    return r;
+}

@@ -1,0 +1,52 @@
+/*
+ * HPL in virtual time. Every process does its operations in order (hpl.h); its clock runs ahead alone while
+ * it computes, and stands where it waits for others. A queue of events orders what processes do to each
+ * other: beginnings and ends of large messages, and probes. The search for pivots needs no events: the
+ * processes of a column meet at the factorisation of a panel, and their clocks then follow by recurrence.
+ *
+ * Small messages travel at the share of the cards that their nodes have at the moment, and do not slow others
+ * down.
+ */
+#ifndef ASSAY_PREDICT_HPL_REPLAY_REPLAY_H
+#define ASSAY_PREDICT_HPL_REPLAY_REPLAY_H
+
+#include "plugins/predict-hpl-replay/hpl.h"
+#include "plugins/predict-hpl-replay/network.h"
+
+struct replay_machine {
+    const struct network_model *network;
+    int nodes;
+    const int *node_of; /* by rank */
+    /* The time of call NUMBER of a process, s; sizes are not 0. NULL: the kernel takes no time. */
+    double (*kernel[HPL_KERNELS])(void *context, enum hpl_kernel kernel, int rank, double m, double n,
+                                  double k, uint64_t number);
+    void *context;
+    double probe; /* s: a call of MPI_Iprobe */
+    /* As SMPI does: each probe that finds nothing makes the next one longer by `probe`, whoever calls it,
+     * until one finds something. */
+    bool probe_grows;
+    bool whole_microseconds; /* the time of each kernel call is cut to them */
+};
+
+/* Whose time: of all processes together, s. */
+struct replay_times {
+    double time; /* until the last process is done */
+    double kernels[HPL_KERNELS];
+    double messages[HPL_PHASES]; /* in MPI calls, waiting included */
+    double panel_wait;           /* for a panel, with nothing else to do */
+    double probing;
+    uint64_t events, message_count, kernel_count;
+};
+
+struct replay_observer {
+    void *context;
+    /* After each panel was factored. Negative errno: the replay ends and returns it. NULL is fine. */
+    int (*panel_done)(void *context, int panel, double time);
+};
+
+/* Negative errno: -ENOMEM, or the observer's; -EDEADLK: the processes wait for each other. */
+int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
+               const struct replay_observer *observer, struct replay_times *ret,
+               double *ret_computing /* by rank: s in kernels; or NULL */);
+
+#endif

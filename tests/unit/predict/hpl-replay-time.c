@@ -1,0 +1,156 @@
+/* The replay's virtual time: shares of network cards, protocols of messages, and whole runs whose time is
+ * known by hand or does not depend on something. The plugin's sources are included: what is tested is inside
+ * it. */
+#include "plugins/predict-hpl-replay/broadcast.c"
+#include "plugins/predict-hpl-replay/events.c"
+#include "plugins/predict-hpl-replay/factorisation.c"
+#include "plugins/predict-hpl-replay/hpl.c"
+#include "plugins/predict-hpl-replay/network.c"
+#include "plugins/predict-hpl-replay/replay.c"
+#include "plugins/predict-hpl-replay/swap.c"
+#include "tests/test.h"
+
+/* 10 us and 1 GB/s between nodes, 1 us and 10 GB/s within one. */
+static const struct network_model plain = {.segments = {[NETWORK_REMOTE] = {{-1, {0}, {0}, 1e-5, 1e9, 1}},
+                                                        [NETWORK_LOOPBACK] = {{-1, {0}, {0}, 1e-6, 1e10, 1}}},
+                                           .counts = {1, 1},
+                                           .eager_below = 65536,
+                                           .detached_below = 65536,
+                                           .card = 1e9,
+                                           .rate = 1e9};
+
+TEST(messages_share_cards) {
+    struct network *network = network_new(&plain, 4);
+    assert_non_null(network);
+    /* 1 GB from node 0 to 1; after 0.5 s as much to node 2: the card of node 0 is shared. The first ends
+     * at 1.5 s, the second, which then is alone, at 2 s. A third from node 3 to 1 at 1.75 s shares with
+     * nobody. */
+    assert_ok(network_start(network, 0, 0, 1, 1e9, 10));
+    assert_float_equal(network_next(network), 1, 1e-12);
+    assert_ok(network_start(network, 0.5, 0, 2, 1e9, 11));
+    assert_float_equal(network_next(network), 1.5, 1e-12);
+    assert_float_equal(network_share(network, 0, 3, 1), 1e9 / 3, 1e-3);
+    assert_int_equal(network_finish(network, 1.5), 10);
+    assert_ok(network_start(network, 1.75, 3, 1, 1e9, 12));
+    assert_float_equal(network_next(network), 2, 1e-12);
+    assert_int_equal(network_finish(network, 2), 11);
+    assert_float_equal(network_next(network), 2.75, 1e-12);
+    assert_int_equal(network_finish(network, 2.75), 12);
+    assert_true(isinf(network_next(network)));
+    /* Of one stream the shorter message ends first. Two into one node share its card down. */
+    assert_ok(network_start(network, 3, 0, 1, 3e9, 1));
+    assert_ok(network_start(network, 3, 0, 1, 1e9, 2));
+    assert_ok(network_start(network, 3, 2, 1, 1e9, 3));
+    assert_float_equal(network_next(network), 6, 1e-12);
+    int first = network_finish(network, 6), second = network_finish(network, network_next(network));
+    assert_int_equal(first + second, 5);
+    assert_float_equal(network_next(network), 8, 1e-12);
+    assert_int_equal(network_finish(network, 8), 1);
+    network_free(network);
+}
+
+static double one_second(void *context, enum hpl_kernel kernel, int rank, double m, double n, double k,
+                         uint64_t number) {
+    return 1;
+}
+
+/* 1 ns for each product of sizes; of rank 1 twice as much. */
+static double by_work(void *context, enum hpl_kernel kernel, int rank, double m, double n, double k,
+                      uint64_t number) {
+    return 1e-9 * m * n * k * (rank == 1 ? 2 : 1);
+}
+
+static struct replay_times replay(struct hpl hpl, const struct network_model *network, int ranks_per_node,
+                                  const struct replay_machine *like) {
+    static int pivots[4096], node_of[4096];
+    struct replay_times ret;
+    struct replay_machine machine = *like;
+    hpl_draw_pivots(hpl.n, 1, pivots);
+    hpl.pivots = pivots;
+    for (int i = 0; i < hpl.p * hpl.q; i++)
+        node_of[i] = i / ranks_per_node;
+    machine.network = network;
+    machine.node_of = node_of;
+    machine.nodes = hpl.p * hpl.q;
+    assert_ok(replay_run(&hpl, &machine, NULL, &ret, NULL));
+    return ret;
+}
+
+TEST(one_process_takes_what_its_kernels_take) {
+    /* 8 panels of 8 columns: 4, then twice 2 and 2, the last two columns one by one. A half that is factored
+     * updates the half beside it: 3 dgemm a panel. Each panel but the last updates the columns behind it: 7.
+     */
+    struct hpl hpl = {.n = 64, .nb = 8, .p = 1, .q = 1, .rfact = HPL_RIGHT, .nbmin = 2, .ndiv = 2};
+    struct replay_machine machine = {.kernel = {[HPL_DGEMM] = one_second}};
+    assert_float_equal(replay(hpl, &plain, 1, &machine).time, 8 * 3 + 7, 0);
+}
+
+TEST(a_message_by_hand) {
+    /* N = 1 on 2 columns: one pivot, no row swap. The panel of 1 x 1, its pivot and one more number: 3
+     * numbers, 24 bytes to the other column, which has the right-hand side; that comes back with 8 bytes to
+     * the owner of the block. Each takes 10 us and its bytes. Sending costs nothing. */
+    struct hpl hpl = {.n = 1, .nb = 1, .p = 1, .q = 2, .nbmin = 1, .ndiv = 2};
+    struct replay_machine machine = {0};
+    assert_float_equal(replay(hpl, &plain, 1, &machine).time, 2e-5 + 32e-9, 1e-15);
+    assert_float_equal(replay(hpl, &plain, 2, &machine).time, 2e-6 + 3.2e-9, 1e-15);
+    /* What the calls cost comes on top: 2 us to send and 3 us to receive, twice. */
+    struct network_model costs = plain;
+    costs.segments[NETWORK_REMOTE][0].fixed[NETWORK_SEND] = 2e-6;
+    costs.segments[NETWORK_REMOTE][0].fixed[NETWORK_RECV] = 3e-6;
+    assert_float_equal(replay(hpl, &costs, 1, &machine).time, 2e-5 + 32e-9 + 2 * 5e-6, 1e-15);
+    /* A send that waits for its receiver costs neither. */
+    costs.detached_below = costs.eager_below = 0;
+    assert_float_equal(replay(hpl, &costs, 1, &machine).time, 2e-5 + 32e-9, 1e-15);
+}
+
+/* All that a grid may be: nobody waits for ever, the work is the same, and no process is faster than its
+ * work. */
+TEST(every_variant_ends) {
+    const struct replay_machine machines[] = {
+        {.kernel = {[HPL_DGEMM] = by_work, [HPL_DTRSM] = by_work}, .probe = 1e-7},
+        {.kernel = {[HPL_DGEMM] = by_work}, .probe = 2e-7, .probe_grows = true, .whole_microseconds = true}};
+    static const int grids[][2] = {{1, 1}, {1, 5}, {5, 1}, {2, 3}, {3, 2}, {4, 4}, {6, 2}, {2, 7}, {7, 3}};
+    int runs = 0;
+    for (size_t g = 0; g < sizeof grids / sizeof *grids; g++)
+        for (int bcast = HPL_1RING; bcast <= HPL_LONGM; bcast++)
+            for (int depth = 0; depth < 4; depth++)
+                for (int i = 0; i < 6; i++, runs++) {
+                    struct hpl hpl = {.n = 50 + 11 * (int)g,
+                                      .nb = 4 + 3 * i,
+                                      .p = grids[g][0],
+                                      .q = grids[g][1],
+                                      .depth = depth,
+                                      .bcast = bcast,
+                                      .swap = i % 3,
+                                      .swap_threshold = 8,
+                                      .nbmin = 1 + i % 4,
+                                      .ndiv = 2,
+                                      .rfact = i % 3,
+                                      .pfact = runs % 3,
+                                      .column_major = i % 2,
+                                      .u_plain = runs / 2 % 2,
+                                      .l1_plain = runs / 3 % 2,
+                                      .equilibrate = i % 4 > 0};
+                    struct network_model network = plain;
+                    network.detached_below = i % 3 == 0 ? 0 : i % 3 == 1 ? 512 : 1e9;
+                    network.eager_below = i % 2 == 0 ? network.detached_below : 0;
+                    struct replay_times a = replay(hpl, &network, 1 + i, &machines[i % 2]);
+                    struct replay_times b = replay(hpl, &network, 1 + i, &machines[i % 2]);
+                    assert_true(a.time >= 0.999999 * a.kernels[HPL_DGEMM] / (hpl.p * hpl.q));
+                    assert_true(a.time == b.time);
+                }
+    assert_int_equal(runs, 9 * 6 * 4 * 6);
+}
+
+/* Large messages go through the events: 1 x 2 on two nodes, one panel of N = NB = 512 with all its rows is
+ * sent to the other column, in any protocol as long as both are ready. */
+TEST(large_messages_take_their_share) {
+    struct hpl hpl = {.n = 512, .nb = 512, .p = 1, .q = 2, .nbmin = 512, .ndiv = 2};
+    struct replay_machine machine = {0};
+    double panel = 8 * (512.0 * 512 + 512 + 1), rest = 8 * 512;
+    double time = replay(hpl, &plain, 1, &machine).time;
+    assert_float_equal(time, 2e-5 + (panel + rest) / 1e9, 1e-12);
+    struct network_model slow = plain;
+    slow.card = 0.5e9;
+    assert_float_equal(replay(hpl, &slow, 1, &machine).time, 2e-5 + (panel + rest) / 0.5e9, 1e-12);
+}
