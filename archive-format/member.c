@@ -135,7 +135,8 @@ static int64_t unpack(struct archive_member *member, char *buffer, uInt size) {
                                                           : "is damaged: its packed data cannot be inflated");
         } else {
             uInt step = packed->avail_in < size ? packed->avail_in : size;
-            memcpy(buffer, packed->next_in, step);
+            if (step > 0) /* of an empty member there is nothing to copy from */
+                memcpy(buffer, packed->next_in, step);
             packed->next_in += step, packed->avail_in -= step, packed->avail_out -= step;
             z = step > 0 ? Z_OK : Z_STREAM_END;
         }
