@@ -113,7 +113,7 @@ static void report_term(const struct influence *influence, const struct effects 
     report_cell(table, effect->freedom);
     report_cell(table, effect->p);
     bool is_size = a < influence->own_count && influence->own[a] < influence->measurements->size_count;
-    if (effect->order == 2 || influence->factors[a].is_nuisance || is_size) {
+    if (effect->order == 2 || effect->freedom == 0 || influence->factors[a].is_nuisance || is_size) {
         report_cell_text(table, NULL), report_cell_text(table, NULL), report_cell(table, NAN);
         return;
     }

@@ -348,9 +348,10 @@ int design_conform(struct design *design, const struct design_factors *factors, 
     if (r < 0)
         return r;
     for (size_t i = 0; i < factors->count; i++) {
-        columns[i] = design->columns[resolving.items[i].column];
-        column_clear(&columns[i].about);
-        columns[i].about = column_copy(&factors->items[i].about);
+        struct design_column *column = &design->columns[resolving.items[i].column];
+        column_clear(&column->about);
+        column->about = column_copy(&factors->items[i].about);
+        columns[i] = *column;
     }
     for (size_t i = 0, at = factors->count; i < design->column_count; i++)
         if (control_of_column(design->columns[i].about.name))

@@ -46,7 +46,7 @@ static struct change_point compare_parts(const double *values, size_t begin, siz
         return point;
     double pooled = ((left.count - 1) * left.variance + (right.count - 1) * right.variance) / freedom;
     double t = difference / sqrt(pooled * (1 / left.count + 1 / right.count));
-    point.p = isinf(t) ? 0 : distribution_student_two_sided(t, freedom);
+    point.p = isnan(t) ? 1 : isinf(t) ? 0 : distribution_student_two_sided(t, freedom);
     return point;
 }
 

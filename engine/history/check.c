@@ -32,7 +32,6 @@ struct checking {
     const struct history_rule *rule;
     struct finding *findings;
     size_t count, room, most_runs;
-    double first; /* time of the earliest run */
 };
 
 /* ---- One series */
@@ -100,6 +99,8 @@ static void find_change_point(const struct history_series *series, const struct 
 static int find_regression(const struct history_series *series, double p_most, struct finding *finding) {
     const struct non_regression_rule rule = {.confidence = 1 - p_most, .least = 10, .keep = 5, .window = 5};
     size_t last = series->count - 1;
+    while (last > 0 && series->is_outlier[last])
+        last--;
     const struct rows rows = {.runs = &last, .count = 1};
     cleanup_free struct non_regression_row *marks = xcalloc(series->count, sizeof *marks);
     cleanup_free struct non_regression_verdict *verdicts = xcalloc(series->count, sizeof *verdicts);
@@ -112,7 +113,7 @@ static int find_regression(const struct history_series *series, double p_most, s
         return r;
     note_change(series, &rows, 0, test->mean, test->value, finding);
     finding->archive_before = series->archives[last > 0 ? last - 1 : 0];
-    finding->p = test->p;
+    finding->p = fmin(1, 2 * test->p); /* the more striking of two tests */
     return 0;
 }
 
@@ -134,7 +135,6 @@ static int test_series(void *context, const struct history_series *series) {
                                 .adjusted = NAN,
                                 .low = NAN,
                                 .high = NAN};
-    checking->first = fmin(checking->first, series->times[0]);
     checking->most_runs = series->count > checking->most_runs ? series->count : checking->most_runs;
     if (checking->rule->method == HISTORY_CHEW)
         return find_regression(series, checking->rule->p_most, finding);
@@ -245,7 +245,7 @@ static int report_all(struct history_store *store, const struct checking *checki
 int history_check(struct history_store *store, const struct history_filter *filter,
                   const struct history_rule *rule, struct report_section *in, struct history_result *ret,
                   struct failure *failure) {
-    struct checking checking = {.rule = rule, .first = INFINITY};
+    struct checking checking = {.rule = rule};
     *ret = (struct history_result){0};
     int r = history_store_read(store, filter, test_series, &checking, failure);
     if (r == 0) {

@@ -126,7 +126,7 @@ static void begin_segment(struct checker *checker, size_t row) {
     }
     checker->cut = row;
     checker->current = (struct segment){0};
-};
+}
 
 static void find_references(struct checker *checker, const double *values, bool compares_previous,
                             struct reference *ret, struct reference *ret_lagged) {

@@ -29,16 +29,20 @@ static const char *print_time(double seconds, char buffer[TIME_SIZE]) {
 static int read_time(const char *text, double *ret, struct failure *failure) {
     struct tm parts = {0};
     const char *end = strptime(text, "%Y-%m-%d", &parts);
-    if (end && *end == 'T')
+    if (end && *end == 'T') {
         end = strptime(end + 1, "%H:%M", &parts);
-    if (end && *end == ':')
-        end = strptime(end + 1, "%S", &parts);
+        if (end && *end == ':')
+            end = strptime(end + 1, "%S", &parts);
+    }
     end = end && *end == 'Z' ? end + 1 : end;
     if (!end || *end)
         return failure_input(failure, NULL, 0, 0,
                              "'%.64s' is not a time; expected UTC as in 2026-10-12 or 2026-10-12T08:30",
                              text);
+    int day = parts.tm_mday;
     *ret = (double)timegm(&parts);
+    if (parts.tm_mday != day)
+        return failure_input(failure, NULL, 0, 0, "'%.64s' is no day of that month", text);
     return 0;
 }
 
@@ -340,12 +344,16 @@ int history_store_describe_changes(struct history_store *store, const char *node
                                    struct text *ret, struct failure *failure) {
     cleanup(database_finalize) sqlite3_stmt *statement = NULL;
     int r = database_prepare(store, &statement, failure,
-                             "SELECT name, old.value, new.value FROM fact AS old JOIN fact AS new"
-                             " USING (node, name) WHERE node = ? AND old.archive = ? AND new.archive = ?"
-                             " AND old.value <> new.value ORDER BY name",
+                             "SELECT name, max(CASE archive WHEN ?2 THEN value END) AS old,"
+                             " max(CASE archive WHEN ?3 THEN value END) AS new FROM fact"
+                             " WHERE node = ?1 AND archive IN (?2, ?3) GROUP BY name"
+                             " HAVING old IS NOT new ORDER BY name",
                              "tii", node, before, now);
     for (size_t i = 0; r == 0 && (r = database_step(store, statement, failure)) == 1; i++)
-        r = text_printf(ret, "%s%s %s became %s", i > 0 ? ", " : "", database_text(statement, 0),
-                        database_text(statement, 1), database_text(statement, 2)) == -EFBIG;
+        r = text_printf(
+                ret, "%s%s %s became %s", i > 0 ? ", " : "", database_text(statement, 0),
+                sqlite3_column_type(statement, 1) == SQLITE_NULL ? "(none)" : database_text(statement, 1),
+                sqlite3_column_type(statement, 2) == SQLITE_NULL ? "(none)" : database_text(statement, 2)) ==
+            -EFBIG;
     return r < 0 ? r : 0; /* a list that is too long is cut */
 }

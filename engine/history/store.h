@@ -19,7 +19,7 @@
 
 struct history_store;
 
-/* With CREATE a file that is not there is made, and its folders. FAILURE_INPUT: there is none; it is no
+/* With CREATE a file that is not there is made. FAILURE_INPUT: there is none; it is no
  * history of assay, or one of a later version. */
 int history_store_open(const char *path, bool create, struct history_store **ret, struct failure *failure);
 void history_store_close(struct history_store *store); /* NULL is fine */

@@ -44,7 +44,7 @@ static int add_effect(struct prediction *prediction, size_t column, const struct
     if (r == 0 && effect != 0) {
         report_cell_text(table, of);
         report_cell_text(table, name);
-        report_cell(table, 100 * effect);
+        report_cell(table, effect); /* by 1 % more of it */
     }
     return r;
 }

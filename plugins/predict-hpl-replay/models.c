@@ -271,6 +271,8 @@ static int make_network(const struct predict_inputs *inputs, const struct models
 static int read_pivots(const struct predict_source *source, int n, int *ret, struct plugin_message *message) {
     const char *at = source->bytes;
     int found = 0;
+    for (int c = 0; c < n; c++)
+        ret[c] = -1; /* not given yet */
     for (size_t line = 1; *at; line++) {
         double numbers[3] = {NAN, NAN, NAN};
         int count = 0;
@@ -292,7 +294,7 @@ static int read_pivots(const struct predict_source *source, int n, int *ret, str
                     "%.128s:%zu: row %g for column %g; expected a column below N = %d and a row from it "
                     "on",
                     source->file, line, row, numbers[count - 2], n);
-            found += ret[column] == 0 || column == 0;
+            found += ret[column] < 0;
             ret[column] = (int)row;
         }
         at += strcspn(at, "\n");

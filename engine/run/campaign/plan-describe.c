@@ -134,7 +134,7 @@ static bool is_constant(const struct design *design, const struct design_column 
 static char *name_column(const struct plan *plan, size_t column) {
     const struct experiment *experiment = plan->campaign->experiment;
     const char *unit = column < experiment->factor_count ? experiment->factors[column].about.unit : "1";
-    bool has_unit = strcmp(unit, "1") != 0;
+    bool has_unit = unit && unit[0] && strcmp(unit, "1") != 0; /* texts have none */
     return xformat("%s%s%s%s", plan->design->columns[column].about.name, has_unit ? " (" : "",
                    has_unit ? unit : "", has_unit ? ")" : "");
 }

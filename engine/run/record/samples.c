@@ -136,7 +136,7 @@ static void find_units(struct samples *samples, const char *path) {
         probe->has_units = archive_package_columns(package, probe->file, &columns, NULL) == 0;
         for (size_t c = 0; c < probe->count; c++) {
             const struct column *column = archive_columns_find(&columns, probe->names[c]);
-            probe->units[c] = column ? xstrdup(column->unit) : NULL;
+            probe->units[c] = column ? xstrdup_or_null(column->unit) : NULL;
         }
         archive_columns_clear(&columns);
     }

@@ -153,12 +153,12 @@ refuse "intervals of two scenarios" 2 "cannot draw 'way' of 2 scenarios" "$ASSAY
 
 # What makes the number: 2/3 N^3 gamma3, which is the term m*n*k alone; or 2 + 3 size + wait.
 check "an explanation" "$ASSAY" predict hpl model.json --set N=4096 --set NB=64 --set P=2 --set Q=2 --set latency=1us --set bandwidth=1GB/s --explain --json
-is "has shares and effects that add up to all of it" "$(python3 -c 'import json, sys; d = json.load(sys.stdin)
+is "has shares and effects that add up to all of it, and to 1 %" "$(python3 -c 'import json, sys; d = json.load(sys.stdin)
 print([p["part"] for p in d["parts"]], round(sum(p["share"] for p in d["parts"]), 9), round(sum(abs(e["effect"]) for e in d["effects"]), 3))' <.out)" \
-    "['factorisation', 'broadcast', 'update', 'swap'] 100.0 100.0"
+    "['factorisation', 'broadcast', 'update', 'swap'] 100.0 1.0"
 check "of two terms and a parameter" "$ASSAY" predict travel size.json --set size=8 --set wait=24 --explain --json
-is "each is its share" "$(python3 -c 'import json, sys; print(*[(e["name"], round(e["effect"], 4)) for e in json.load(sys.stdin)["effects"]])' <.out)" \
-    "('1', 4.0) ('size', 48.0) ('size', 48.0) ('wait', 48.0)"
+is "each is a hundredth of its share" "$(python3 -c 'import json, sys; print(*[(e["name"], round(e["effect"], 4)) for e in json.load(sys.stdin)["effects"]])' <.out)" \
+    "('1', 0.04) ('size', 0.48) ('size', 0.48) ('wait', 0.48)"
 report $(output '"explained": *"time"'; echo $?) "of which column is said"
 refuse "of two scenarios" 2 "cannot explain 2 scenarios; set one value for each" "$ASSAY" predict travel size.json --set size=8,9 --explain -o explained.csv
 report $(! test -e explained.csv; echo $?) "writes no prediction"

@@ -118,7 +118,8 @@ EOF
 run steady
 check "a node is warmed up until it is steady" grep -q "steady after" "$scratch/err"
 check "... which is recorded" grep -q '"steady": true' <(cat_of "$archive" nodes/node-1/warm-up.json)
-check "... and its temperatures rose before" awk -F, 'NR == 2 {first = $5} NR > 2 && $5 > most {most = $5} END {exit !(most > first + 10)}' \
+# An idle package has 39 degrees (coretemp.machine). The first sample may be warmer: where the machine is busy, so is the node.
+check "... and its temperatures rose before" awk -F, 'NR > 1 && $5 > most {most = $5} END {exit !(most > 39 + 10)}' \
     <(cat_of "$archive" nodes/node-1/probes/temperature.csv)
 check "what was set is watched" test -n "$(cat_of "$archive" nodes/node-1/probes/drift.csv | tail -n +2)"
 check "nothing is flagged" test -z "$(column state.flags | grep .)"

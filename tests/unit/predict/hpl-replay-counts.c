@@ -187,7 +187,7 @@ static const double *factor_matrix(size_t n) {
         x = 6364136223846793005u * x + 1;
         a[i] = 0.5 - ((double)(x & 0xffffffff) / 0x1p32 + (double)(x >> 32)) / 0x1p32;
     }
-    for (size_t j = 0; ret[n * j] == 0 && j < n; j++) {
+    for (size_t j = 0; j < n && ret[n * j] == 0; j++) {
         double *column = a + j * n;
         size_t pivot = (size_t)pivots[n][j];
         for (size_t i = 0; i < n; i++)
