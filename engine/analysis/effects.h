@@ -1,9 +1,8 @@
 /*
  * Which factors a response depends on: an analysis of variance with all main effects and all interactions of
  * two factors (R. Fisher, 1925; sums of squares of type II: F. Yates, J. Am. Stat. Assoc. 29, 1934). The sum
- * of squares of a term is what it takes off the residual sum of squares when it joins all terms that do not
- * contain it; so the terms of a design that is not balanced have a defined order, and their shares need not
- * add up to 1.
+ * of squares of a term is the decrease of the residual sum of squares when the term is added to a fit of all
+ * terms that do not contain it. Where a design is not balanced, the shares need not add up to 1.
  *
  *     y = mean + effects of levels + effects of pairs of levels + nuisances + residual
  *

@@ -4,7 +4,7 @@
  *
  *     HISTORY_SHIFT       one shift of the level, at any run (shift.h): few false alarms, also with outliers
  *     HISTORY_CHEW        the last run against all before it (non-regression.h)
- *     HISTORY_E_DIVISIVE  any number of changes; the last is told (change-points.h)
+ *     HISTORY_E_DIVISIVE  any number of changes; the last one is reported (change-points.h)
  *
  * Rows before the last change of the log are not used by SHIFT and E_DIVISIVE, and its outliers are left out.
  * A series has changed where p < p_most and p, adjusted for all series that were tested (S. Holm,

@@ -13,7 +13,7 @@
 enum { P_MAX = NON_REGRESSION_FACTORS_MAX };
 static const double RELATIVE_SIGMA_LEAST = 1e-4;
 
-/* Mean and covariance of COUNT rows; a COUNT of 0 means that nothing is known. */
+/* Mean and covariance of COUNT rows. COUNT is 0 where there are too few rows for a comparison. */
 struct reference {
     size_t count;
     double mean[P_MAX], covariance[P_MAX * P_MAX];

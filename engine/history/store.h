@@ -4,8 +4,7 @@
  * the mean over its rows; and of each node what may change it: kernel, microcode, BIOS, compiler, libraries.
  * A log beside it says what people know: changes, and runs that are wrong.
  *
- *     history_store_open(path) ; history_store_add(archive) ... ; history_store_read(filter) -> series ;
- * history_close
+ *     history_store_open(path) ; history_store_add(archive) ... ; history_store_read(filter) -> series
  */
 #ifndef ASSAY_HISTORY_STORE_H
 #define ASSAY_HISTORY_STORE_H
@@ -34,8 +33,8 @@ struct history_addition {
 };
 
 /* Adds the sealed archive PATH, whole or not at all; with WITH_FLAGGED also the rows that a gate flagged. An
- * earlier part of the same run is replaced, a later one
- * is kept. FAILURE_INPUT: no archive of a run; FAILURE_VERIFICATION: a damaged one. */
+ * earlier part of the same run is replaced; where the store has a later part, nothing is done. FAILURE_INPUT:
+ * no archive of a run; FAILURE_VERIFICATION: a damaged one. */
 int history_store_add(struct history_store *store, const char *path, bool with_flagged,
                       struct history_addition *ret, struct failure *failure);
 

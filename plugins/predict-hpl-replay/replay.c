@@ -410,7 +410,7 @@ static bool end_send(struct replay *replay, struct process *process) {
     return true;
 }
 
-/* Does CALL, or goes on with it. False: the process waits. */
+/* Carries out OPERATION, or continues one that was begun. False: it is not finished, and PROCESS waits. */
 static bool do_call(struct replay *replay, struct process *process, const struct operation *operation) {
     int rank = (int)(process - replay->processes);
     bool is_new = process->state == READY;
