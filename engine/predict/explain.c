@@ -111,7 +111,7 @@ int prediction_explain(struct prediction *prediction, struct report_section *sec
     for (size_t p = prediction->scenarios.option_count; r == 0 && p < parameters->count; p++) {
         const struct plugin_parameter *parameter = &parameters->table[p];
         double *number = &parameters->values[p].number;
-        if (parameter->type == PLUGIN_NUMBER && !parameter->whole && isfinite(*number))
+        if (parameter->type == PLUGIN_NUMBER && !parameter->integer && isfinite(*number))
             r = add_effect(prediction, column, &(struct varied){&number, 1}, "parameter", parameter->name,
                            effects, failure);
     }

@@ -74,7 +74,7 @@ static struct shape shape_of(const struct prediction *prediction, size_t begin) 
         const char *unit = parameter->unit ? parameter->unit : "1";
         add_column(&shape, PARAMETER, first + i,
                    (struct column){.name = parameter->name,
-                                   .type = parameter->whole ? COLUMN_INTEGER : COLUMN_UNKNOWN,
+                                   .type = parameter->integer ? COLUMN_INTEGER : COLUMN_UNKNOWN,
                                    .unit = parameter->type == PLUGIN_NUMBER ? unit : NULL,
                                    .help = parameter->help,
                                    .detail = is_unset(prediction, first + i, begin)});

@@ -44,7 +44,7 @@ static const char *const overlaps[] = {
 };
 
 #define SIZE(NAME, MAXIMUM, ...)                                                                             \
-    { NAME, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = MAXIMUM, .whole = true, __VA_ARGS__ }
+    { NAME, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = MAXIMUM, .integer = true, __VA_ARGS__ }
 #define SPEED(NAME, ...)                                                                                     \
     {                                                                                                        \
         NAME, PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18, .plausible_minimum = 1e8,              \
@@ -75,18 +75,19 @@ static const struct plugin_parameter parameters[] = {
         SHARE("dgemm-efficiency", .help = "E_dgemm: of the peak; needed unless a model has the role 'dgemm'"),
     [DTRSM_EFFICIENCY] = SHARE("dtrsm-efficiency", .help = "E_dtrsm: of the peak; without it that of dgemm"),
     [PANEL_PEAK] = SPEED("panel-peak", .help = "P_cpu|acc: of what factors panels; without it the peak"),
-    [PANEL_EFFICIENCY] = SHARE("panel-efficiency", .fallback = "0.5", .help = "E_cpu|dgemm: of panel-peak"),
-    [PANEL_SHARE] = {"panel-share", PLUGIN_NUMBER, "1", .minimum = 1e-6, .maximum = 1e3, .fallback = "1",
+    [PANEL_EFFICIENCY] =
+        SHARE("panel-efficiency", .default_text = "0.5", .help = "E_cpu|dgemm: of panel-peak"),
+    [PANEL_SHARE] = {"panel-share", PLUGIN_NUMBER, "1", .minimum = 1e-6, .maximum = 1e3, .default_text = "1",
                      .help = "f_fact: flop of a panel over mp NB NB"},
     [LATENCY] = DELAY("latency", .help = "Lat: of a message between two nodes; needed unless P = Q = 1"),
     [BANDWIDTH] = FLOW("bandwidth", .help = "BW: of the network of a node; needed unless P = Q = 1"),
-    [OVERLAP] = {"overlap", PLUGIN_WORD, .words = overlaps, .fallback = "look-ahead",
+    [OVERLAP] = {"overlap", PLUGIN_WORD, .choices = overlaps, .default_text = "look-ahead",
                  .help = "what the update hides: nothing, the next panel, or swaps of rows too (rocHPL)"},
-    [SPLIT] = SHARE("split", .fallback = "0.5",
+    [SPLIT] = SHARE("split", .default_text = "0.5",
                     .help = "of overlap=split: the share of all columns that is updated last"),
-    [NODE_ROWS] = SIZE("node-rows", 1e6, .fallback = "1",
+    [NODE_ROWS] = SIZE("node-rows", 1e6, .default_text = "1",
                        .help = "rows of the part of the grid that is one node; divides P"),
-    [NODE_COLUMNS] = SIZE("node-columns", 1e6, .fallback = "1",
+    [NODE_COLUMNS] = SIZE("node-columns", 1e6, .default_text = "1",
                           .help = "columns of the part of the grid that is one node; divides Q"),
     [NODE_LATENCY] = DELAY("node-latency", .help = "within a node; needed where it has several processes"),
     [NODE_BANDWIDTH] =

@@ -44,18 +44,18 @@ enum { LATENCY, BANDWIDTH, PROCESSES, LAYER_PARAMETERS };
          .plausible_maximum = 1e13,                                                                          \
          .help = "of layer " #J "; the last layer is the last that has one"},                                \
     {                                                                                                        \
-        "processes-" #J, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e12, .whole = true,                   \
+        "processes-" #J, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e12, .integer = true,                 \
                                              .help = "that layer " #J " joins; of the last all, P Q"         \
     }
 
 static const struct plugin_parameter parameters[] = {
-    [N] = {"N", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .whole = true, .required = true,
+    [N] = {"N", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .integer = true, .required = true,
            .help = "order of the matrix"},
-    [NB] = {"NB", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
+    [NB] = {"NB", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .integer = true, .required = true,
             .plausible_minimum = 4, .plausible_maximum = 4096, .help = "block size"},
-    [P] = {"P", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
+    [P] = {"P", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .integer = true, .required = true,
            .help = "rows of the process grid"},
-    [Q] = {"Q", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
+    [Q] = {"Q", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .integer = true, .required = true,
            .help = "columns of the process grid"},
     [RATE] = {"rate", PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18, .plausible_minimum = 1e8,
               .plausible_maximum = 1e15,

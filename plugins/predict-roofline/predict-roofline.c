@@ -23,7 +23,7 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                .help = "F: operations of the kernel, in all or for a point"},
     [BYTES] = {"bytes", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = 1e30, .required = true,
                .help = "B: what it reads from and writes to memory, for as many points"},
-    [FORM] = {"form", PLUGIN_WORD, .words = form_words,
+    [FORM] = {"form", PLUGIN_WORD, .choices = form_words,
               .help = "the times of operations and memory add up (improved), or the longer one counts "
                       "(classical); default: as the model of the machine, or else improved"},
     [PEAK_FLOPS] = {"peak-flops", PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e21,
