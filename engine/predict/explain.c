@@ -68,7 +68,7 @@ static int add_terms(struct prediction *prediction, size_t column, const struct 
     return r;
 }
 
-int prediction_explain(struct prediction *prediction, struct report_section *section,
+int prediction_explain(struct prediction *prediction, struct report_section *section, struct explanation *ret,
                        struct failure *failure) {
     static const struct column part_columns[] = {
         {.name = "part"}, {.name = "share", .unit = "%", .digits = DIGITS}, {.name = "help"}};
@@ -115,5 +115,6 @@ int prediction_explain(struct prediction *prediction, struct report_section *sec
             r = add_effect(prediction, column, &(struct varied){&number, 1}, "parameter", parameter->name,
                            effects, failure);
     }
+    *ret = (struct explanation){parts, effects};
     return r;
 }

@@ -6,8 +6,8 @@
 #include "engine/expression/expression.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +242,8 @@ static int read_field(const struct reading *reading, const struct csv_field *fie
     if (field->length == 0 || field->length > SCENARIOS_VALUE_MAX)
         return csv_failure(reading->csv, c, failure, "%s: %s", parameter->name,
                            field->length ? "the value is too long" : "there is no value");
-    bool is_bare = column->unit && isdigit((unsigned char)field->bytes[field->length - 1]);
+    double number;
+    bool is_bare = column->unit && number_parse_double(field->bytes, field->length, &number);
     cleanup_free char *value =
         xformat("%.*s%s", (int)field->length, field->bytes, is_bare ? column->unit : "");
     return parameters_set(&scenario->parameters, column->parameter, value, csv_file(reading->csv),

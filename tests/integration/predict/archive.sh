@@ -102,6 +102,22 @@ refuse "a run of it" 2 "hpl.zip: $unmeasured" "$ASSAY" run hpl.zip
 refuse "a prediction from it" 2 "$unmeasured" "$ASSAY" predict hpl --from hpl.zip --set N=2000
 refuse "a report of it beside another" 2 "give it alone" "$ASSAY" report hpl.zip "$calls"
 
+# ---- What the user was told, and why the number is what it is
+awk 'BEGIN { print "size,time [s]"; for (i = 1; i <= 9; i++) print i "," 2 + 3 * i + (i % 3 - 1) / 1000 }' >size.csv
+"$ASSAY" fit linear size.csv --response time --terms '1+size' -o size.json >/dev/null
+check "warnings of some scenarios" "$ASSAY" predict travel size.json --set size=8,13,90,91 --archive told.zip
+cat_of told.zip run.json >run.json
+report $(json run.json '"warnings": \[ ?"scenario 2: no answer: 13 has no answer", .*"scenario 4: 100 % of what ' && json run.json '"notes": \[ ?"scenario 1 and 2 more: a note"'; echo $?) \
+    "say of which scenario they are"
+check "rows" "$ASSAY" predict travel size.json --set size=8,9 --set hops=3 --archive rows.zip
+cat_of rows.zip run.json >run.json
+report $(json run.json '"rows": 6' && json run.json '"units_done": 2'; echo $?) "are counted apart from scenarios"
+check "an explanation" "$ASSAY" predict travel size.json --set size=8 --set wait=24 --explain --archive explained.zip
+is "is in the archive" "$(cat_of explained.zip results/tables/explained-effects.csv | cut -d, -f1,2 | paste -sd' ')" "of,name size.json,1 size.json,size parameter,size parameter,wait"
+cat_of explained.zip datapackage.json >package.json
+report $(json package.json '"path": "results/tables/explained-effects.csv"' && json package.json '"name": "effect",[^}]*"unit": "%"'; echo $?) "with units"
+check "and verifies" "$ASSAY" archive verify explained.zip
+
 # ---- What is not sealed ----------------------------------------------------------------------------------------
 before=$(sha hpl.zip)
 refuse "an archive that is there" 2 "'hpl.zip' is already there, and archives are not replaced" "$ASSAY" predict hpl model.json "$@" --archive hpl.zip
@@ -124,8 +140,6 @@ for member in models/1-dgemm.json results/results.csv; do
 done
 
 # A prediction that is interrupted, and one that is killed, while it predicts.
-awk 'BEGIN { print "size,time [s]"; for (i = 1; i <= 9; i++) print i "," 2 + 3 * i + (i % 3 - 1) / 1000 }' >size.csv
-"$ASSAY" fit linear size.csv --response time --terms '1+size' -o size.json >/dev/null
 for signal in INT KILL; do
     rm -f begun
     "$ASSAY" predict travel size.json --set size=8 --set "stop=$scratch/begun" --archive stopped.zip >stopped 2>&1 &

@@ -303,6 +303,23 @@ TEST(search_with_an_expression) {
     assert_close(value_of(prediction, 0, 0), best, 1e-15, "time");
 }
 
+/* A search that finds no new combination ends, and can be stopped while it looks for one. */
+TEST(search_of_fewer_than_its_budget) {
+    cleanup(prediction_cleanup) struct prediction *prediction = NULL;
+    const char *const *settings =
+        WORDS("N=1000", "NB=100", "P=1..997", "Q=997/P", "latency=1us", "bandwidth=1GB/s");
+    struct heard heard = {0};
+    assert_ok(search_hpl(settings, 50, hear_run, &heard, &prediction)); /* 1 x 997 and 997 x 1 */
+    assert_int_equal(prediction->searched, 2);
+    assert_int_equal(prediction->scenarios.count, 2);
+    assert_true(heard.calls < 40000);
+    prediction_free(take_pointer(prediction));
+    heard = (struct heard){.stop = 3};
+    assert_ok(search_hpl(settings, 50, hear_run, &heard, &prediction));
+    assert_true(prediction->is_interrupted);
+    assert_int_equal(prediction->scenarios.count, 2);
+}
+
 TEST(interrupted_search) {
     cleanup(prediction_cleanup) struct prediction *prediction = NULL;
     const char *const *settings = WORDS("N=1000", "NB=1..1000", "P=1", "Q=1");
