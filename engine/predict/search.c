@@ -96,7 +96,7 @@ static void search_from_random_places(struct search *search, size_t all) {
         descend(search, random_stream_below(&stream, all));
         idle = search->count > before ? 0 : idle + 1;
         if (idle > 0 && search->error == 0 && request->progress &&
-            request->progress(request->context, search->count + 1,
+            request->progress(request->context, search->count,
                               (double)search->count / (double)search->budget) < 0)
             search->error = failure_set_kind(search->failure, FAILURE_INTERRUPTED, -ECANCELED,
                                              "interrupted in the search; no file was written");
