@@ -219,11 +219,15 @@ static int bind_column(struct reading *reading, size_t c, struct failure *failur
     if (column->parameter < reading->scenarios->option_count)
         return failure_input(failure, file, 1, 0,
                              "'%.128s' is the same for all scenarios; set it on the command line", name);
+    bool is_set = false, is_twice = false;
     for (size_t i = 0; i < reading->sweep_count; i++)
-        if (reading->sweeps[i].parameter == column->parameter)
-            return failure_input(
-                failure, file, 1, 0,
-                "'%.128s' is a column here and set on the command line; expected one of both", name);
+        is_set |= reading->sweeps[i].parameter == column->parameter;
+    for (size_t i = 0; i < c; i++)
+        is_twice |= !reading->columns[i].is_name && reading->columns[i].parameter == column->parameter;
+    if (is_set || is_twice)
+        return failure_input(failure, file, 1, 0, "the parameter '%s' has %s; remove one",
+                             reading->scenarios->table[column->parameter].name,
+                             is_twice ? "two columns" : "a column and is set on the command line");
     return 0;
 }
 

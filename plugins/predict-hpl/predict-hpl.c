@@ -25,28 +25,22 @@ static const char *const panel_words[] = {"recursive", "asymptotic", NULL};
 enum { PANELS_RECURSIVE };
 
 static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
-    [N] = {"N", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .integer = true, .required = true,
-           .help = "order of the matrix"},
-    [NB] = {"NB", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .integer = true, .required = true,
-            .plausible_minimum = 4, .plausible_maximum = 4096, .help = "block size"},
-    [P] = {"P", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .integer = true, .required = true,
-           .help = "rows of the process grid"},
-    [Q] = {"Q", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .integer = true, .required = true,
-           .help = "columns of the process grid"},
-    [LATENCY] = {"latency", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e3, .plausible_minimum = 1e-8,
-                 .plausible_maximum = 1e-2,
-                 .help = "of a message between two processes; needed unless P = Q = 1"},
-    [BANDWIDTH] = {"bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15,
-                   .plausible_minimum = 1e6, .plausible_maximum = 1e13,
-                   .help = "between two processes; needed unless P = Q = 1"},
+    [N] = PREDICT_COUNT("N", 1e9, .required = true, .help = "order of the matrix"),
+    [NB] = PREDICT_COUNT("NB", 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
+                         .help = "block size"),
+    [P] = PREDICT_COUNT("P", 1e6, .required = true, .help = "rows of the process grid"),
+    [Q] = PREDICT_COUNT("Q", 1e6, .required = true, .help = "columns of the process grid"),
+    [LATENCY] =
+        PREDICT_LATENCY("latency", .help = "of a message between two processes; needed unless P = Q = 1"),
+    [BANDWIDTH] = PREDICT_BANDWIDTH("bandwidth", .help = "between two processes; needed unless P = Q = 1"),
     [SPEED] = {"speed", PLUGIN_WORD, .choices = speed_words, .default_text = "slowest",
                .help = "of the processes: that of the mean of the model's groups (too fast for many "
                        "processes), of the slowest group, or of the slowest single calls, for which every "
                        "panel waits"},
     [PANELS] = {"panels", PLUGIN_WORD, .choices = panel_words, .default_text = "recursive",
                 .help = "are factored with dgemm of their halves, or at the asymptotic rate of dgemm"},
-    [RANKS_PER_CARD] = {"ranks-per-card", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .integer = true,
-                        .default_text = "1", .help = "processes of a node that share one network card"},
+    [RANKS_PER_CARD] = PREDICT_COUNT("ranks-per-card", 1e6, .default_text = "1",
+                                     .help = "processes of a node that share one network card"),
     [PANEL_RATE] = {"panel-rate", PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18,
                     .plausible_minimum = 1e7, .plausible_maximum = 1e15,
                     .help = "at which a process factors panels, instead of at dgemm's by 'panels'"},

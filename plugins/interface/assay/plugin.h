@@ -102,6 +102,8 @@ struct plugin_parameter {
     const char *help;        /* one line */
     /* Of a number: outside of these the user is warned, with the unit; both 0: any is plausible. */
     double plausible_minimum, plausible_maximum;
+    /* Of a predictor: the role whose model gives the same; the host refuses to have both. NULL: none. */
+    const char *instead_of;
 };
 
 /* The value of a parameter. */

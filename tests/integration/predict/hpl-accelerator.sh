@@ -28,6 +28,8 @@ grid=(--set N=20000 --set NB=128 --set P=2 --set Q=2) speeds=(--set peak=5Gflop/
 network=(--set latency=2us --set bandwidth=4GB/s)
 check "the update from an archive" "$ASSAY" predict hpl-accelerator "${grid[@]}" --set peak=5Gflop/s "${network[@]}" --from "$dgemm" --draws 50 -o from.csv
 report $(output '^time +[0-9.]+ s +[0-9.]+ s to' && output '^warning: .* says here is extrapolated.*times the greatest'; echo $?) "with an interval, and warned of what was not calibrated"
+refuse "an efficiency and a model of it" 2 "dgemm-efficiency is set, and a model is given for 'dgemm'; remove one" \
+    "$ASSAY" predict hpl-accelerator "${grid[@]}" "${speeds[@]}" "${network[@]}" --from "$dgemm"
 check "the same rate as numbers" "$ASSAY" predict hpl-accelerator "${grid[@]}" "${speeds[@]}" "${network[@]}" -o set.csv
 report $(awk -F, 'FNR == 1 { for (i = 1; i <= NF; i++) if ($i == "time") c = i; next } { t[++n] = $c } END { exit !(n == 2 && t[1] / t[2] > 0.99 && t[1] / t[2] < 1.01) }' from.csv set.csv; echo $?) "gives the same time to 1 %"
 set -- predict hpl-accelerator "${speeds[@]}" "${network[@]}"

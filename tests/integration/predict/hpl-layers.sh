@@ -35,6 +35,8 @@ report $(contains .out "warning: 100 % of what .* says here is extrapolated.*tim
 check "rate and layer as models" "$ASSAY" "$@" dgemm=dgemm.json layer=transfer.json -o models.csv
 close() { awk -F, -v a="$1" -v b="$2" -v by="$3" 'NR == FNR { f = FNR == 1 ? 1 : f; if (FNR == 1) { for (i = 1; i <= NF; i++) at[$i] = i } else { x = $at["time"] } next }
     FNR == 1 { for (i = 1; i <= NF; i++) to[$i] = i; next } { y = $to["time"]; exit !(x / y < 1 + by && y / x < 1 + by) }' "$1" "$2"; }
+refuse "a rate and a model of it" 2 "rate is set, and a model is given for 'dgemm'; remove one" "$ASSAY" "$@" dgemm=dgemm.json layer=transfer.json --set rate=1Gflop/s
+refuse "a layer and a model of it" 2 "latency-1 is set, and a model is given for 'layer'; remove one" "$ASSAY" "$@" dgemm=dgemm.json layer=transfer.json --set latency-1=1us
 check "the same as parameters" "$ASSAY" "$@" --set rate=4.98Gflop/s --set latency-1=2us --set bandwidth-1=4GB/s -o set.csv
 report $(close models.csv set.csv 0.01; echo $?) "gives the same time to 1 %"
 check "predict-hpl with the same numbers" "$ASSAY" predict hpl dgemm.json "${@:3}" --set latency=2us --set bandwidth=4GB/s --set panels=asymptotic -o hpl.csv

@@ -323,6 +323,9 @@ refuse "a parameter that is missing" 2 "the parameter 'Q' is not set" "$ASSAY" p
 refuse "a wrong unit" 2 "latency: '1GB' is not a time" "$ASSAY" "$@" --set latency=1GB
 check "blocks larger than the matrix" "$ASSAY" predict hpl model.json --set N=100 --set NB=50,200 --set P=1 --set Q=1
 report $(output '^warning: scenario 2: no answer: NB = 200 is larger than N = 100$'; echo $?) "have no answer"
+printf 'N,NB,P,Q,latency [us],latency [ms]\n100,10,1,1,1,2\n' >columns.csv
+refuse "two columns of one parameter" 2 "columns.csv:1: the parameter 'latency' has two columns; remove one" "$ASSAY" predict hpl model.json --scenario columns.csv
+refuse "a column that is set, too" 2 "typo.csv:1: the parameter 'N' has a column and is set on the command line; remove one" "$ASSAY" predict hpl model.json --scenario typo.csv --set N=9
 refuse "a number with junk" 2 "typo.csv:3:5: NB: '1O' is not" "$ASSAY" predict hpl model.json --scenario typo.csv
 refuse "a scenario that the plugin refuses" 2 "the scenario in line 3: .*the latency is not given" \
     "$ASSAY" predict hpl model.json --scenario network.csv

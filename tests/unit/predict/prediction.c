@@ -397,7 +397,7 @@ TEST(refusals) {
         {{"time.json"}, {"wait=1s"}, NULL, "the parameter 'size' is not set"},
         {{"time.json"}, {"size=1.5..2.5"}, NULL, "the range of 'size' has no step between its values"},
         {{"time.json"}, {"size=9..1"}, NULL, "goes from 9 down to 1"},
-        {{"time.json"}, {"size=1"}, "size\n1\n", "a column here and set on the command line"},
+        {{"time.json"}, {"size=1"}, "size\n1\n", "has a column and is set on the command line; remove one"},
         {{"time.json"}, {NULL}, "size,siez\n1,1\n", "did you mean 'size'"},
         {{"time.json"}, {NULL}, "size,scale\n1,1\n", "the same for all scenarios"},
         {{"time.json"}, {NULL}, "size\n", "there are no scenarios"},
