@@ -3,6 +3,7 @@
 # proved by hashes alone.
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../made-run.sh"
 cd "$scratch" || exit 1
 export ASSAY_PATH=$ASSAY_BUILD/tests/plugins TMPDIR=$scratch/temporary
 mkdir temporary
@@ -12,21 +13,7 @@ cat_of() { "$ASSAY" archive cat "$1" "$2"; }
 json() { tr -d '\n' <"$1" | tr -s ' \t' ' ' >flat.json && contains flat.json "$2"; }
 
 # ---- The chain: a run, a model of it, a prediction from the model ----------------------------------------------
-cat >calls.yaml <<'YAML'
-name: calls
-testbed: local
-probes: none
-experiment:
-  name: dgemm
-  factors: {m: {type: integer}, n: {type: integer}, k: {type: integer}}
-  responses: {duration: {pattern: 'took ([0-9.e-]+)', unit: s}}
-  run: "awk -v m=$m -v n=$n -v k=$k 'BEGIN { printf \"took %.12f\\n\", 1e-6 + 1e-10 * m * n * k * (1 + (m + n + k) % 7 / 1000) }'"
-  model: {method: linear, response: duration, terms: '1+m*n*k', sizes: [m, n, k]}
-design: calls.csv
-YAML
-printf 'm,n,k\n' >calls.csv
-for m in 20 400; do for n in 30 500; do for k in 10 60 200; do echo "$m,$n,$k"; done; done; done >>calls.csv
-calls=$("$ASSAY" run calls.yaml -q -o runs 2>.err) || sed 's/^/# /' .err
+calls=$(made_dgemm calls 1e-6 1e-10 2>.err) || sed 's/^/# /' .err
 "$ASSAY" fit "$calls" -o model.json >/dev/null
 printf 'name,N,NB,P,Q,latency [us],bandwidth\nsmall,2000,64,2,2,1,10GB/s\n"large, ""far""",8000,128,2,4,2,10GB/s\n' >rows.csv
 set -- --scenario rows.csv --set panels=recursive --set speed=mean --draws 20 --seed 7

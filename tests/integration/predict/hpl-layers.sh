@@ -1,6 +1,7 @@
 #!/bin/bash
 # predict hpl-layers: Table 5 of its paper by one command, models of this machine, and what is refused.
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../made-run.sh"
 cd "$scratch" || exit 1
 export ASSAY
 below() { awk -v figure="$1" -v most="$2" '$2 == figure { found = 1; bad = !($3 <= most) } END { exit !found || bad }' .out || { grep figure .out >&2; return 1; }; }
@@ -19,10 +20,7 @@ campaign() { # campaign NAME FACTORS RUN MODEL ROWS...: the archive
     printf '%s\n' "${@:5}" >"$1.csv"
     "$ASSAY" run "$1.yaml" -q -o runs 2>>.err
 }
-dgemm=$(campaign dgemm '{m: {type: integer}, n: {type: integer}, k: {type: integer}}' \
-    "awk -v m=\$m -v n=\$n -v k=\$k 'BEGIN { printf \\\"took %.12f\\\\n\\\", 1e-6 + 4e-10 * m * n * k * (1 + (m + n + k) % 7 / 1000) }'" \
-    "{method: linear, response: duration, terms: '1+m*n*k', sizes: [m, n, k]}" \
-    m,n,k 20,30,10 20,500,60 400,30,200 400,500,10 20,500,200 400,500,200 400,30,60 20,30,60)
+dgemm=$(made_dgemm dgemm 1e-6 4e-10 2>>.err)
 transfer=$(campaign transfer '{size: {type: integer, unit: By}}' \
     "awk -v s=\$size 'BEGIN { printf \\\"took %.12f\\\\n\\\", (2e-6 + s / 4e9) * (1 + s % 7 / 1000) }'" \
     "{method: transfer, response: duration, sizes: [size], set: [criterion=log]}" size 64 1000 8000 64000 512000 4000000 16000000)

@@ -2,6 +2,7 @@
 # assay predict and export: models and scenarios in; tables with intervals, JSON, texts out.
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../made-run.sh"
 cd "$scratch" || exit 1
 export ASSAY_PATH=$ASSAY_BUILD/tests/plugins
 
@@ -213,22 +214,8 @@ refuse "a search without a goal" 2 "travel cannot be searched: none of its colum
 refuse "a search in a table" 2 "hpl cannot be searched: a table of scenarios is given" "$ASSAY" predict hpl model.json --scenario scenarios.csv --search 9
 
 # From an archive: the role says which experiment's; the model is the one that a fit of the archive gives.
-cat >calls.yaml <<'YAML'
-name: calls
-testbed: local
-probes: none
-experiment:
-  name: dgemm
-  factors: {m: {type: integer}, n: {type: integer}, k: {type: integer}}
-  responses: {duration: {pattern: 'took ([0-9.e-]+)', unit: s}}
-  run: "awk -v m=$m -v n=$n -v k=$k 'BEGIN { printf \"took %.12f\\n\", 1e-6 + 1e-10 * m * n * k * (1 + (m + n + k) % 7 / 1000) }'"
-  model: {method: linear, response: duration, terms: '1+m*n*k', sizes: [m, n, k]}
-design: calls.csv
-YAML
-printf 'm,n,k\n' >calls.csv
-for m in 20 400; do for n in 30 500; do for k in 10 60 200; do echo "$m,$n,$k"; done; done; done >>calls.csv
-sed 's/name: dgemm/name: other/' calls.yaml >others.yaml
-calls=$("$ASSAY" run calls.yaml -q -o runs 2>.err) others=$("$ASSAY" run others.yaml -q -o runs 2>>.err) || sed 's/^/# /' .err
+calls=$(made_dgemm calls 1e-6 1e-10 2>.err) others=$(made_dgemm others 1e-6 1e-10 other 2>>.err) || sed 's/^/# /' .err
+"$ASSAY" archive cat "$calls" design.csv >calls.csv
 set -- --set N=4096 --set NB=64 --set P=1 --set Q=1
 "$ASSAY" fit "$calls" -o by-hand.json >/dev/null
 "$ASSAY" predict hpl by-hand.json "$@" -o by-hand.csv >/dev/null
