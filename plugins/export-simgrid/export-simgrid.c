@@ -377,7 +377,7 @@ static void put_head(const struct platform *platform, const struct predict_input
     }
     put(platform,
         "<platform version=\"4.1\">\n"
-        "  <!-- Between two hosts: %g s and %g byte/s, over two links of half the latency each. -->\n"
+        "  <!-- Between two hosts: %g s and %g B/s, over two links of half the latency each. -->\n"
         "  <!-- Speeds are flop/s of a core. Tables: size in bytes, then s and s/byte (os, ois, or), or a "
         "factor (lat, bw). -->\n",
         platform->network.latency, platform->network.bandwidth);
