@@ -34,6 +34,19 @@ static const char *expect_bind(const char *key, const char *value) {
                : "core, none, or an option that is one of them";
 }
 
+/* The end of the file's name in results/raw/, where "out" and "err" are what the unit printed. */
+static const char *expect_kept_name(const char *key, const char *value) {
+    static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    size_t length = strlen(value);
+    (void)key;
+    return length > 0 && length <= 64 && strspn(value, set) == length && value[0] != '.' && value[0] != '-' &&
+                   strcmp(value, "out") != 0 && strcmp(value, "err") != 0
+               ? NULL
+               : "the name of a file in the unit's working folder: up to 64 letters, digits, '.', '_' and "
+                 "'-', "
+                 "and neither out nor err";
+}
+
 #define LATER(key_) .key = key_, .type = BIND_LATER
 #define MAPPING(key_) LATER(key_), .kinds = 1 << DOCUMENT_MAPPING
 
@@ -69,6 +82,7 @@ static const struct bind_field run_fields[] = {
     {BIND_ROW("bind", BIND_TEXT, experiment, job.bind), .expect = expect_bind},
     {BIND_ROW("mpirun", BIND_TEXTS, experiment, job.mpirun.arguments)},
     {LATER("files")},
+    {BIND_ROW("keep", BIND_TEXTS, experiment, job.keep), .expect = expect_kept_name},
 };
 enum { RUN_FIELD_COUNT = sizeof run_fields / sizeof *run_fields };
 
@@ -452,6 +466,8 @@ int experiment_resolve(struct experiment *experiment, struct failure *failure) {
         return refuse_placement(experiment, "core, node, job, or an option that is one of them", failure);
     if (experiment->placement == EXPERIMENT_PLACEMENT_CORE && experiment_has_ranks(experiment))
         return refuse_placement(experiment, "node or job, since 'run' has ranks", failure);
+    if (experiment->placement == EXPERIMENT_PLACEMENT_CORE && experiment->job.keep.count > 0)
+        return refuse_placement(experiment, "node or job, since 'run' has 'keep'", failure);
     if (experiment->placement == EXPERIMENT_PLACEMENT_JOB && experiment->streamed)
         return refuse_placement(experiment, "core or node, since the kernel is streamed", failure);
     return 0;
