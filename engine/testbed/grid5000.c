@@ -52,7 +52,7 @@ static const struct bind_field fields[] = {
     {ROW("types", BIND_TEXTS, types)},
     {ROW("queue", BIND_TEXT, queue)},
     {ROW("project", BIND_TEXT, account)},
-    {ROW("reservation", BIND_TEXT, reservation)},
+    {ROW("reservation", BIND_TEXT, reservation), .expect = scheduler_oar_expect_date},
     {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {ROW("api", BIND_TEXT, api)},
     {ROW("credentials", BIND_TEXT, credentials)},
@@ -101,19 +101,11 @@ static int check_deployment(struct testbed_settings *settings, const struct test
                : 0;
 }
 
-static bool is_soonest(const struct scheduler_resources *resources) {
-    return resources->reservation && strcmp(resources->reservation, "soonest") == 0;
-}
-
 static int check_settings(struct testbed_settings *settings, const struct testbed_written *written,
                           struct failure *failure) {
     struct scheduler_resources *resources = &settings->resources;
     if (resources->grid5000.at_least > resources->nodes)
         return refuse(written, "nodes", failure, "'at-least' is more than 'want'");
-    if (is_soonest(resources) && resources->resources)
-        return refuse(written, "reservation", failure,
-                      "'soonest' is of 'nodes' of a 'cluster', and 'resources' says it in OAR's own words; "
-                      "expected a date and time");
     return check_deployment(settings, written, failure);
 }
 
@@ -165,7 +157,7 @@ static void submit(const struct scheduler_resources *resources, const char *name
                    {"properties", resources->constraint},
                    {"queue", resources->queue},
                    {"project", resources->account},
-                   {"reservation", is_soonest(resources) ? NULL : resources->reservation}};
+                   {"reservation", resources->reservation}};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i].value)
             json_add_string(job, members[i].key, members[i].value);
@@ -259,8 +251,7 @@ static int check_usage(const struct scheduler_stage *stage, struct failure *fail
     return r == -EINTR ? failure_set_kind(failure, FAILURE_INTERRUPTED, r, "interrupted") : 0;
 }
 
-static int inquire(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
-                   struct failure *failure) {
+static int inquire(const struct scheduler_stage *stage, struct failure *failure) {
     const struct scheduler_resources *resources = &stage->settings->resources;
     cleanup_free char *clusters = xformat("/sites/%s/clusters?limit=500", resources->grid5000.site);
     int64_t version;
@@ -271,9 +262,7 @@ static int inquire(const struct scheduler_stage *stage, char start[static SCHEDU
                                failure);
     if (r == 0 && resources->grid5000.environment)
         r = grid5000_find_environment(stage, false, &version, failure);
-    if (r == 0)
-        r = check_usage(stage, failure);
-    return r == 0 && is_soonest(resources) ? grid5000_find_start(stage, start, failure) : r;
+    return r == 0 ? check_usage(stage, failure) : r;
 }
 
 static int prepare(const struct scheduler_stage *stage, struct failure *failure) {

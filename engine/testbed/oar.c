@@ -28,10 +28,12 @@ static bool parse_date(const char *text, time_t *ret) {
     return end && !*end && strlen(text) == strlen("2026-12-01 19:00:00") && fields.tm_mday == day;
 }
 
-static const char *expect_date(const char *key, const char *value) {
+const char *scheduler_oar_expect_date(const char *key, const char *value) {
     time_t date;
     (void)key;
-    return parse_date(value, &date) ? NULL : "a date and a time of day, such as 2026-12-01 19:00:00";
+    return parse_date(value, &date) ? NULL
+                                    : "a date and a time of day, such as 2026-12-01 19:00:00; without "
+                                      "'reservation' OAR starts the job as soon as it has nodes";
 }
 
 static const char *expect_number(const char *key, const char *value) {
@@ -78,7 +80,7 @@ static const struct bind_field fields[] = {
     {ROW("queue", BIND_TEXT, queue)},
     {ROW("project", BIND_TEXT, account)},
     {ROW("container", BIND_TEXT, container), .expect = expect_number},
-    {ROW("reservation", BIND_TEXT, reservation), .expect = expect_date},
+    {ROW("reservation", BIND_TEXT, reservation), .expect = scheduler_oar_expect_date},
     {RANGED("extend", BIND_QUANTITY, extend, 60, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {RANGED("checkpoint", BIND_QUANTITY, checkpoint, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {ROW("options", BIND_TEXTS, options), .expect = expect_option},

@@ -247,20 +247,15 @@ static struct scheduler_stage stage_of(struct testbed *testbed) {
     return (struct scheduler_stage){testbed->settings, &testbed->request, testbed->frontend, &testbed->job};
 }
 
-/* A job that runs LINE and prints into the file LOG; both NULL: it only waits. START: when it is to begin, if
- * not as the campaign says; "": as that says. */
-static int submit(struct testbed *testbed, char *start, const char *line, const char *log,
-                  struct failure *failure) {
+/* Submits a job that runs LINE and prints into the file LOG; both NULL: the job only waits. */
+static int submit(struct testbed *testbed, const char *line, const char *log, struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
-    struct scheduler_resources resources = testbed->settings->resources; /* borrows */
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output = {0};
     int r = scheduler->check ? scheduler->check(&testbed->settings->resources, failure) : 0;
     if (r < 0)
         return r;
-    if (start[0])
-        resources.reservation = start;
-    scheduler->submit(&resources, testbed->name, line, log, &words);
+    scheduler->submit(&testbed->settings->resources, testbed->name, line, log, &words);
     r = command(testbed, &words, &output, failure);
     bool is_there = (r == 0 || r == -EREMOTEIO) && scheduler->read_id(output.bytes, testbed->job.id);
     if (r == 0 && !is_there)
@@ -315,14 +310,13 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
         r = 0;
         report(testbed, "job %s of %s is there already", testbed->job.id, settings->scheduler->name);
     } else {
-        char start[SCHEDULER_START_SIZE] = "";
         struct scheduler_stage stage = stage_of(testbed);
         testbed->job.id[0] = '\0';
         if (settings->scheduler->inquire)
-            r = settings->scheduler->inquire(&stage, start, failure);
+            r = settings->scheduler->inquire(&stage, failure);
         if (r < 0)
             return r;
-        r = submit(testbed, start, NULL, NULL, failure);
+        r = submit(testbed, NULL, NULL, failure);
         /* What was refused is no job's; of one that was given up on nobody knows. */
         testbed->is_submitted = testbed->job.id[0];
         if (is_refused(testbed, r, failure))
@@ -742,11 +736,10 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
                              settings->scheduler->name);
     if (r < 0)
         return r;
-    char start[] = "";
     struct scheduler_job job;
     struct failure why = {0};
     testbed->job.id[0] = '\0';
-    r = submit(testbed, start, line.bytes, output, failure);
+    r = submit(testbed, line.bytes, output, failure);
     testbed->is_submitted = testbed->job.id[0];
     if (r < 0 && !is_refused(testbed, r, failure) && delete_job(testbed, testbed->job.id, &job, &why) < 0)
         failure_prefix(failure, "%s", why.text);
