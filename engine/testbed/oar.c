@@ -167,7 +167,7 @@ static int check(const struct scheduler_resources *resources, struct failure *fa
         date + (is_here ? 0 : day_s) > clock_wall_ns() / EVENT_SECOND)
         return 0;
     return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                            "the reservation of OAR is for %s, expected a time to come",
+                            "'reservation' is %s, which is past; expected a time in the future",
                             resources->reservation);
 }
 
@@ -399,7 +399,7 @@ static int read_job_rest(const char *output, size_t length, const char *id, cons
     const struct document_node *jobs = document_get(root, "items");
     ret->state = SCHEDULER_JOB_NONE;
     if (r < 0 || !document_get(root, id[0] ? "state" : "items"))
-        r = failure_set(failure, -EBADMSG, "the API of OAR answered with something else than a job");
+        r = failure_set(failure, -EBADMSG, "the answer of OAR's API does not describe a job");
     else if (id[0])
         r = take_job(id, root, ret, failure);
     for (size_t i = 0; r == 0 && !id[0] && i < jobs->count; i++) {
@@ -463,8 +463,8 @@ static int check_rest(const struct testbed_written *written, const struct schedu
     if (!key)
         return 0;
     return bind_refuse(written->document, document_get(own, key), failure,
-                       "'%s' cannot be handed to the API of OAR, expected no words of oarsub, and none of "
-                       "'\\', '\"', '`', '$' and line ends",
+                       "'%s' cannot be passed to OAR's API; remove options of oarsub, and the "
+                       "characters '\\', '\"', '`', '$' and line ends",
                        key);
 }
 

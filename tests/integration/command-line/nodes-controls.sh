@@ -54,7 +54,7 @@ check "... the others are shown" said '^turbo +on +intel_pstate +on off$'
 refuse "... in JSON" 1 'paradoxe-2: ' while_hurrying 'paradoxe-1 paradoxe-5' nodes controls --timeout 1h -w "$all" --json
 check "... it has a reason" json '.nodes[1] | [.known, (.failure | length > 9), .controls]' '[false,true,null]'
 refuse "restore names it" 1 'restoring failed on 1 of 5 nodes: paradoxe-2: ' while_hurrying 'paradoxe-1 paradoxe-5' nodes restore --timeout 1h -w "$all"
-check "... and tells of the others" said '^paradoxe-\[1,3-5\]: nothing to do: there is no snapshot here$'
+check "... and tells of the others" said '^paradoxe-\[1,3-5\]: nothing to do: no control was changed: this node has no snapshot$'
 bed accept-logins 2
 
 # ---- what is left over
@@ -119,7 +119,7 @@ check "... and once it does" nodes restore -w 'paradoxe-[2-3]' --json
 check "... it is" json '[.nodes[] | .outcome, .of]' '["nothing",null,"restored","session 00000000feedface (run:bed)"]'
 check "... indeed" [ "$(bed on 3 cat $cpu/intel_pstate/no_turbo)" = 0 ]
 check "then nothing is left" nodes restore -w 'paradoxe-[1-3]'
-check "... of which it says why" said '^paradoxe-\[1-3\]: nothing to do: there is no snapshot here$'
+check "... of which it says why" said '^paradoxe-\[1-3\]: nothing to do: no control was changed: this node has no snapshot$'
 
 check "another action puts it back unasked" nodes show -w paradoxe-4
 sed 's/^/# /' "$scratch/out"

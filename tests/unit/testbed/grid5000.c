@@ -57,7 +57,7 @@ TEST(campaigns_are_bound_and_refused) {
         {"cluster: dahu, nodes: {want: 32, at-least: 30}, monitor: [wattmetre_power_watt]", NULL},
         {"nodes: 4, sudo-g5k: yes", NULL},
         {"nodes: 4, environment: debian12-min, key: /etc/passwd", NULL},
-        {"nodes: {want: 4, at-least: 5}", "'at-least' is more than 'want'"},
+        {"nodes: {want: 4, at-least: 5}", "'at-least' is larger than 'want'"},
         {"nodes: {least: 5}", "'least'"},
         {"cluster: 'a b'", "a name of letters"},
         {"environment: 'a b', key: /etc/passwd", "NAME@USER"},

@@ -137,7 +137,7 @@ TEST(what_is_no_answer_is_asked_again) {
         struct bed bed;
         bed_open(&bed, i % 2 ? of_jobs : of_user);
         assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
-        assert_says(bed.reports, "OAR does not answer, and is asked again: ");
+        assert_says(bed.reports, "OAR does not answer; asking again: ");
         assert_int_equal(scheduler_release(testbed, &failure), 0);
         bed_close(&bed, 7);
     }
@@ -224,8 +224,8 @@ TEST(what_is_refused_is_not_asked_again) {
         {"nobody who is known",
          {{.status = "200 OK", .body = "{\"authenticated_user\": \"\"}"}},
          1,
-         "OAR does not say whose jobs are ours (wrong credentials?)"},
-        {"moved", {{.status = "301 Moved"}}, 1, "it has moved to another address"},
+         "OAR does not name the user whose jobs are listed (wrong credentials?)"},
+        {"moved", {{.status = "301 Moved"}}, 1, "the API has moved to another address"},
         {"a job that OAR does not make",
          {ME, NO_JOBS, REFUSED("400 Bad Request", "exited with status 8:\\nnot enough resources")},
          3,
@@ -277,7 +277,7 @@ TEST(a_job_that_is_over_before_it_has_begun) {
     bed_open(&bed, steps);
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
     assert_int_equal(scheduler_wait(testbed, &failure), -ECANCELED);
-    assert_says(failure.text, "job 7 of OAR is over before it has begun: node died");
+    assert_says(failure.text, "job 7 of OAR ended before it began: node died");
     assert_says(bed.reports, "job 7 of OAR waits: FIFO");
     assert_int_equal(strncmp(bed.server.requests[3], "GET /api/jobs/7.json?structure=oar HTTP", 39), 0);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
@@ -419,7 +419,7 @@ TEST(a_reservation_in_the_past) {
     bed_open(&bed, steps);
     bed_bind(&bed, "reservation: 2020-12-01 19:00:00");
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EINVAL);
-    assert_says(failure.text, "is for 2020-12-01 19:00:00, expected a time to come");
+    assert_says(failure.text, "is 2020-12-01 19:00:00, which is past");
     assert_null(testbed);
     bed_close(&bed, 2);
 }
