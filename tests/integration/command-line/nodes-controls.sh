@@ -178,8 +178,8 @@ check "... and what was done" said '^paradoxe-1: put back what session \\x1b\[6m
 echo 'exit 0' | lies
 refuse "silence is no capture" 1 'paradoxe-1: it sent nothing' liar capture -w 'paradoxe-[1-2]' -o "$scratch/captures/all"
 check "... and leaves no file" [ "$(ls -A "$scratch/captures/all" | xargs)" = "$(echo paradoxe-{2..5}.tar)" ]
-refuse "nor is it a list of controls" 1 "paradoxe-1: the agent's tool left out what it was asked for" liar controls -w paradoxe-1
-refuse "nor a restore" 1 "paradoxe-1: the agent's tool left out what it was asked for" liar restore -w paradoxe-1
+refuse "nor is it a list of controls" 1 "paradoxe-1: the output of the agent's tool lacks lines that were asked for" liar controls -w paradoxe-1
+refuse "nor a restore" 1 "paradoxe-1: the output of the agent's tool lacks lines that were asked for" liar restore -w paradoxe-1
 echo 'head -c 10240 /dev/zero | tr "\0" x' | lies
 refuse "any bytes are none" 1 'what it sent \(10240 bytes\) is no tar archive' liar capture -w paradoxe-1 -o "$scratch/captures/all"
 echo 'cd / && tar -cf - etc/passwd | head -c 2048' | lies

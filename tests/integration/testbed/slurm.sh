@@ -330,7 +330,7 @@ refuse "a path that a shell could change" 2 "cannot be the command of a job" the
 
 # ---- what is refused before anything is asked for
 tick_campaign "$scratch/controls" 4 0 "{slurm: {nodes: 1, walltime: 10min}, launcher: srun}" 'controls: {turbo: off}'
-refuse "controls that the end of the job would leave set" 2 "controls.yaml:5:[0-9]*: .*expected 'launcher: ssh', or no controls" \
+refuse "controls that the end of the job would leave set" 2 "controls.yaml:5:[0-9]*: .*use 'launcher: ssh', or set no controls" \
     there run controls.yaml --dry-run
 tick_campaign "$scratch/controls" 4 0 "{oar: {nodes: 1, walltime: 10min}, launcher: oarsh, sudo: yes}" 'controls: {turbo: off}'
 refuse "... nor in OAR's cpusets" 2 "as the launcher is 'srun' or 'oarsh'" there run controls.yaml --dry-run

@@ -348,7 +348,8 @@ TEST(wrong_arguments_are_refused) {
     assert_int_equal(TOOL("--set-controls", "turbo"), 2);
     assert_int_equal(TOOL("--set-controls", "turbo="), 2);
     assert_int_equal(TOOL("--set-controls", "boost=on"), 2);
-    assert_string_equal(tool_words.bytes, "assay-agent: there is no control 'boost'; 'assay-agent --controls' lists them\n");
+    assert_string_equal(tool_words.bytes,
+                        "assay-agent: there is no control 'boost'; 'assay-agent --controls' lists them\n");
     assert_int_equal(TOOL("--set-controls", "turbo=on", "turbo=off"), 2);
     assert_int_equal(TOOL("--controls", "--what"), 2);
     assert_int_equal(TOOL("--snapshot-controls", "--label", "two words"), 2);

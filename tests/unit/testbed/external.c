@@ -37,8 +37,10 @@ static const struct {
      "not a line of a known_hosts file"},
     {"{\"nodes\": [\"a\"], \"known_hosts\": [\"@revoked a ssh-rsa AA\"]}", "", "", 0,
      "not a line of a known_hosts file"},
-    {"{\"nodes\": [\"a\"], \"known_hosts\": [\"# a:22 SSH-2.0\"]}", "", "", 0, "not a line of a known_hosts file"},
-    {"{\"nodes\": [\"a\"], \"known_hosts\": [\"ssh-ed25519 AAAA\"]}", "", "", 0, "not a line of a known_hosts file"},
+    {"{\"nodes\": [\"a\"], \"known_hosts\": [\"# a:22 SSH-2.0\"]}", "", "", 0,
+     "not a line of a known_hosts file"},
+    {"{\"nodes\": [\"a\"], \"known_hosts\": [\"ssh-ed25519 AAAA\"]}", "", "", 0,
+     "not a line of a known_hosts file"},
     {"{\"nodes\": [\"a\"], \"known_hosts\": [[]]}", "", "", 0, "'known_hosts' has a sequence"},
 };
 

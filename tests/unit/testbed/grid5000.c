@@ -63,13 +63,13 @@ TEST(campaigns_are_bound_and_refused) {
         {"environment: 'a b', key: /etc/passwd", "NAME@USER"},
         {"environment: debian12-min", "expected 'key'"},
         {"environment: debian12-min, key: /nowhere", "/nowhere"},
-        {"environment: debian12-min, key: /etc/passwd, sudo-g5k: yes", "expected one of the two"},
+        {"environment: debian12-min, key: /etc/passwd, sudo-g5k: yes", "remove one of the two"},
         {"environment: 'https://me:secret@site/env.dsc', key: /etc/passwd", "without a user and a password"},
-        {private_key, "a private key"},
+        {private_key, "of a private key"},
         {"nodes: 4, reservation: 2026-12-01 19:00:00", NULL},
         {"nodes: 4, reservation: soonest",
          "without 'reservation' OAR starts the job as soon as it has nodes"},
-        {"version: 3", "there is none"},
+        {"version: 3", "add 'environment'"},
         {"api: 'http://me:secret@api'", "cannot be used"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
