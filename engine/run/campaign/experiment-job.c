@@ -160,7 +160,7 @@ int experiment_job_shape(const struct experiment *experiment, const double *fact
                   &ret->ranks_per_node, failure);
     if (r == 0 && ret->ranks > ret->ranks_per_node * ret->nodes)
         r = expression_failure(job->counts[EXPERIMENT_COUNT_RANKS], failure,
-                               "%zu ranks are more than %zu node%s take with %zu each", ret->ranks,
+                               "%zu ranks do not fit on %zu node%s with %zu ranks each", ret->ranks,
                                ret->nodes, ret->nodes == 1 ? "" : "s", ret->ranks_per_node);
     if (r == 0) /* the others would have none */
         ret->nodes = (ret->ranks + ret->ranks_per_node - 1) / ret->ranks_per_node;

@@ -154,7 +154,7 @@ static int bind_costs(const struct experiment_binding *binding, const struct doc
                                    &experiment->memory);
     return r < 0 && experiment->maximum_count == 0
                ? failure_prefix(binding->failure,
-                                "'memory' is computed from the names under 'maxima', and there are none")
+                                "'memory' is an expression of names under 'maxima'; add 'maxima'")
                : r;
 }
 
@@ -168,9 +168,9 @@ static int bind_pass(const struct experiment_binding *binding, const struct docu
     if (!node)
         return 0;
     if (experiment->streamed)
-        return experiment_refuse(
-            binding, node,
-            "a streamed kernel has no 'pass', expected one that ends when its results are wrong");
+        return experiment_refuse(binding, node,
+                                 "an experiment with a streamed kernel cannot have 'pass'; let the "
+                                 "kernel end with an error when its results are wrong");
     int r = experiment_bind_expression(binding, node, "pass", names, experiment->response_count,
                                        &experiment->pass);
     for (size_t i = 0; r == 0 && i < experiment->response_count; i++)
@@ -219,10 +219,9 @@ static int bind_source(const struct experiment_binding *binding, const struct do
                                  "'source' expects either 'git' (with 'at' if wanted) or 'folder' (with "
                                  "'ignore' if wanted)");
     if (source->git && secret_is_text(source->git))
-        return experiment_refuse(
-            binding, document_get(node, "git"),
-            "the URL has a user's secret in it, which would be kept in the archive; expected one "
-            "without (git's credential helpers keep secrets)");
+        return experiment_refuse(binding, document_get(node, "git"),
+                                 "the URL contains a password or token, which the archive would show; "
+                                 "remove it and let git's credential helper supply it");
     for (size_t i = 0; i < source->ignore.count; i++) { /* "build/", as for git, is a folder */
         char *pattern = source->ignore.items[i];
         size_t length = strlen(pattern);
@@ -247,8 +246,8 @@ int experiment_check_source(const struct experiment *experiment, struct failure 
     const struct experiment_source *source = &experiment->source;
     if (!source->folder || source->recorded || file_is_folder(source->folder))
         return 0;
-    return failure_input(failure, experiment->file, source->line, source->column,
-                         "'%s' is not a folder that is there", source->folder);
+    return failure_input(failure, experiment->file, source->line, source->column, "there is no folder '%s'",
+                         source->folder);
 }
 
 static int bind_model(const struct experiment_binding *binding, const struct document_node *root) {
@@ -297,8 +296,8 @@ static int check_answer(const struct experiment_binding *binding, const struct d
         bool is_text = i < count ? experiment->responses[i].about.type == COLUMN_STRING
                                  : experiment->factors[i - count].about.type == COLUMN_STRING;
         if (is_text && expression_uses(expression, i))
-            r = experiment_refuse(binding, node,
-                                  "'%s' is a text, and texts are not ranked; expected a number", names[i]);
+            r = experiment_refuse(binding, node, "'%s' is a text, which cannot be ranked; expected a number",
+                                  names[i]);
         if (i < count && !answer->unit && strcmp(answer->response, names[i]) == 0)
             answer->unit = xstrdup(experiment->responses[i].about.unit);
     }
@@ -325,7 +324,8 @@ static int bind_answer(const struct experiment_binding *binding, const struct do
                          experiment->answer, binding->failure);
     for (size_t i = 0; r == 0 && i < experiment->answer->sizes.count; i++)
         if (!has_factor(experiment, experiment->answer->sizes.items[i]))
-            r = experiment_refuse(binding, document_get(node, "sizes"), "'%s' is no factor, expected one",
+            r = experiment_refuse(binding, document_get(node, "sizes"),
+                                  "'%s' is not a factor; expected the name of a factor",
                                   experiment->answer->sizes.items[i]);
     return r < 0 ? r : check_answer(binding, document_get(node, "response"));
 }

@@ -363,7 +363,7 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     int r = lane->measurement->job ? job_shape(lane, &unit->shape, failure) : 0;
     if (r == 0 && lane->measurement->job && unit->shape.nodes > lane->at.count) {
         record_note(lane->measurement->set->record,
-                    "unit %zu is left out: it needs %zu nodes, and there are %zu",
+                    "unit %zu is left out: it needs %zu nodes, but only %zu remain",
                     lane_position(lane, lane->next) + 1, unit->shape.nodes, lane->at.count);
         lane->next++;
         return UNIT_LEFT_OUT;
