@@ -164,7 +164,7 @@ restore
 # One that has come since is nobody's to stop.
 bed on 1 sh -c 'sed "s/rm -f .*/touch \/root\/there-power-profiles-daemon \/root\/active-power-profiles-daemon/" /root/set-late >/root/set-new'
 bed on 1 timeout 60 sh /root/set-new >"$scratch/told"
-check "a daemon that has come since is told" told daemons failed 'power-profiles-daemon is left as it is: it was not there'
+check "a daemon that has come since is told" told daemons failed 'power-profiles-daemon is left as it is: it did not exist'
 check "and runs on" test "$(state)" = "active-power-profiles-daemon "
 bed on 1 rm /root/there-power-profiles-daemon /root/active-power-profiles-daemon
 comes_back "a daemon that has come since"

@@ -244,7 +244,7 @@ refuse "nobody listens" 1 "ECONNREFUSED node 127.0.0.1:1: cannot connect to 127.
 refuse "no such name" 1 "ENOENT node no-such-node.invalid: " plain no-such-node.invalid -- true
 refuse "a bad destination" 2 "node -oProxyCommand=x" plain -- -oProxyCommand=x -- true
 kill -STOP "$(cat "$scratch/two.pid")"
-refuse "a server that says nothing" 1 "ETIMEDOUT .*took the connection and said nothing within 2 s" \
+refuse "a server that says nothing" 1 "ETIMEDOUT .*accepted the connection and sent nothing within 2 s" \
     plain --timeout 2 "127.0.0.1:$port_two" -- true
 kill -CONT "$(cat "$scratch/two.pid")"
 # ---- what is no ssh server, and what is no option

@@ -91,7 +91,7 @@ check "a gate without its probe" refused "refused.yaml:2:19: the gate 'throttle'
 probes: {throttle: none}
 gates: {throttle: stop}
 EOF
-check "gates without any probe" refused "refused.yaml:2:8: 'gates' is 'stop', but nothing is sampled" <<'EOF'
+check "gates without any probe" refused "refused.yaml:2:8: 'gates' is 'stop' but 'probes' is 'none'" <<'EOF'
 probes: none
 gates: stop
 EOF

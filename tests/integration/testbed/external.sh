@@ -161,7 +161,7 @@ is "... and was made once" "$(wc -l <made)" 1
 is "... everything is measured" "$(lines dies/*.zip)" 40
 is "... and it is given back" "$(cat leases)" ""
 check "when it ends is the run's deadline" grep -q '"source":"testbed"' dies/*/journal.jsonl
-check "a program that ended while its nodes were used cost nothing" grep -q 'lease: ended with exit status 0: bye; it is started again' dies/*/logs/engine.log
+check "a program that ended while its nodes were used cost nothing" grep -q 'lease: ended with exit status 0: bye; the program is started again' dies/*/logs/engine.log
 check "... and what it printed before its greeting" grep -q 'lease: Loading {modules}' dies/*/logs/engine.log
 release_nothing() { there release dies/*/ >released; }
 check "release again finds nothing" release_nothing

@@ -72,7 +72,7 @@ is "which assay list knows" "$(reserved hand)" 0
 refuse "there are no nodes then" 2 'the run has no nodes reserved' there nodes show --run hand/*/
 refuse "a run whose testbed says how nodes are reached" 2 '--user beside --run' there nodes show --run hand/*/ -l root
 tick_campaign "$scratch/here" 4 0 local
-refuse "what lends nothing" 2 "the testbed 'local' reserves nothing" there reserve here.yaml -o here
+refuse "what lends nothing" 2 "the testbed 'local' has no reservations" there reserve here.yaml -o here
 
 # ---- in an allocation of the user's
 tick_campaign "$scratch/allocated" 4 0 "{hosts: 'node[1-2]', launcher: srun}"
@@ -149,7 +149,7 @@ slow rm -f
 given=$(sed -n 's/.*"event":"node","name":"\([^"]*\)".*/\1/p' killed/*/journal.jsonl | head -1)
 bed run scontrol update nodename="$given" state=drain reason=test
 check "it is resumed on other nodes" there resume killed/*/
-check "which is said" grep -q "$given.* not given again" killed/*/logs/engine.log
+check "which is said" grep -q "no longer gives node $given" killed/*/logs/engine.log
 nodes_of() { "$ASSAY" archive cat "$1" results/results.csv | awk -F, 'NR > 1 {n[$6]++} END {for (i in n) if (n[i] == 200) print i}' | sort | tr '\n' ' '; }
 is "two others have measured all units" "$(nodes_of "$(echo killed/*-2.zip)" | xargs -n1 | grep -cvx "$given")" 2
 bed run scontrol update nodename="$given" state=resume
@@ -205,7 +205,7 @@ start_engine "$scratch/engine" run waits.yaml -o away --json
 check "a job waits" eventually waits
 kill "$(cat "$SLURM/slurmctld.pid")"
 eventually slurm_is_away "$SLURM/slurmctld.pid"
-is_missed() { grep -q 'Slurm does not answer, and is asked again' away/*/journal.jsonl; }
+is_missed() { grep -q 'Slurm does not answer; asking again' away/*/journal.jsonl; }
 check "a scheduler that is away is asked again" eventually is_missed
 bed run slurmctld
 eventually bed run scancel --name=other
@@ -333,5 +333,5 @@ tick_campaign "$scratch/controls" 4 0 "{slurm: {nodes: 1, walltime: 10min}, laun
 refuse "controls that the end of the job would leave set" 2 "controls.yaml:5:[0-9]*: .*use 'launcher: ssh', or set no controls" \
     there run controls.yaml --dry-run
 tick_campaign "$scratch/controls" 4 0 "{oar: {nodes: 1, walltime: 10min}, launcher: oarsh, sudo: yes}" 'controls: {turbo: off}'
-refuse "... nor in OAR's cpusets" 2 "as the launcher is 'srun' or 'oarsh'" there run controls.yaml --dry-run
+refuse "... nor in OAR's cpusets" 2 "with the launcher 'srun' or 'oarsh'" there run controls.yaml --dry-run
 finish
