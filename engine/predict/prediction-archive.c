@@ -18,29 +18,13 @@
 
 /* ---- Beginning and end */
 
-static int check_target(const char *target, struct failure *failure) {
-    cleanup_free char *parent = xstrndup(target, (size_t)(file_base_name(target) - target));
-    const char *folder = parent[0] ? parent : ".";
-    if (!text_ends_in(target, ".zip"))
-        return failure_input(failure, NULL, 0, 0,
-                             "'%s' is no name of an archive; expected one that ends in .zip", target);
-    if (access(target, F_OK) == 0)
-        return failure_input(failure, NULL, 0, 0,
-                             "'%s' is already there, and archives are not replaced; give another name",
-                             target);
-    if (access(folder, W_OK | X_OK) < 0)
-        return failure_input(failure, NULL, 0, 0, "cannot write into the folder '%s': %s", folder,
-                             strerror(errno));
-    return 0;
-}
-
 int prediction_archive_open(struct prediction_archive *archive, const char *target, struct failure *failure) {
     static const char *const folders[] = {ARCHIVE_TABLES, ARCHIVE_MODELS};
     const char *parent = getenv("TMPDIR");
     cleanup_free char *folder = file_join(parent && *parent ? parent : "/tmp", "assay-XXXXXX");
     *archive = (struct prediction_archive){
         .target = target, .results = {.output = FILE_OUTPUT_NONE}, .started_ns = clock_wall_ns()};
-    int r = check_target(target, failure);
+    int r = archive_check_target(target, failure);
     if (r < 0)
         return r;
     if (!mkdtemp(folder))
@@ -68,19 +52,7 @@ void prediction_archive_clear(struct prediction_archive *archive) {
 int prediction_archive_take_scenarios(struct prediction_archive *archive, const char *path, char **ret,
                                       struct failure *failure) {
     cleanup_free char *copy = file_join(archive->folder, ARCHIVE_SCENARIOS);
-    cleanup_close int from = file_open(path, FILE_OR_PIPE, failure);
-    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
-    char piece[1 << 16];
-    int r = from < 0 ? from : file_output_open(copy, 0666, &output, failure);
-    while (r == 0) {
-        ssize_t got = TEMP_FAILURE_RETRY(read(from, piece, sizeof piece));
-        if (got < 0)
-            return failure_set(failure, -errno, "cannot read '%s': %s", path, strerror(errno));
-        if (got == 0)
-            break;
-        r = file_output_write(&output, piece, (size_t)got, failure);
-    }
-    r = r < 0 ? r : file_output_commit(&output, failure);
+    int r = file_copy(path, FILE_OR_PIPE, copy, failure);
     *ret = r < 0 ? NULL : take_pointer(copy);
     return r;
 }
