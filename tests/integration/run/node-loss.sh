@@ -146,7 +146,7 @@ is "... and the other has all its rows" "$(units_of reboot n-10) $(is_out reboot
 check "a node that is lost in its setup is out too" status_is prepare "6 partial"
 is "... and the other has all its rows" "$(units_of prepare n-12) $(is_out prepare n-13 lost && echo out)" "20 out"
 check "fewer nodes than at-least: failed" status_is few "1 failed"
-check "... which is said" grep -q "without node n-15 1 is left, and 'node-loss' wants 2 at least; it is lost: " few.err
+check "... which is said" grep -q "without node n-15 1 is left, but 'node-loss' needs at least 2; the node is lost: " few.err
 check "no node left: failed" status_is all "1 failed"
 check "... which is said" grep -q "no node is left .*; the last was n-1[67], lost: " all.err
 check "... sealed with what there is" test "$(wc -l <all.results)" -gt 1

@@ -63,7 +63,7 @@ inline "a factor that would be an environment variable of the system's" "c.yaml:
 inline "an expression with an unknown name" "c.yaml:6:.*'k'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {}}\nrequire: [n > k]'
 inline "a placement that is none" "placement.*everywhere" <<<$'name: x\nrun: {command: echo, placement: everywhere}\nresponses: {a: {pattern: "(1)"}}'
 inline "a {name} that names nothing, nearest named" "\{nn\}.*\{n\}" <<<$'name: x\nrun: [echo, "{nn}"]\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {default: "1"}}\ndesign: {generate: factorial, factors: {n: [1]}}'
-inline "a password in a URL, which is not repeated" "c.yaml:5:.*has a user.s secret in it, which" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://me:hunter2@example.org/x.git"}'
+inline "a password in a URL, which is not repeated" "c.yaml:5:.*contains a password or token" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://me:hunter2@example.org/x.git"}'
 inline "a token in a URL" "c.yaml:5:.*secret" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://token@example.org/x.git"}'
 inline "... or in its query" "c.yaml:5:.*secret" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://example.org/x.git?private_token=S"}'
 inline "an option that has a factor's name" "c.yaml:6:13: 'n' is a factor already" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {}}\noptions: {n: {default: 1}}'
