@@ -56,7 +56,9 @@ static const struct plugin_parameter parameters[] = {
                           .help = "P_acc: of the accelerators of a process, as in its data sheet"),
     [DGEMM_EFFICIENCY] = SHARE("dgemm-efficiency", .instead_of = "dgemm",
                                .help = "E_dgemm: of the peak; needed unless a model has the role 'dgemm'"),
-    [DTRSM_EFFICIENCY] = SHARE("dtrsm-efficiency", .help = "E_dtrsm: of the peak; without it that of dgemm"),
+    [DTRSM_EFFICIENCY] =
+        SHARE("dtrsm-efficiency", .help = "E_dtrsm: of the peak; without it dtrsm runs at the rate of dgemm, "
+                                          "with a model at that of the first update"),
     [PANEL_PEAK] =
         PREDICT_RATE("panel-peak", .help = "P_cpu|acc: of what factors panels; without it the peak"),
     [PANEL_EFFICIENCY] =
@@ -120,7 +122,7 @@ static const double panels_max = 1e6;
 struct machine {
     const struct predict_inputs *inputs;
     const struct predict_call *call; /* of the slowest group; NULL: no model */
-    double rate;                     /* P_acc E_dgemm, flop/s, without a model */
+    double rate;                     /* P_acc E_dgemm, flop/s; with a model that of the first update */
     struct predict_output *output;
     struct plugin_message *message;
     int error;
@@ -172,16 +174,16 @@ static int accelerator_open(const struct predict_inputs *inputs, void **ret, str
     return r;
 }
 
-/* Chooses the group that takes longest for the first update. */
+/* Chooses the group that takes longest for the first update. The rate becomes that of this update. */
 static void choose_group(const struct predict_call *const *calls, const struct accelerator_scenario *s,
                          struct machine *machine) {
-    double longest = -INFINITY;
+    double longest = -INFINITY, sizes[] = {s->n / s->p, s->n / s->q, s->nb};
     for (size_t g = 0; calls[g]; g++) {
-        double sizes[] = {s->n / s->p, s->n / s->q, s->nb};
-        double seconds = calls[g]->mean(calls[g], sizes);
+        double seconds = calls[g]->mean(calls[g], sizes) * machine->inputs->models[0][0]->response_seconds;
         if (seconds > longest || !machine->call) {
             longest = seconds;
             machine->call = calls[g];
+            machine->rate = 2 * sizes[0] * sizes[1] * sizes[2] / seconds;
         }
     }
 }
@@ -214,10 +216,7 @@ static int read_scenario(const struct plugin_value *values, bool has_model, stru
     if (values[N].number / values[NB].number > panels_max)
         return plugin_refuse(message, -EDOM, "N / NB is %.0f panels; at most %g are summed: take a larger NB",
                              values[N].number / values[NB].number, panels_max);
-    double peak = values[PEAK].number, panel_peak = values[PANEL_PEAK].number,
-           dtrsm = values[DTRSM_EFFICIENCY].number, dgemm_share = values[DGEMM_EFFICIENCY].number;
-    if (isnan(dtrsm))
-        dtrsm = isnan(dgemm_share) ? 1 : dgemm_share;
+    double peak = values[PEAK].number, panel_peak = values[PANEL_PEAK].number;
     *s = (struct accelerator_scenario){
         .n = values[N].number,
         .nb = values[NB].number,
@@ -225,7 +224,6 @@ static int read_scenario(const struct plugin_value *values, bool has_model, stru
         .q = values[Q].number,
         .panel_share = values[PANEL_SHARE].number,
         .panel_rate = (isnan(panel_peak) ? peak : panel_peak) * values[PANEL_EFFICIENCY].number,
-        .dtrsm_rate = peak * dtrsm,
         .overlap = (enum accelerator_overlap)values[OVERLAP].number,
         .split = values[SPLIT].number,
         .links = {{values[LATENCY].number, values[BANDWIDTH].number},
@@ -246,6 +244,9 @@ static int accelerator_run(void *state, const struct predict_inputs *inputs,
         return r;
     machine.rate = values[PEAK].number * values[DGEMM_EFFICIENCY].number;
     choose_group(state, &s, &machine);
+    s.dtrsm_rate = isnan(values[DTRSM_EFFICIENCY].number)
+                       ? machine.rate
+                       : values[PEAK].number * values[DTRSM_EFFICIENCY].number;
     struct accelerator_time time =
         accelerator_predict(&s, dgemm, output->wants(output->context, 0) ? panel_done : NULL, &machine);
     ret[TIME] = time.update + time.exposed_panels + time.exposed_swap;

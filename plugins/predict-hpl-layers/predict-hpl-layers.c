@@ -43,7 +43,7 @@ static const struct plugin_parameter parameters[] = {
                                   "else cores x flops x clock"),
     [CORES] = {"cores", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9,
                .help = "C, of an accelerator, whose memory is layer 1 then"},
-    [FLOPS] = {"flops", PLUGIN_NUMBER, "1", .minimum = 1e-3, .maximum = 1e6,
+    [FLOPS] = {"flops", PLUGIN_NUMBER, "1", .minimum = 1e-3, .maximum = 1e6, .instead_of = "dgemm",
                .help = "F, of a core and cycle of the accelerator; 1 without it"},
     [CLOCK] = {"clock", PLUGIN_NUMBER, "Hz", .minimum = 1, .maximum = 1e12, .plausible_minimum = 1e8,
                .plausible_maximum = 1e10, .help = "S, of the accelerator"},
@@ -211,10 +211,12 @@ static int read_model(const struct predict_inputs *inputs, size_t index, struct 
 /* Layer 1 of an accelerator, and gamma3 of its peak, equation (10); nothing where none is given. */
 static int read_accelerator(const struct plugin_value *values, struct layers_scenario *s,
                             struct plugin_message *message) {
-    static const size_t needed[] = {CORES, CLOCK, MEMORY, CYCLES};
     size_t missing = LAYERS, given = LAYERS;
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        *(isnan(values[needed[i]].number) ? &missing : &given) = needed[i];
+    for (size_t i = CORES; i <= CYCLES; i++)
+        if (values[i].is_set)
+            given = i;
+        else if (i != FLOPS && i != WORDS)
+            missing = i;
     if (given == LAYERS)
         return 0;
     if (missing != LAYERS)
@@ -222,7 +224,8 @@ static int read_accelerator(const struct plugin_value *values, struct layers_sce
                              "'%s' is set and '%s' is not; the memory of an accelerator needs cores, clock, "
                              "memory-bandwidth and memory-cycles, which its data sheet has",
                              parameters[given].name, parameters[missing].name);
-    if (!isnan(values[LAYERS + BANDWIDTH].number) || !isnan(values[LAYERS + LATENCY].number))
+    if (values[LAYERS + BANDWIDTH].is_set || values[LAYERS + LATENCY].is_set ||
+        values[LAYERS + PROCESSES].is_set)
         return plugin_refuse(message, -EINVAL,
                              "layer 1 is the accelerator's memory; number the layers between processes from "
                              "2, or leave 'cores' out");
@@ -269,6 +272,13 @@ static int read_layers(const struct plugin_value *values, const struct predict_i
             s->layers[j] = (struct layer){.latency = own[LATENCY].number, .word = 8 / own[BANDWIDTH].number};
     }
     s->count = end;
+    for (size_t i = LAYERS + end * LAYER_PARAMETERS; i < LAYERS + LAYERS_MAX * LAYER_PARAMETERS; i++)
+        if (values[i].is_set)
+            return plugin_refuse(message, -EINVAL,
+                                 "%s has no effect: the last layer with a bandwidth is layer %zu; set "
+                                 "bandwidth-%zu, or leave %s out",
+                                 parameters[i].name, end, (i - LAYERS) / LAYER_PARAMETERS + 1,
+                                 parameters[i].name);
     return 0;
 }
 
@@ -359,7 +369,10 @@ static int layers_run(void *state, const struct predict_inputs *inputs, const st
         return plugin_refuse(message, -EDOM, "N / NB is %.0f panels; at most %g are summed: take a larger NB",
                              s.n / s.nb, panels_max);
     int r = read_accelerator(values, &s, message);
-    if (r == 0 && !isnan(values[RATE].number))
+    if (r == 0 && values[RATE].is_set && values[FLOPS].is_set)
+        r = plugin_refuse(message, -EINVAL,
+                          "rate is set, and flops too, which gives cores x flops x clock; remove one");
+    else if (r == 0 && values[RATE].is_set)
         s.gamma = 1 / values[RATE].number;
     else if (r == 0 && inputs->model_counts[DGEMM] > 0)
         r = find_gamma(state, inputs, &s, message);

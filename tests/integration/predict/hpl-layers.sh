@@ -63,6 +63,11 @@ refuse "layers out of order" 2 "the layers are out of order: processes-2 is 1; e
     "$ASSAY" "$@" "${network[@]}" --set processes-1=2 --set processes-2=1 --set latency-2=1us --set bandwidth-2=1GB/s --set latency-3=1us --set bandwidth-3=1GB/s
 refuse "P x Q that is not the ranks" 2 "P x Q = 2 x 2 is 4 processes, and processes-1, of the last layer, is 8" "$ASSAY" "$@" "${network[@]}" --set processes-1=8
 refuse "a part that is no rectangle" 2 "processes-1 is 3, which is no rectangle in a grid of 2 x 2" "$ASSAY" "$@" "${network[@]}" --set processes-1=3 --set latency-2=1us --set bandwidth-2=1GB/s
+refuse "a model and the flops of an accelerator" 2 "flops is set, and a model is given for 'dgemm'; remove one" "$ASSAY" "$@" "${p100[@]}" --set flops=2 --set latency-2=1us --set bandwidth-2=1GB/s dgemm=dgemm.json
+refuse "a rate and the flops of an accelerator" 2 "rate is set, and flops too" "$ASSAY" "$@" "${p100[@]}" --set flops=2 --set rate=1Gflop/s --set latency-2=1us --set bandwidth-2=1GB/s
+refuse "a part of an accelerator alone" 2 "'memory-words' is set and 'memory-cycles' is not" "$ASSAY" "$@" "${network[@]}" --set memory-words=64
+refuse "a latency beyond the last layer" 2 "latency-2 has no effect: the last layer with a bandwidth is layer 1; set bandwidth-2, or leave latency-2 out" "$ASSAY" "$@" "${network[@]}" --set latency-2=1us
+refuse "processes beyond the last layer" 2 "processes-3 has no effect" "$ASSAY" "$@" "${network[@]}" --set processes-3=4
 refuse "N = 0" 2 "N: '0' is out of range" "$ASSAY" predict hpl-layers --set N=0 --set NB=1 --set P=1 --set Q=1 "${network[@]}"
 refuse "NB > N" 2 "NB = 200 is larger than N = 100" "$ASSAY" predict hpl-layers --set N=100 --set NB=200 --set P=1 --set Q=1 "${network[@]}"
 refuse "a negative latency" 2 "latency-2: '-1us' is out of range" "$ASSAY" "$@" "${network[@]}" --set latency-2=-1us
