@@ -227,7 +227,8 @@ static bool is_early(const struct replay *replay, const struct process *process)
     const struct hpl *hpl = replay->hpl;
     int panel = process->pending, at = process->source, row = -1, column = -1, root = -1;
     int64_t bytes = 0;
-    for (double delay = 0;;) {
+    double delay = 0;
+    for (int i = 0; i < SENDERS; i++) {
         const struct process *source = &replay->processes[at];
         if (process->now < later(source->now, replay->clock) + delay)
             return true;
@@ -247,6 +248,7 @@ static bool is_early(const struct replay *replay, const struct process *process)
         delay += segment->latency + (double)bytes / segment->rate;
         at = before;
     }
+    return false;
 }
 
 /* Whether the panel is there now. A process that is ahead of the events comes back at its time: then

@@ -84,7 +84,11 @@ struct exchange {
     double send[2], transit[2], receive[2];
 };
 
-enum { EXCHANGES = 1024, COLUMNS_AT_ONCE = 16 };
+enum {
+    EXCHANGES = 1024,
+    COLUMNS_AT_ONCE = 16,
+    SENDERS = 3, /* of a panel, one before the other, whose clocks a probe looks at */
+};
 
 struct replay {
     struct hpl_sink queue_sink, clock_sink;
