@@ -80,7 +80,9 @@ enum hpl_kernel {
 };
 extern const char *const hpl_kernel_names[HPL_KERNELS];
 /* How many of m, n, k a kernel has; with one of them 0 it does nothing. */
-int hpl_dimensions(enum hpl_kernel kernel);
+static inline int hpl_dimensions(enum hpl_kernel kernel) {
+    return kernel <= HPL_DTRSM ? 3 : kernel >= HPL_DSCAL && kernel <= HPL_DLOCSWP_T ? 1 : 2;
+}
 extern const char *const hpl_phase_names[HPL_PHASES];
 
 enum hpl_call { HPL_SEND, HPL_SSEND, HPL_ISSEND, HPL_RECV, HPL_IRECV, HPL_WAIT, HPL_CALLS };
@@ -143,8 +145,9 @@ bool hpl_next(const struct hpl *hpl, int column, struct hpl_position *position, 
 /* Gives the operations of STEP to SINK: for HPL_STEP_FACTOR only the control HPL_FACTOR. */
 void hpl_emit(struct hpl_sink *sink, const struct hpl_step *step);
 
-/* The factorisation of PANEL by the column that owns it. */
-void hpl_factor(struct hpl_sink *sink, int panel);
+/* The factorisation of PANEL by the column that owns it: of its columns FROM to TO - 1, and, where TO is more
+ * than its width, all that comes after the last. */
+void hpl_factor(struct hpl_sink *sink, int panel, int from, int to);
 /* The part of the process in ROW in the broadcast of PANEL. */
 void hpl_broadcast(struct hpl_sink *sink, int panel, int row);
 /* Whether that process can receive PANEL only by asking for it: a ring, and not its root. */

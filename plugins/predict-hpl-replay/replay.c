@@ -1,97 +1,24 @@
-#include "plugins/predict-hpl-replay/replay.h"
-#include "plugins/predict-hpl-replay/events.h"
+#include "plugins/predict-hpl-replay/state.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = -1, LARGE = 65536 /* bytes from which a message slows others down */ };
+enum activity { KERNEL, MESSAGES, PANEL_WAIT, PROBING };
 
-enum operation_kind { DO_CALL, DO_KERNEL, DO_CONTROL };
-
-struct operation {
-    uint8_t kind, what, phase; /* what: hpl_call, hpl_kernel or hpl_control */
-    bool probes;               /* HPL_PROBE follows it */
-    union {
-        int peer; /* rank; of a control: panel */
-        int m;
-    };
-    union {
-        int64_t bytes;
-        int columns; /* of a control */
-        struct {
-            int n, k;
-        };
-    };
-};
-
-struct operations {
-    struct operation *items;
-    int head, count, size;
-};
-
-/* A message from the call that sends it to the end of the call that receives it. */
-struct transfer {
-    int source, target, next; /* in its target's list of those that are not yet received, or of unused ones */
-    int64_t bytes;
-    double posted; /* when the sender was ready; a probe finds it from then on */
-    double done;   /* when the data are there; NaN: not known */
-    uint8_t is_detached, is_eager, is_matched, is_sender_done;
-};
-
-enum process_state { READY, AT_FACTOR, IN_SEND, IN_RECEIVE, IN_CHUNKS, DONE };
-
-struct process {
-    struct operations queue, urgent;
-    double now, since; /* its clock; when the operation that it is in began */
-    uint64_t calls;
-    int neighbours;   /* processes of its column on its node, itself included */
-    double computing; /* s in kernels */
-    enum process_state state;
-    int incoming;     /* first of the transfers that have been sent to it and not received */
-    int receive_from; /* rank of a receive that no transfer has met; or NONE */
-    double receive_posted;
-    int receiving, sending; /* transfers */
-    bool last_is_send;      /* what HPL_WAIT is for */
-    int pending;            /* panel, or NONE */
-    int latest;             /* the last panel that it sent first, or began to receive */
-    int chunk_panel, chunk_left;
-    bool is_probing; /* it comes back to a probe */
-    bool has_probed;
-    enum hpl_phase phase;
-};
-
-enum event_kind { RESUME, FLOW_BEGINS };
-struct column {
-    struct hpl_position position;
-    int arrived;
-    bool is_done;
-};
-
-struct replay {
-    struct hpl_sink queue_sink, clock_sink;
-    const struct hpl *hpl;
-    const struct replay_machine *machine;
-    const struct replay_observer *observer;
-    struct network *network;
-    struct process *processes;
-    struct column *columns;
-    struct transfer *transfers;
-    int transfer_count, free_transfer;
-    struct event_queue events;
-    double clock;
-    int ready[2], ready_count; /* ranks that go on at this time */
-    int sleeps;                /* of SMPI's probes */
-    int error;
-    int done;
-    struct replay_times times;
-};
-
-static void push(struct replay *replay, double time, enum event_kind kind, int id) {
-    if (event_push(&replay->events, time, (uint8_t)kind, id) < 0)
-        replay->error = -ENOMEM;
+/* The one place where a process's time moves: it did ACTIVITY from FROM until UNTIL, its new time. WHAT: the
+ * kernel, or the phase of messages. */
+static void pass(struct replay *replay, struct process *process, enum activity activity, int what,
+                 double from, double until) {
+    struct replay_times *times = &replay->times;
+    double *total = activity == KERNEL       ? &times->kernels[what]
+                    : activity == MESSAGES   ? &times->messages[what]
+                    : activity == PANEL_WAIT ? &times->panel_wait
+                                             : &times->probing;
+    *total += until - from;
+    process->computing += activity == KERNEL ? until - from : 0;
+    process->now = until;
 }
 
 /* ---- Operations of a process */
@@ -117,7 +44,7 @@ static void append(struct replay *replay, struct operations *list, struct operat
 }
 
 static struct replay *replay_of(struct hpl_sink *sink) {
-    return sink->exchange ? (struct replay *)((char *)sink - offsetof(struct replay, clock_sink))
+    return !sink->control ? (struct replay *)((char *)sink - offsetof(struct replay, clock_sink))
                           : (struct replay *)((char *)sink - offsetof(struct replay, queue_sink));
 }
 
@@ -125,19 +52,30 @@ static struct process *process_at(struct replay *replay, int row, int column) {
     return &replay->processes[hpl_rank(replay->hpl, row, column)];
 }
 
+/* Whether KERNEL does nothing with these sizes. */
+static bool is_empty(enum hpl_kernel kernel, int m, int n, int k) {
+    int arity = hpl_dimensions(kernel);
+    if (kernel == HPL_DLASWP04_N || kernel == HPL_DLASWP04_T) /* copies m rows and k rows */
+        return n == 0 || (m == 0 && k == 0);
+    return m == 0 || (arity > 1 && n == 0) || (arity > 2 && k == 0);
+}
+
 static void queue_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
                          int same, int n, int k) {
     struct replay *replay = replay_of(sink);
     if (!replay->machine->kernel[kernel])
         return;
-    for (int row = from; row < to; row++)
-        append(replay, &process_at(replay, row, sink->column)->queue,
-               (struct operation){.kind = DO_KERNEL,
-                                  .what = (uint8_t)kernel,
-                                  .phase = (uint8_t)sink->phase,
-                                  .m = each ? each[row] : same,
-                                  .n = n,
-                                  .k = k});
+    for (int row = from; row < to; row++) {
+        int m = each ? each[row] : same;
+        if (!is_empty(kernel, m, n, k))
+            append(replay, &process_at(replay, row, sink->column)->queue,
+                   (struct operation){.kind = DO_KERNEL,
+                                      .what = (uint8_t)kernel,
+                                      .phase = (uint8_t)sink->phase,
+                                      .m = m,
+                                      .n = n,
+                                      .k = k});
+    }
 }
 
 static void queue_call(struct hpl_sink *sink, enum hpl_call call, int row, int peer_row, int peer_column,
@@ -152,14 +90,35 @@ static void queue_call(struct hpl_sink *sink, enum hpl_call call, int row, int p
                               .bytes = bytes});
 }
 
+/* Irecv, Send and Wait of each. */
+static void queue_exchange(struct hpl_sink *sink, int a, int b, int64_t a_to_b, int64_t b_to_a) {
+    struct replay *replay = replay_of(sink);
+    int rows[] = {a, b};
+    int64_t bytes[] = {a_to_b, b_to_a};
+    for (int i = 0; i < 2; i++) {
+        struct operation operation = {.kind = DO_CALL,
+                                      .what = EXCHANGE,
+                                      .phase = (uint8_t)sink->phase,
+                                      .peer = hpl_rank(replay->hpl, rows[1 - i], sink->column),
+                                      .bytes = bytes[i]};
+        if (a_to_b > 0 && b_to_a > 0)
+            append(replay, &process_at(replay, rows[i], sink->column)->queue, operation);
+        else if (bytes[i] > 0)
+            queue_call(sink, HPL_SEND, rows[i], rows[1 - i], sink->column, bytes[i]);
+        else if (bytes[1 - i] > 0)
+            queue_call(sink, HPL_RECV, rows[i], rows[1 - i], sink->column, bytes[1 - i]);
+    }
+}
+
 static void queue_control(struct hpl_sink *sink, enum hpl_control control, int from, int to, int panel,
                           int columns) {
     struct replay *replay = replay_of(sink);
     for (int row = from; row < to; row++) {
         struct operations *queue = &process_at(replay, row, sink->column)->queue;
         struct operation *last = queue->head < queue->count ? &queue->items[queue->count - 1] : NULL;
-        if (control == HPL_PROBE && last && last->kind != DO_CONTROL)
-            last->probes = true;
+        bool takes_probes = last && (last->kind != DO_CONTROL || last->what == HPL_PROBE);
+        if (control == HPL_PROBE && takes_probes && last->probes < UINT8_MAX)
+            last->probes++;
         else
             append(replay, queue,
                    (struct operation){.kind = DO_CONTROL,
@@ -173,17 +132,18 @@ static void queue_control(struct hpl_sink *sink, enum hpl_control control, int f
 static void spend(struct replay *replay, struct process *process, enum hpl_kernel kernel, int m, int n,
                   int k) {
     const struct replay_machine *machine = replay->machine;
-    int arity = hpl_dimensions(kernel);
-    if (m == 0 || (arity > 1 && n == 0) || (arity > 2 && k == 0))
+    if (is_empty(kernel, m, n, k))
         return;
     double time = machine->kernel[kernel](machine->context, kernel, (int)(process - replay->processes), m, n,
                                           k, process->calls++);
+    replay->times.kernel_count++;
+    if (!(time >= 0)) {
+        replay->times.unusable_count++;
+        time = 0;
+    }
     if (machine->whole_microseconds)
         time = floor(time * 1e6) / 1e6;
-    time = time > 0 ? time : 0;
-    process->now += time;
-    process->computing += time;
-    replay->times.kernels[kernel] += time;
+    pass(replay, process, KERNEL, kernel, process->now, process->now + time);
 }
 
 static void clock_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
@@ -195,269 +155,53 @@ static void clock_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from
         spend(replay, process_at(replay, row, sink->column), kernel, each ? each[row] : same, n, k);
 }
 
-/* ---- Messages */
+/* ---- The search for pivots */
 
-static enum network_path path_of(const struct replay *replay, int a, int b) {
-    return replay->machine->node_of[a] == replay->machine->node_of[b] ? NETWORK_LOOPBACK : NETWORK_REMOTE;
-}
-
-static const struct network_segment *segment_of(const struct replay *replay, int a, int b, int64_t bytes) {
-    return network_find(replay->machine->network, path_of(replay, a, b), (double)bytes);
-}
-
-/* How long the data of a message take that does not slow others down. Processes of the same node and column
- * send at the same time, and share their card. */
-static double small_time(const struct replay *replay, int source, int target, int64_t bytes) {
+/* Shares of cards do not change within a piece of a factorisation, so costs are found once for each. */
+static const struct exchange *find_exchange(struct replay *replay, int column, const int rows[2],
+                                            const int64_t bytes[2]) {
+    unsigned place = ((unsigned)rows[0] * 0x9e3779b1u + (unsigned)rows[1] * 0x85ebca6bu) >> 22;
+    struct exchange *ret = &replay->exchanges[place % EXCHANGES];
     const struct network_model *model = replay->machine->network;
-    const int *node_of = replay->machine->node_of;
-    const struct network_segment *segment = segment_of(replay, source, target, bytes);
-    double rate = segment->rate;
-    if (node_of[source] != node_of[target]) {
-        double share = network_share(replay->network, node_of[source], node_of[target],
-                                     replay->processes[source].neighbours) *
-                       segment->rate_factor;
-        rate = share < rate ? share : rate;
+    if (ret->of == replay->factorisations && ret->rows[0] == rows[0] && ret->rows[1] == rows[1] &&
+        ret->bytes[0] == bytes[0] && ret->bytes[1] == bytes[1])
+        return ret;
+    *ret = (struct exchange){.of = replay->factorisations};
+    for (int i = 0; i < 2; i++) {
+        int source = hpl_rank(replay->hpl, rows[i], column),
+            target = hpl_rank(replay->hpl, rows[1 - i], column);
+        const struct network_segment *segment = segment_of(replay, source, target, bytes[i]);
+        double size = (double)bytes[i];
+        bool is_sent = bytes[i] > 0, waits = is_sent && size >= model->detached_below;
+        ret->rows[i] = rows[i];
+        ret->bytes[i] = bytes[i];
+        ret->waits[i] = waits;
+        ret->starts_when_both_are_ready[i] = waits || (is_sent && size >= model->eager_below);
+        ret->transit[i] = is_sent ? small_time(replay, source, target, bytes[i]) : -INFINITY;
+        if (is_sent && !waits) {
+            ret->send[i] = network_cost(segment, NETWORK_SEND, size);
+            ret->receive[i] = network_cost(segment, NETWORK_RECV, size);
+        }
     }
-    return segment->latency + ((double)bytes + model->envelope) / rate;
+    return ret;
 }
 
-/* A and B exchange messages in the factorisation: small ones by recurrence. */
+/* A and B exchange messages in the factorisation, by recurrence. */
 static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t a_to_b, int64_t b_to_a) {
     struct replay *replay = replay_of(sink);
-    const struct network_model *model = replay->machine->network;
+    const struct exchange *costs =
+        find_exchange(replay, sink->column, (const int[]){row_a, row_b}, (const int64_t[]){a_to_b, b_to_a});
     struct process *a = process_at(replay, row_a, sink->column), *b = process_at(replay, row_b, sink->column);
-    int rank_a = (int)(a - replay->processes), rank_b = (int)(b - replay->processes);
-    const struct network_segment *out = segment_of(replay, rank_a, rank_b, a_to_b);
-    const struct network_segment *back = segment_of(replay, rank_b, rank_a, b_to_a);
-    double a_before = a->now, b_before = b->now, a_sent = a->now, b_sent = b->now, a_got = 0, b_got = 0;
-    bool a_waits = (double)a_to_b >= model->detached_below, b_waits = (double)b_to_a >= model->detached_below;
-    if (a_to_b > 0 && !a_waits)
-        a_sent += network_cost(out, NETWORK_SEND, (double)a_to_b);
-    if (b_to_a > 0 && !b_waits)
-        b_sent += network_cost(back, NETWORK_SEND, (double)b_to_a);
-    if (a_to_b > 0) {
-        double start = a_waits || (double)a_to_b >= model->eager_below ? fmax(a_sent, b_before) : a_sent;
-        b_got = start + small_time(replay, rank_a, rank_b, a_to_b);
-    }
-    if (b_to_a > 0) {
-        double start = b_waits || (double)b_to_a >= model->eager_below ? fmax(b_sent, a_before) : b_sent;
-        a_got = start + small_time(replay, rank_b, rank_a, b_to_a);
-    }
-    a->now = fmax(a_waits ? fmax(a_sent, b_got) : a_sent, a_got);
-    b->now = fmax(b_waits ? fmax(b_sent, a_got) : b_sent, b_got);
-    if (b_to_a > 0 && !b_waits)
-        a->now += network_cost(back, NETWORK_RECV, (double)b_to_a);
-    if (a_to_b > 0 && !a_waits)
-        b->now += network_cost(out, NETWORK_RECV, (double)a_to_b);
-    replay->times.messages[HPL_FACT] += a->now - a_before + b->now - b_before;
+    double a_sent = a->now + costs->send[0], b_sent = b->now + costs->send[1];
+    double b_got =
+        (costs->starts_when_both_are_ready[0] ? later(a_sent, b->now) : a_sent) + costs->transit[0];
+    double a_got =
+        (costs->starts_when_both_are_ready[1] ? later(b_sent, a->now) : b_sent) + costs->transit[1];
+    double a_end = later(costs->waits[0] ? later(a_sent, b_got) : a_sent, a_got) + costs->receive[1];
+    double b_end = later(costs->waits[1] ? later(b_sent, a_got) : b_sent, b_got) + costs->receive[0];
+    pass(replay, a, MESSAGES, HPL_FACT, a->now, a_end);
+    pass(replay, b, MESSAGES, HPL_FACT, b->now, b_end);
     replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
-}
-
-static int new_transfer(struct replay *replay) {
-    int ret = replay->free_transfer;
-    if (ret != NONE) {
-        replay->free_transfer = replay->transfers[ret].next;
-        return ret;
-    }
-    if ((replay->transfer_count & (replay->transfer_count - 1)) == 0) {
-        size_t size = replay->transfer_count > 0 ? 2 * (size_t)replay->transfer_count : 1;
-        struct transfer *transfers = realloc(replay->transfers, size * sizeof *transfers);
-        if (!transfers) {
-            replay->error = -ENOMEM;
-            return NONE;
-        }
-        replay->transfers = transfers;
-    }
-    return replay->transfer_count++;
-}
-
-/* Frees a transfer that both sides are done with. */
-static void release(struct replay *replay, int id) {
-    struct transfer *transfer = &replay->transfers[id];
-    if (transfer->is_sender_done && transfer->is_matched == 2) {
-        transfer->next = replay->free_transfer;
-        replay->free_transfer = id;
-    }
-}
-
-/* RANK goes on at TIME: that of the events, or later. */
-static void resume(struct replay *replay, double time, int rank) {
-    if (time <= replay->clock && replay->ready_count < 2)
-        replay->ready[replay->ready_count++] = rank;
-    else
-        push(replay, time, RESUME, rank);
-}
-
-/* The data of ID are there at TIME: whoever waits for them goes on. */
-static void finish_transfer(struct replay *replay, int id, double time) {
-    struct transfer *transfer = &replay->transfers[id];
-    struct process *source = &replay->processes[transfer->source],
-                   *target = &replay->processes[transfer->target];
-    transfer->done = time;
-    if (source->state == IN_SEND && source->sending == id)
-        resume(replay, fmax(time, source->now), transfer->source);
-    if (target->state == IN_RECEIVE && target->receiving == id)
-        resume(replay, fmax(time, target->now), transfer->target);
-}
-
-/* The data of ID begin to travel at TIME. */
-static void begin_transfer(struct replay *replay, int id, double time) {
-    struct transfer *transfer = &replay->transfers[id];
-    int source = transfer->source, target = transfer->target;
-    bool is_remote = path_of(replay, source, target) == NETWORK_REMOTE;
-    if (transfer->bytes < LARGE || !is_remote)
-        finish_transfer(replay, id, time + small_time(replay, source, target, transfer->bytes));
-    else
-        push(replay, time + segment_of(replay, source, target, transfer->bytes)->latency, FLOW_BEGINS, id);
-}
-
-static void match(struct replay *replay, int id, double receive_posted) {
-    struct transfer *transfer = &replay->transfers[id];
-    transfer->is_matched = 1;
-    if (!transfer->is_eager)
-        begin_transfer(replay, id, fmax(transfer->posted, receive_posted));
-}
-
-static void wake_prober(struct replay *replay, int rank, double visible);
-
-static int post_send(struct replay *replay, int source, int target, int64_t bytes, double time,
-                     bool is_synchronous) {
-    const struct network_model *model = replay->machine->network;
-    struct process *receiver = &replay->processes[target];
-    int id = new_transfer(replay);
-    if (id == NONE)
-        return NONE;
-    bool is_detached = !is_synchronous && (double)bytes < model->detached_below;
-    bool is_eager = is_detached && (double)bytes < model->eager_below;
-    replay->transfers[id] = (struct transfer){.source = source,
-                                              .target = target,
-                                              .next = NONE,
-                                              .bytes = bytes,
-                                              .posted = time,
-                                              .done = NAN,
-                                              .is_detached = is_detached,
-                                              .is_eager = is_eager,
-                                              .is_sender_done = is_detached};
-    replay->times.message_count++;
-    if (is_eager)
-        begin_transfer(replay, id, time);
-    if (receiver->receive_from == source) {
-        receiver->receive_from = NONE;
-        receiver->receiving = id;
-        match(replay, id, receiver->receive_posted);
-        if (is_eager && !isnan(replay->transfers[id].done))
-            finish_transfer(replay, id, replay->transfers[id].done);
-        return id;
-    }
-    int *link = &receiver->incoming;
-    while (*link != NONE)
-        link = &replay->transfers[*link].next;
-    *link = id;
-    if (receiver->state == IN_CHUNKS)
-        wake_prober(replay, target, time);
-    return id;
-}
-
-static int find_incoming(const struct replay *replay, const struct process *process, int source) {
-    int id = process->incoming;
-    while (id != NONE && replay->transfers[id].source != source)
-        id = replay->transfers[id].next;
-    return id;
-}
-
-static void post_receive(struct replay *replay, struct process *process, int source) {
-    int id = find_incoming(replay, process, source), *link = &process->incoming;
-    process->receiving = id;
-    if (id == NONE) {
-        process->receive_from = source;
-        process->receive_posted = process->now;
-        return;
-    }
-    while (*link != id)
-        link = &replay->transfers[*link].next;
-    *link = replay->transfers[id].next;
-    match(replay, id, process->now);
-}
-
-/* Waits for the data that are received. False: they are not there yet. */
-static bool end_receive(struct replay *replay, struct process *process) {
-    int id = process->receiving;
-    if (id == NONE || isnan(replay->transfers[id].done)) {
-        process->state = IN_RECEIVE;
-        return false;
-    }
-    const struct transfer *transfer = &replay->transfers[id];
-    process->now = fmax(process->now, transfer->done);
-    if (transfer->is_detached)
-        process->now += network_cost(segment_of(replay, transfer->source, transfer->target, transfer->bytes),
-                                     NETWORK_RECV, (double)transfer->bytes);
-    replay->transfers[id].is_matched = 2;
-    process->receiving = NONE;
-    release(replay, id);
-    return true;
-}
-
-static bool end_send(struct replay *replay, struct process *process) {
-    struct transfer *transfer = &replay->transfers[process->sending];
-    if (isnan(transfer->done)) {
-        process->state = IN_SEND;
-        return false;
-    }
-    process->now = fmax(process->now, transfer->done);
-    transfer->is_sender_done = true;
-    release(replay, process->sending);
-    process->sending = NONE;
-    return true;
-}
-
-/* Carries out OPERATION, or continues one that was begun. False: it is not finished, and PROCESS waits. */
-static bool do_call(struct replay *replay, struct process *process, const struct operation *operation) {
-    int rank = (int)(process - replay->processes);
-    bool is_new = process->state == READY;
-    const struct network_segment *segment;
-    process->since = is_new ? process->now : process->since;
-    process->state = READY;
-    switch ((enum hpl_call)operation->what) {
-    case HPL_SEND:
-    case HPL_SSEND:
-        if (is_new) {
-            bool is_synchronous = operation->what == HPL_SSEND;
-            if (!is_synchronous && (double)operation->bytes < replay->machine->network->detached_below) {
-                segment = segment_of(replay, rank, operation->peer, operation->bytes);
-                process->now += network_cost(segment, NETWORK_SEND, (double)operation->bytes);
-            }
-            process->sending =
-                post_send(replay, rank, operation->peer, operation->bytes, process->now, is_synchronous);
-            if (process->sending == NONE)
-                return false;
-            if (replay->transfers[process->sending].is_detached)
-                break;
-        }
-        if (!end_send(replay, process))
-            return false;
-        break;
-    case HPL_ISSEND:
-        segment = segment_of(replay, rank, operation->peer, operation->bytes);
-        process->now += network_cost(segment, NETWORK_ISEND, (double)operation->bytes);
-        process->sending = post_send(replay, rank, operation->peer, operation->bytes, process->now, true);
-        process->last_is_send = true;
-        break;
-    case HPL_IRECV:
-        post_receive(replay, process, operation->peer);
-        process->last_is_send = false;
-        break;
-    case HPL_RECV:
-        if (is_new)
-            post_receive(replay, process, operation->peer);
-        if (!end_receive(replay, process))
-            return false;
-        break;
-    default:
-        if (!(process->last_is_send ? end_send : end_receive)(replay, process))
-            return false;
-    }
-    replay->times.messages[operation->phase] += process->now - process->since;
-    return true;
 }
 
 /* ---- Panels that are awaited */
@@ -471,45 +215,53 @@ static void receive_panel(struct replay *replay, struct process *process) {
     hpl_broadcast(&replay->queue_sink, panel, hpl_row_of(hpl, rank));
 }
 
-static int panel_source(const struct replay *replay, int rank, int panel) {
-    const struct hpl *hpl = replay->hpl;
-    int row = hpl_row_of(hpl, rank);
-    return hpl_rank(hpl, row, hpl_ring_source(hpl, panel, hpl_column_of(hpl, rank)));
-}
-
 /* A call of MPI_Iprobe looks first and takes its time then; SMPI's takes its time first. */
 static void pay_probe(struct replay *replay, struct process *process) {
     double cost = replay->machine->probe * (replay->machine->probe_grows ? replay->sleeps : 1);
-    process->now += cost;
-    replay->times.probing += cost;
+    pass(replay, process, PROBING, 0, process->now, process->now + cost);
 }
 
-/* Whether PANEL cannot be sent by SOURCE before TIME: it has to come to SOURCE first. */
-static bool is_early(const struct replay *replay, int source, int panel, double time) {
+/* Whether the panel that PROCESS awaits cannot have been sent by now, although the events are not that far:
+ * its sender is ahead, or has to receive it first, as may the sender's sender. */
+static bool is_early(const struct replay *replay, const struct process *process) {
     const struct hpl *hpl = replay->hpl;
-    int row = hpl_row_of(hpl, source);
-    int column = hpl_column_of(hpl, source);
-    if (replay->processes[source].latest >= panel || column == hpl_panel_column(hpl, panel))
-        return false;
-    int64_t bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, row) * hpl_panel_width(hpl, panel);
-    const struct network_segment *segment =
-        segment_of(replay, panel_source(replay, source, panel), source, bytes);
-    return time < replay->clock + segment->latency + (double)bytes / segment->rate;
+    int panel = process->pending, at = process->source, row = -1, column = -1, root = -1;
+    int64_t bytes = 0;
+    double delay = 0;
+    for (int i = 0; i < SENDERS; i++) {
+        const struct process *source = &replay->processes[at];
+        if (process->now < later(source->now, replay->clock) + delay)
+            return true;
+        if (source->latest >= panel)
+            return false;
+        if (row < 0) {
+            row = hpl_row_of(hpl, at);
+            column = hpl_column_of(hpl, at);
+            root = hpl_panel_column(hpl, panel);
+            bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, row) * hpl_panel_width(hpl, panel);
+        }
+        if (column == root || (double)bytes < replay->machine->network->detached_below)
+            return false;
+        column = hpl_ring_source(hpl, panel, column);
+        int before = hpl_rank(hpl, row, column);
+        const struct network_segment *segment = segment_of(replay, before, at, bytes);
+        delay += segment->latency + (double)bytes / segment->rate;
+        at = before;
+    }
+    return false;
 }
 
 /* Whether the panel is there now. A process that is ahead of the events comes back at its time: then
  * *RET_WAIT is true. */
 static bool probe(struct replay *replay, struct process *process, bool *ret_wait) {
-    int rank = (int)(process - replay->processes);
     *ret_wait = false;
     if (replay->machine->probe_grows && !process->has_probed)
         pay_probe(replay, process);
     process->has_probed = true;
-    int source = panel_source(replay, rank, process->pending);
-    int id = find_incoming(replay, process, source);
+    int id = find_incoming(replay, process, process->source);
     if (id == NONE && process->now > replay->clock &&
-        (replay->machine->probe_grows || !is_early(replay, source, process->pending, process->now))) {
-        push(replay, process->now, RESUME, rank);
+        (replay->machine->probe_grows || !is_early(replay, process))) {
+        push(replay, process->now, RESUME, (int)(process - replay->processes));
         *ret_wait = true;
         return false;
     }
@@ -538,15 +290,15 @@ static void update_until(struct replay *replay, struct process *process, double 
     }
     if (process->now < visible) {
         double cost = replay->machine->probe, wait = visible - process->now;
-        replay->times.panel_wait += wait;
-        process->now += cost > 0 ? ceil(wait / cost) * cost : wait;
+        wait = cost > 0 ? ceil(wait / cost) * cost : wait;
+        pass(replay, process, PANEL_WAIT, 0, process->now, process->now + wait);
     }
 }
 
-static void wake_prober(struct replay *replay, int rank, double visible) {
+void wake_prober(struct replay *replay, int rank, double visible) {
     struct process *process = &replay->processes[rank];
     if (replay->machine->probe_grows || process->pending == NONE ||
-        find_incoming(replay, process, panel_source(replay, rank, process->pending)) == NONE)
+        find_incoming(replay, process, process->source) == NONE)
         return;
     update_until(replay, process, visible);
     process->state = READY;
@@ -556,14 +308,14 @@ static void wake_prober(struct replay *replay, int rank, double visible) {
 
 /* Chunks of an update, or the wait for a panel. False: the process waits. */
 static bool do_chunks(struct replay *replay, struct process *process, const struct operation *operation) {
-    int rank = (int)(process - replay->processes), nb = replay->hpl->nb;
+    int nb = replay->hpl->nb;
     if (process->state == READY && !process->is_probing) {
         process->chunk_panel = operation->what == HPL_CHUNKS ? operation->peer : NONE;
         process->chunk_left = operation->columns;
     }
     process->state = READY;
     if (process->pending != NONE && !replay->machine->probe_grows) {
-        int id = find_incoming(replay, process, panel_source(replay, rank, process->pending));
+        int id = find_incoming(replay, process, process->source);
         if (id == NONE) {
             process->state = IN_CHUNKS;
             return false;
@@ -595,21 +347,34 @@ static bool do_chunks(struct replay *replay, struct process *process, const stru
 
 /* ---- Steps */
 
-static void factor(struct replay *replay, int column, int panel) {
+/* The next few columns of the panel that COLUMN factors, by recurrence over the clocks of its processes; at
+ * the time of the last of them, so that small messages find the cards as they then are. */
+static void factor(struct replay *replay, int column) {
     const struct hpl *hpl = replay->hpl;
-    replay->clock_sink.column = column;
-    hpl_factor(&replay->clock_sink, panel);
-    replay->columns[column].arrived = 0;
+    struct column *at = &replay->columns[column];
+    bool is_begin = at->factored < 0, is_end = false;
     double last = 0;
+    if (!is_begin) {
+        int next = at->factored + COLUMNS_AT_ONCE, width = hpl_panel_width(hpl, at->panel);
+        is_end = next >= width;
+        replay->clock_sink.column = column;
+        replay->factorisations++;
+        hpl_factor(&replay->clock_sink, at->panel, at->factored, is_end ? width + 1 : next);
+    }
+    at->factored = is_begin ? 0 : at->factored + COLUMNS_AT_ONCE;
     for (int row = 0; row < hpl->p; row++) {
         struct process *process = process_at(replay, row, column);
-        process->state = READY;
-        process->queue.head++;
         last = fmax(last, process->now);
-        push(replay, process->now, RESUME, hpl_rank(hpl, row, column));
+        if (is_end) {
+            process->state = READY;
+            process->queue.head++;
+            push(replay, fmax(process->now, replay->clock), RESUME, hpl_rank(hpl, row, column));
+        }
     }
-    if (replay->observer && replay->observer->panel_done) {
-        int r = replay->observer->panel_done(replay->observer->context, panel, last);
+    if (!is_end) {
+        push(replay, last, FACTOR, column);
+    } else if (replay->observer && replay->observer->panel_done) {
+        int r = replay->observer->panel_done(replay->observer->context, at->panel, last);
         replay->error = r < 0 ? r : replay->error;
     }
 }
@@ -622,8 +387,12 @@ static bool do_control(struct replay *replay, struct process *process, const str
     switch ((enum hpl_control)operation->what) {
     case HPL_FACTOR:
         process->state = AT_FACTOR;
-        if (++replay->columns[column].arrived == hpl->p)
-            factor(replay, column, operation->peer);
+        if (++replay->columns[column].arrived == hpl->p) {
+            replay->columns[column].arrived = 0;
+            replay->columns[column].panel = operation->peer;
+            replay->columns[column].factored = NONE;
+            factor(replay, column);
+        }
         return false;
     case HPL_START:
         if (!process->is_probing)
@@ -632,6 +401,7 @@ static bool do_control(struct replay *replay, struct process *process, const str
             receive_panel(replay, process);
             return true;
         }
+        process->source = hpl_rank(hpl, hpl_row_of(hpl, rank), hpl_ring_source(hpl, operation->peer, column));
         /* fall through */
     case HPL_PROBE:
         if (process->pending == NONE)
@@ -675,33 +445,25 @@ static void run(struct replay *replay, int rank) {
             replay->done++;
             return;
         }
-        struct operation operation = list->items[list->head];
-        if (operation.kind == DO_KERNEL)
-            spend(replay, process, operation.what, operation.m, operation.n, operation.k);
-        else if (!(operation.kind == DO_CALL ? do_call : do_control)(replay, process, &operation)) {
+        const struct operation *operation = &list->items[list->head];
+        uint8_t probes = operation->probes;
+        if (operation->kind == DO_KERNEL) {
+            spend(replay, process, operation->what, operation->m, operation->n, operation->k);
+        } else if (operation->kind == DO_CALL && do_call(replay, process, operation)) {
+            pass(replay, process, MESSAGES, operation->phase, process->since, process->now);
+        } else if (operation->kind == DO_CALL || !do_control(replay, process, operation)) {
             if (process->state != READY || process->has_probed || list == &process->urgent)
                 return;
             if (process->urgent.head < process->urgent.count)
                 continue; /* the panel is received first */
             return;
         }
-        if (operation.probes && process->pending != NONE) /* becomes a probe */
-            list->items[list->head] = (struct operation){.kind = DO_CONTROL, .what = HPL_PROBE};
+        if (probes > 0 && process->pending != NONE) /* becomes a probe */
+            list->items[list->head] =
+                (struct operation){.kind = DO_CONTROL, .what = HPL_PROBE, .probes = (uint8_t)(probes - 1)};
         else
             list->head++;
     }
-}
-
-static void begin_flow(struct replay *replay, int id) {
-    const struct transfer *transfer = &replay->transfers[id];
-    const struct network_model *model = replay->machine->network;
-    const int *node_of = replay->machine->node_of;
-    const struct network_segment *segment =
-        segment_of(replay, transfer->source, transfer->target, transfer->bytes);
-    int r =
-        network_start(replay->network, replay->clock, node_of[transfer->source], node_of[transfer->target],
-                      ((double)transfer->bytes + model->envelope) / segment->rate_factor, id);
-    replay->error = r < 0 ? r : replay->error;
 }
 
 static int count_neighbours(struct replay *replay) {
@@ -723,6 +485,8 @@ static int count_neighbours(struct replay *replay) {
 }
 
 static int simulate(struct replay *replay) {
+    static void (*const handlers[])(struct replay *,
+                                    int) = {[RESUME] = run, [FLOW_BEGINS] = begin_flow, [FACTOR] = factor};
     int ranks = replay->hpl->p * replay->hpl->q;
     for (int rank = 0; rank < ranks; rank++)
         push(replay, 0, RESUME, rank);
@@ -738,16 +502,13 @@ static int simulate(struct replay *replay) {
         }
         if (flow > event) {
             struct event next = event_pop(&replay->events), *after = replay->events.heap;
-            if (replay->events.count > 0 &&
-                after->kind == RESUME) { /* its operations are seldom in a cache */
-                const struct operations *queue = &replay->processes[after->id].queue;
+            if (replay->events.count > 0 && event_kind(*after) == RESUME) {
+                /* its operations are seldom in a cache */
+                const struct operations *queue = &replay->processes[event_id(*after)].queue;
                 __builtin_prefetch(queue->items + queue->head);
             }
             replay->clock = next.time;
-            if (next.kind == FLOW_BEGINS)
-                begin_flow(replay, next.id);
-            else
-                run(replay, next.id);
+            handlers[event_kind(next)](replay, event_id(next));
         }
         for (int i = 0; i < replay->ready_count; i++)
             run(replay, replay->ready[i]);
@@ -769,8 +530,12 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
     for (size_t i = 0; r == 0 && i < ranks; i++)
         replay.processes[i].incoming = replay.processes[i].receive_from = replay.processes[i].receiving =
             replay.processes[i].sending = replay.processes[i].pending = replay.processes[i].latest = NONE;
-    replay.queue_sink = (struct hpl_sink){
-        .hpl = hpl, .space = space, .kernel = queue_kernel, .call = queue_call, .control = queue_control};
+    replay.queue_sink = (struct hpl_sink){.hpl = hpl,
+                                          .space = space,
+                                          .kernel = queue_kernel,
+                                          .call = queue_call,
+                                          .exchange = queue_exchange,
+                                          .control = queue_control};
     replay.clock_sink = (struct hpl_sink){.hpl = hpl,
                                           .space = space,
                                           .kernel = clock_kernel,
@@ -792,7 +557,7 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
     free(replay.processes);
     free(replay.columns);
     free(replay.transfers);
-    free(replay.events.heap);
+    event_clear(&replay.events);
     network_free(replay.network);
     hpl_space_free(space);
     return r;
