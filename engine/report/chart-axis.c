@@ -41,6 +41,10 @@ struct chart_axes chart_axes_of(const struct chart *chart) {
         }
     for (size_t i = 0; i < chart->y_mark_count; i++)
         include(&axes.y, chart->y_marks[i]);
+    if (chart->x_label_count > 0) { /* each in the middle of its place */
+        include(&axes.x, -0.5);
+        include(&axes.x, (double)chart->x_label_count - 0.5);
+    }
     choose_scale(&axes.x);
     choose_scale(&axes.y);
     return axes;
