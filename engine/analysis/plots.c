@@ -152,19 +152,16 @@ static void report_factors(const struct plots *plots, struct report_section *in)
 
 /* ---- Coverage */
 
-static size_t count_levels(const struct plots *plots, size_t f, char **ret_names) {
+static void count_levels(const struct plots *plots, size_t f, char **ret_names) {
     const struct table_category *category = &plots->m->table->categories[f];
     cleanup_free size_t *counts = xcalloc(category->level_count + 1, sizeof *counts);
     cleanup(text_clear) struct text names;
     text_init(&names, FAILURE_TEXT_SIZE);
-    size_t used = 0;
     for (size_t row = 0; row < plots->m->row_count; row++)
         counts[category->codes[row]] += !plots->m->left_out[row];
-    for (size_t l = 0; l < category->level_count; l++)
-        if (counts[l] > 0 && used++ < FAILURE_TEXT_SIZE) /* what is too long is cut */
-            (void)text_printf(&names, "%s%s (%zu)", names.length ? ", " : "", category->levels[l], counts[l]);
+    for (size_t l = 0; l < category->level_count; l++) /* too long a list is cut */
+        (void)text_printf(&names, "%s%s (%zu)", names.length ? ", " : "", category->levels[l], counts[l]);
     *ret_names = text_take(&names);
-    return used;
 }
 
 static void report_pairs(const struct plots *plots, struct report_section *section) {
@@ -217,7 +214,8 @@ static void report_coverage(const struct plots *plots, struct report_section *in
         report_table(section, "levels", NULL, columns, sizeof columns / sizeof *columns);
     for (size_t f = 0; f < m->factor_count; f++) {
         char *names;
-        size_t levels = count_levels(plots, f, &names);
+        size_t levels = m->table->categories[f].level_count;
+        count_levels(plots, f, &names);
         combinations *= m->factors[f].varies ? (double)levels : 1;
         report_cell_text(table, m->factors[f].column->name);
         report_cell(table, (double)levels);

@@ -243,13 +243,19 @@ static void add_chart(const struct series *series, const struct quantity *quanti
 
 /* ---- Samples */
 
+/* The last value of a counter. */
+struct reading {
+    double value, at;
+};
+
 /* One quantity of one node, over its files. */
 struct node_samples {
     const struct quantity *quantity;
     char **names; /* of the columns of the first file that are shown */
     size_t count;
     struct sample_fold columns, overview;
-    double *last, *values; /* of counters, the sample before; as shown */
+    struct reading *last; /* of each column of the file that is read */
+    double *values;       /* of a sample, as shown */
     double last_time;
 };
 
@@ -261,13 +267,15 @@ static void node_samples_clear(struct node_samples *samples) {
     sample_fold_clear(&samples->overview);
 }
 
-static bool is_shown(const struct quantity *quantity, const char *column) {
-    return !quantity->column || strcmp(quantity->column, column) == 0;
+static bool has_values(const double *y, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(y[i]))
+            return true;
+    return false;
 }
 
-/* RAPL's psys has the packages in it. */
-static bool counts_in_sum(const char *column) {
-    return strcmp(column, "psys") != 0;
+static bool is_shown(const struct quantity *quantity, const char *column) {
+    return !quantity->column || strcmp(quantity->column, column) == 0;
 }
 
 static void begin_node(struct node_samples *samples, const struct csv_reader *csv, size_t points,
@@ -282,12 +290,13 @@ static void begin_node(struct node_samples *samples, const struct csv_reader *cs
     samples->values = xcalloc(samples->count + 1, sizeof *samples->values);
 }
 
-/* The value of a sample, S seconds after the one before, as it is shown. */
-static double shown_value(const struct quantity *quantity, double value, double last, double s) {
+/* The VALUE of a sample as it is shown, LAST being the one before. */
+static double shown_value(const struct quantity *quantity, double value, double at,
+                          const struct reading *last) {
     if (quantity->kind == SAMPLED)
         return value * quantity->scale;
-    double increase = value < last ? NAN : value - last; /* a counter that began anew */
-    return quantity->scale * (quantity->kind == RATE ? increase / s : increase);
+    double increase = value < last->value ? NAN : value - last->value; /* a counter that began anew */
+    return quantity->scale * (quantity->kind == RATE ? increase / (at - last->at) : increase);
 }
 
 static double overview_of(const struct quantity *quantity, double sum, double most, size_t count) {
@@ -297,53 +306,65 @@ static double overview_of(const struct quantity *quantity, double sum, double mo
                                         : sum / (double)count;
 }
 
-/* Which column of the first file each column of CSV is; SIZE_MAX: none. */
-static size_t *match_columns(const struct node_samples *samples, const struct csv_reader *csv) {
+/* What is done with a column of a file. */
+struct file_column {
+    bool is_shown, counts; /* counts: in the line of the node */
+    size_t place;          /* of the columns of the first file; SIZE_MAX: it is none of these */
+};
+
+static struct file_column *match_columns(const struct node_samples *samples, const struct csv_reader *csv) {
     size_t columns = csv_column_count(csv);
-    size_t *places = xcalloc(columns + 1, sizeof *places);
+    /* RAPL has the packages in psys, too. */
+    struct file_column *found = xcalloc(columns + 1, sizeof *found);
     for (size_t c = TIME_COLUMNS, next = 0; c < columns; c++) {
         const char *name = csv_column_name(csv, c);
         size_t tried = 0;
         while (tried < samples->count && strcmp(samples->names[(next + tried) % samples->count], name) != 0)
             tried++;
-        places[c] = tried < samples->count ? (next + tried) % samples->count : SIZE_MAX;
-        next = places[c] == SIZE_MAX ? next : places[c] + 1;
+        bool is_found = tried < samples->count, is_wanted = is_shown(samples->quantity, name);
+        found[c] = (struct file_column){
+            .is_shown = is_wanted,
+            .counts = is_wanted && !(samples->quantity->overview == SUM && strcmp(name, "psys") == 0),
+            .place = is_found ? (next + tried) % samples->count : SIZE_MAX};
+        next = is_found ? found[c].place + 1 : next;
     }
-    return places;
+    return found;
 }
 
 static void add_sample(struct node_samples *samples, const struct csv_reader *csv,
-                       const struct csv_block *block, size_t row, double at, const size_t *places) {
+                       const struct csv_block *block, size_t row, double at, const struct file_column *file) {
     const struct quantity *quantity = samples->quantity;
     size_t columns = csv_column_count(csv), used = 0;
-    double sum = 0, most = -INFINITY, s = at - samples->last_time;
+    double sum = 0, most = -INFINITY;
     for (size_t c = 0; c < samples->count; c++)
         samples->values[c] = NAN;
     for (size_t c = TIME_COLUMNS; c < columns; c++) {
-        const char *name = csv_column_name(csv, c);
-        double value = block->numbers[c][row], shown = shown_value(quantity, value, samples->last[c], s);
-        samples->last[c] = isnan(value) ? samples->last[c] : value;
-        if (!is_shown(quantity, name) || !isfinite(shown))
+        double value = block->numbers[c][row], shown = shown_value(quantity, value, at, &samples->last[c]);
+        if (!isnan(value))
+            samples->last[c] = (struct reading){value, at};
+        if (!file[c].is_shown || !isfinite(shown))
             continue;
-        if (places[c] != SIZE_MAX)
-            samples->values[places[c]] = shown;
-        if (quantity->overview == SUM && !counts_in_sum(name))
+        if (file[c].place != SIZE_MAX)
+            samples->values[file[c].place] = shown;
+        if (!file[c].counts)
             continue;
         sum += shown;
         most = shown > most ? shown : most;
         used++;
     }
+    samples->last_time = at;
+    if (!has_values(samples->values, samples->count) && used == 0)
+        return; /* nothing that is shown was read again yet */
     const double overview = overview_of(quantity, sum, most, used);
     sample_fold_add(&samples->columns, at, samples->values);
     sample_fold_add(&samples->overview, at, &overview);
-    samples->last_time = at;
 }
 
 static int read_blocks(const struct series *series, struct csv_reader *csv, struct node_samples *samples,
                        struct failure *failure) {
     size_t columns = csv_column_count(csv);
     cleanup_free size_t *numbers = xcalloc(columns + 1, sizeof *numbers);
-    cleanup_free size_t *places = match_columns(samples, csv);
+    cleanup_free struct file_column *file = match_columns(samples, csv);
     struct csv_columns *reading = NULL;
     struct csv_block block;
     for (size_t c = 0; c < columns; c++)
@@ -351,13 +372,13 @@ static int read_blocks(const struct series *series, struct csv_reader *csv, stru
     free(samples->last);
     samples->last = xcalloc(columns + 1, sizeof *samples->last);
     for (size_t c = 0; c < columns; c++)
-        samples->last[c] = NAN; /* the counters of each file are their own */
+        samples->last[c].value = NAN; /* the counters of each file are their own */
     int r = csv_columns_open(csv, numbers, columns, NULL, 0, CSV_MISSING_IS_NAN, &reading, failure);
     while (r >= 0 && (r = csv_columns_next(reading, &block, failure)) > 0)
         for (size_t row = 0; row < block.rows; row++) {
             double at = (block.numbers[0][row] - (double)series->run->started_ns) / ns_per_s;
-            if (isfinite(at) && (samples->columns.count == 0 || at >= samples->last_time))
-                add_sample(samples, csv, &block, row, at, places);
+            if (isfinite(at) && at >= samples->last_time)
+                add_sample(samples, csv, &block, row, at, file);
         }
     csv_columns_close(reading);
     return r;
@@ -380,13 +401,6 @@ static int read_file(struct series *series, const struct sample_file *file, stru
     csv_close(csv);
     series->bytes_left -= file->bytes;
     return r;
-}
-
-static bool has_values(const double *y, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (isfinite(y[i]))
-            return true;
-    return false;
 }
 
 static void add_overview(struct series *series, const struct sample_file *file,

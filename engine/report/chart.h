@@ -39,7 +39,8 @@ struct chart {
     size_t span_count, event_count;
     /* On a page (report.h): */
     const char *x_unit, *y_unit; /* shown with values at the pointer, as people write them; NULL: none */
-    const char *link;   /* charts with the same link are zoomed together; NULL: this one is zoomed alone */
+    const char *link;   /* charts with the same link, over time or order, have linear x axes that are zoomed
+                           together; NULL */
     bool needs_scripts; /* it is not drawn without, as its page has too many others */
 };
 

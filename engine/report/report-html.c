@@ -277,41 +277,56 @@ static void add_table(struct page *page, const struct report_table *table) {
         text_printf(&page->html, "<p class=\"note\">... and %zu more</p>\n", rows - shown);
 }
 
-static void add_pair(struct page *page, const struct item *item) {
-    cleanup_free char *text = tree_pair_text(item);
-    if (item->label[0] && strcmp(item->label, " ") != 0)
-        add_element(page, "<dt>", item->label, "</dt>");
-    else
-        add(page, "<dt></dt>");
+/* By grade; a sign beside the colour. */
+static const char *const verdict_markup[] = {[REPORT_UNKNOWN] = "<p class=\"verdict\">",
+                                             [REPORT_USABLE] = "<p class=\"verdict usable\">&#10003; ",
+                                             [REPORT_NOT_USABLE] =
+                                                 "<p class=\"verdict not-usable\">&#10007; "};
+
+static void add_pair(struct page *page, const char *label, const char *text) {
+    bool has_label = strcmp(label, " ") != 0; /* else it continues the pair above */
+    add_element(page, "<dt>", has_label ? label : "", "</dt>");
     add_element(page, "<dd>", text, "</dd>\n");
 }
 
-/* Neighbouring pairs are one list; one without a label is a line of its own. Returns the first item behind.
- */
-static size_t add_pairs(struct page *page, const struct report_section *section, size_t i) {
+/* Of items FIRST to END, which are pairs, those that are DETAIL: one list; what has no label is a line. */
+static void add_pairs(struct page *page, const struct report_section *section, size_t first, size_t end,
+                      bool detail) {
     bool is_open = false;
-    for (; i < section->count && tree_is_pair(&section->items[i]); i++) {
+    for (size_t i = first; i < end; i++) {
         const struct item *item = &section->items[i];
         bool is_line = item->kind == ITEM_VERDICT || !item->label[0];
+        cleanup_free char *text = tree_pair_text(item);
+        if (item->detail != detail)
+            continue;
         if (is_open == is_line) {
             add(page, is_open ? "</dl>\n" : "<dl>\n");
             is_open = !is_open;
         }
         if (item->kind == ITEM_VERDICT)
-            add_element(page,
-                        item->grade == REPORT_USABLE       ? "<p class=\"verdict usable\">&#10003; "
-                        : item->grade == REPORT_NOT_USABLE ? "<p class=\"verdict not-usable\">&#10007; "
-                                                           : "<p class=\"verdict\">",
-                        item->text, "</p>\n");
-        else if (is_line) {
-            cleanup_free char *text = tree_pair_text(item);
+            add_element(page, verdict_markup[item->grade], text, "</p>\n");
+        else if (is_line)
             add_element(page, "<p>", text, "</p>\n");
-        } else
-            add_pair(page, item);
+        else
+            add_pair(page, item->label, text);
     }
     if (is_open)
         add(page, "</dl>\n");
-    return i;
+}
+
+/* Neighbouring pairs from item FIRST on, details last and folded. Returns the item behind them. */
+static size_t add_neighbours(struct page *page, const struct report_section *section, size_t first) {
+    size_t end = first;
+    bool has_detail = false;
+    for (; end < section->count && tree_is_pair(&section->items[end]); end++)
+        has_detail = has_detail || section->items[end].detail;
+    add_pairs(page, section, first, end, false);
+    if (has_detail) {
+        add(page, "<details class=\"more\"><summary>details</summary>\n");
+        add_pairs(page, section, first, end, true);
+        add(page, "</details>\n");
+    }
+    return end;
 }
 
 static void add_note(struct page *page, const struct item *item) {
@@ -356,7 +371,7 @@ static void add_items(struct page *page, const struct report_section *section, i
     for (size_t i = 0; i < section->count; i++) {
         const struct item *item = &section->items[i];
         if (tree_is_pair(item))
-            i = add_pairs(page, section, i) - 1;
+            i = add_neighbours(page, section, i) - 1;
         else if (item->kind == ITEM_NOTE)
             add_note(page, item);
         else if (item->kind == ITEM_CHART)

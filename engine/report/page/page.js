@@ -77,12 +77,17 @@
         const {x, y} = series;
         let isDown = false, column = NaN, low = 0, high = 0;
         const isDense = to - from > 2 * width;
-        const step = (px, py) => { isDown ? context.lineTo(px, py) : context.moveTo(px, py); isDown = true; };
+        const step = (px, py) => {
+            if (!isDown) context.moveTo(px, py);
+            context.lineTo(px, py); // a point alone is seen, too
+            isDown = true;
+        };
         const flush = () => {
             if (!(column >= 0)) return;
             for (const i of low < high ? [low, high] : low > high ? [high, low] : [low]) step(atX(x[i]), atY(y[i]));
             column = NaN;
         };
+        context.lineCap = "round";
         context.beginPath();
         for (let i = from; i < to; i++) {
             if (!Number.isFinite(y[i])) { flush(); isDown = false; continue; }
@@ -97,7 +102,7 @@
     }
 
     function drawPoints(context, series, u, atX, atY) {
-        const {x, y} = series, box = u.bbox, drawn = new Set(), size = 2.4 * devicePixelRatio;
+        const {x, y} = series, box = u.bbox, drawn = new Set(), size = 2.8 * devicePixelRatio;
         context.beginPath();
         for (let i = 0; i < x.length; i++) {
             const px = atX(x[i]), py = atY(y[i]);
