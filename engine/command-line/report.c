@@ -57,6 +57,14 @@ static struct archive_reader *open_prediction(const char *path) {
     return archive_run(archive)->kind == ARCHIVE_OF_PREDICTION ? take_pointer(archive) : NULL;
 }
 
+static int write_prediction_page(const char *path, struct archive_reader *archive, struct failure *failure) {
+    cleanup(report_cleanup) struct report *report = report_new();
+    struct report_section *prediction = report_section(report->root, "prediction", "Prediction", false);
+    int r = prediction_archive_report(archive, true, prediction, failure);
+    r = r < 0 ? r : prediction_archive_charts(archive, report->root, failure);
+    return r < 0 ? r : report_write_page(report, file_base_name(archive_path(archive)), path, failure);
+}
+
 static int report_prediction(const struct verb_arguments *arguments, struct archive_reader *archive,
                              struct failure *failure) {
     static const char *const rankings[] = {"--best", "--most", "--least"};
@@ -69,11 +77,10 @@ static int report_prediction(const struct verb_arguments *arguments, struct arch
     if (arguments->operand_count > 1)
         return failure_input(failure, archive_path(archive), 0, 0,
                              "this is the archive of a prediction; give it alone");
+    if (verb_value(arguments, "--output"))
+        return write_prediction_page(verb_value(arguments, "--output"), archive, failure);
     cleanup(report_cleanup) struct report *report = report_new();
     int r = prediction_archive_report(archive, !json, report->root, failure);
-    const char *output = verb_value(arguments, "--output");
-    if (r == 0 && output)
-        return report_write_page(report, archive_path(archive), output, failure);
     if (r == 0)
         output_report(report, json, verb_switch(arguments, "--verbose"));
     return r;
