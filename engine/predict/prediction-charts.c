@@ -18,7 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 100000, SCENARIOS_MAX = 64, GANTTS_MAX = 4, FIRST = 1 /* column behind the scenario */ };
+enum {
+    ROWS_MAX = 100000,
+    SCENARIOS_MAX = 64,
+    GANTTS_MAX = 4,
+    DIGITS = 5,
+    CURVE_ROWS_LEAST = 3,
+    FIRST = 1 /* column behind the scenario */
+};
 
 /* A table, column by column; of columns of texts, `texts`. */
 struct drawn_table {
@@ -99,16 +106,16 @@ static bool is_intervals(const struct drawn_table *table) {
            !is_text(table, FIRST + 2) && is_text(table, FIRST + 3);
 }
 
-/* Numbers over the first of them, which does not decrease within a scenario. */
+/* Numbers over the first of them, which increases within a scenario of at least CURVE_ROWS_LEAST rows. */
 static bool is_curve(const struct drawn_table *table) {
     for (size_t c = FIRST; c < table->columns.count; c++)
         if (is_text(table, c))
             return false;
     for (size_t i = 1; i < table->rows; i++)
         if (table->numbers[0][i] == table->numbers[0][i - 1] &&
-            !(table->numbers[FIRST][i] >= table->numbers[FIRST][i - 1]))
+            !(table->numbers[FIRST][i] > table->numbers[FIRST][i - 1]))
             return false;
-    return table->columns.count > FIRST + 1 && table->rows > 1;
+    return table->columns.count > FIRST + 1 && table->rows > 0 && scenario_end(table, 0) >= CURVE_ROWS_LEAST;
 }
 
 static int draw_intervals(const struct drawn_table *table, const char *name, struct report_section *in,
@@ -141,11 +148,14 @@ static int draw_intervals(const struct drawn_table *table, const char *name, str
 
 static void draw_curves(const struct drawn_table *table, const char *name, struct report_section *in) {
     cleanup_free struct chart_series *series = xcalloc(SCENARIOS_MAX, sizeof *series);
-    cleanup_free char *x_name = column_heading(&table->columns.items[FIRST]);
+    struct column x = table->columns.items[FIRST];
+    x.label = NULL;
+    cleanup_free char *x_name = column_heading(&x);
     char names[SCENARIOS_MAX][32];
     for (size_t c = FIRST + 1; c < table->columns.count; c++) {
-        const struct column *column = &table->columns.items[c];
-        cleanup_free char *y_name = column_heading(column), *title = xformat("%s: %s", name, column->name);
+        struct column y = table->columns.items[c];
+        y.label = NULL;
+        cleanup_free char *y_name = column_heading(&y), *title = xformat("%s: %s", name, y.name);
         size_t count = 0;
         for (size_t first = 0, end; first < table->rows && count < SCENARIOS_MAX; first = end, count++) {
             end = scenario_end(table, first);
@@ -156,12 +166,28 @@ static void draw_curves(const struct drawn_table *table, const char *name, struc
         const struct chart chart = {.title = title,
                                     .x_name = x_name,
                                     .y_name = y_name,
-                                    .x_unit = unit_label(table->columns.items[FIRST].unit),
-                                    .y_unit = unit_label(column->unit),
+                                    .x_unit = unit_label(x.unit),
+                                    .y_unit = unit_label(y.unit),
                                     .series = series,
                                     .series_count = count};
-        report_chart(in, column->name, &chart);
+        report_chart(in, y.name, &chart);
     }
+}
+
+static void list_rows(const struct drawn_table *table, struct report_section *in) {
+    size_t count = table->columns.count;
+    cleanup_free struct column *columns = xcalloc(count, sizeof *columns);
+    for (size_t c = 0; c < count; c++) {
+        columns[c] = table->columns.items[c];
+        columns[c].label = NULL;
+        columns[c].digits = c < FIRST ? 0 : DIGITS;
+    }
+    struct report_table *into = report_table(in, "rows", NULL, columns, count);
+    for (size_t i = 0; i < table->rows * count; i++)
+        if (is_text(table, i % count) && i % count > 0)
+            report_cell_text(into, table->texts[i % count][i / count]);
+        else
+            report_cell(into, table->numbers[i % count][i / count]);
 }
 
 static int draw_table(struct archive_reader *archive, const char *member, struct report_section *in,
@@ -178,10 +204,9 @@ static int draw_table(struct archive_reader *archive, const char *member, struct
     else if (is_curve(&table))
         draw_curves(&table, name, section);
     else
-        report_note(section, REPORT_NOTE, "a list: 'assay archive cat %s %s' prints it",
-                    archive_path(archive), member);
+        list_rows(&table, section);
     if (table.is_cut)
-        report_note(section, REPORT_NOTE, "the first %d rows are drawn; the archive has all", ROWS_MAX);
+        report_note(section, REPORT_NOTE, "the first %d rows are here; the archive has all", ROWS_MAX);
     return r;
 }
 

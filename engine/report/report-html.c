@@ -215,26 +215,28 @@ static void add_picture(struct page *page, const struct item *item) {
 
 /* ---- Tables, numbers and texts */
 
-/* Of columns, which are of texts, and which are empty. */
+/* Of columns: with DETAIL, and without any value, a column is seen on demand. */
 struct column_form {
-    bool is_text, is_empty;
+    bool is_text, is_empty, is_detail;
 };
 
 static void find_forms(const struct report_table *table, size_t rows, struct column_form *forms) {
     for (size_t c = 0; c < table->column_count; c++) {
+        bool has_value = false;
         forms[c].is_empty = rows > 0;
         for (size_t row = 0; row < rows; row++) {
             const struct cell *cell = &table->cells[row * table->column_count + c];
             forms[c].is_text |= cell->text != NULL;
             forms[c].is_empty = forms[c].is_empty && cell->text && !cell->text[0];
+            has_value = has_value || cell->text || isfinite(cell->number);
         }
+        forms[c].is_detail = table->columns[c].detail || (rows > 0 && !has_value);
     }
 }
 
-static void add_cell(struct page *page, const char *tag, const struct column *column,
-                     const struct column_form *form, const char *text) {
+static void add_cell(struct page *page, const char *tag, const struct column_form *form, const char *text) {
     text_printf(&page->html, "<%s class=\"%s%s\">", tag, form->is_text ? "w" : "n",
-                column->detail ? " d" : "");
+                form->is_detail ? " d" : "");
     add_text(page, text);
     text_printf(&page->html, "</%s>", tag);
 }
@@ -248,7 +250,7 @@ static void add_line(struct page *page, const struct report_table *table, const 
         const struct cell *cell = line ? &table->cells[(line - 1) * table->column_count + c] : NULL;
         cleanup_free char *text = cell ? tree_cell_text(column, cell) : column_heading(column);
         if (!forms[c].is_empty)
-            add_cell(page, cell ? "td" : "th", column, &forms[c], text);
+            add_cell(page, cell ? "td" : "th", &forms[c], text);
     }
     add(page, "</tr>\n");
 }
@@ -259,7 +261,7 @@ static void add_table(struct page *page, const struct report_table *table) {
     bool has_detail = false;
     find_forms(table, shown, forms);
     for (size_t c = 0; c < table->column_count; c++)
-        has_detail = has_detail || (table->columns[c].detail && !forms[c].is_empty);
+        has_detail = has_detail || (forms[c].is_detail && !forms[c].is_empty);
     if (rows == 0)
         return;
     if (has_detail)

@@ -17,7 +17,7 @@
     function format(value) {
         if (!Number.isFinite(value)) return "-";
         const size = Math.abs(value);
-        return size !== 0 && (size >= 1e7 || size < 1e-3) ? value.toPrecision(4) : String(+value.toPrecision(6));
+        return size !== 0 && (size >= 1e7 || size < 1e-4) ? String(+value.toPrecision(4)) : String(+value.toPrecision(6));
     }
 
     const word = (spec, x) => spec.labels ? spec.labels[Math.round(x)] ?? "" : format(x) + spec.xUnit;
@@ -246,7 +246,7 @@
                       size: 34, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
                       grid: {stroke: () => colour("--rule"), width: 1}, ticks: {stroke: () => colour("--rule"), width: 1},
                       values: (u, at) => at.map(v => v === null ? "" : format(v))};
-        if (isLogarithmic) axis.filter = (u, at) => at.map(v => Math.abs(Math.log10(v) % 1) < 1e-9 ? v : null);
+        if (isLogarithmic) axis.filter = axis.grid.filter = axis.ticks.filter = (u, at) => at.map(v => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? v : null);
         if (labels) {
             axis.splits = (u, i, min, max) => labels.map((l, k) => k).filter(k => k >= min && k <= max);
             axis.values = (u, at) => at.map(v => labels[v]);
