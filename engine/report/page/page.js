@@ -17,7 +17,7 @@
     function format(value) {
         if (!Number.isFinite(value)) return "-";
         const size = Math.abs(value);
-        return size !== 0 && (size >= 1e7 || size < 1e-4) ? String(+value.toPrecision(4)) : String(+value.toPrecision(6));
+        return size !== 0 && (size >= 1e7 || size < 1e-4) ? value.toExponential(3).replace(/\.?0*e\+?/, "e") : String(+value.toPrecision(6));
     }
 
     const word = (spec, x) => spec.labels ? spec.labels[Math.round(x)] ?? "" : format(x) + spec.xUnit;
