@@ -70,15 +70,14 @@ if ! browser_find; then
     finish
 fi
 check "the page is opened" browser_open "$scratch/page.html"
-evaluate 'document.querySelectorAll("details").forEach(d => d.open = true);
-    document.querySelectorAll("figure.chart").forEach(f => f.scrollIntoView()); ""' >.load
-# Charts are built when they come into view.
-all_built() { equal "$(evaluate 'document.querySelectorAll("figure.chart").forEach(f => { if (!f.classList.contains("live")) f.scrollIntoView(); });
-    new Promise(d => requestAnimationFrame(() => requestAnimationFrame(() => d(document.querySelectorAll("figure.chart").length - assayCharts.length))))')" 0; }
-report $(eventually all_built >&2; echo $?) "all charts are drawn"
-is "... their lines have colours" "$(evaluate 'assayCharts.filter(c => { const d = c.plot.ctx.getImageData(0, 0, c.plot.ctx.canvas.width, c.plot.ctx.canvas.height).data;
+one_built() { equal "$(evaluate "String(assayPage.charts.length > 0)")" true; }
+report $(eventually one_built >&2; echo $?) "what is in view is drawn"
+show_all='document.querySelectorAll("details").forEach(d => d.open = true); assayPage.showAll();
+    new Promise(d => setTimeout(() => d(document.querySelectorAll("figure.chart").length - assayPage.charts.length)))'
+is "... and the rest, when it is" "$(evaluate "$show_all")" 0
+is "... their lines have colours" "$(evaluate 'assayPage.charts.filter(c => { const d = c.plot.ctx.getImageData(0, 0, c.plot.ctx.canvas.width, c.plot.ctx.canvas.height).data;
     for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 100 && Math.abs(d[i] - d[i + 2]) > 60) return false; return true; }).length')" 0
-evaluate 'window.find = title => assayCharts.find(c => c.figure.querySelector("figcaption").textContent.startsWith(title)); 
+evaluate 'window.find = title => assayPage.charts.find(c => c.figure.querySelector("figcaption").textContent.startsWith(title)); 
     window.warm = find("Temperature: hottest"); window.clock = find("Frequency: mean"); warm.figure.scrollIntoView();
     window.box = () => { const b = warm.plot.over.getBoundingClientRect(); return [b.left, b.top, b.width, b.height].map(Math.round).join(" "); }; ""' >.load
 read -r left top width height <<<"$(evaluate 'box()')"
@@ -101,8 +100,7 @@ evaluate 'warm.figure.querySelectorAll(".legend li")[0].click(); ""' >.load
 is "a click on a name hides its line" "$(peak)" hidden
 is "no error was told, and nothing requested" "$(browser_told)" ""
 check "the hostile page is opened" browser_open "$scratch/evil.html"
-evaluate 'document.querySelectorAll("details").forEach(d => d.open = true); ""' >.load
-report $(eventually all_built >&2; echo $?) "... and drawn"
+is "... and drawn" "$(evaluate "$show_all")" 0
 is "... nothing of it has run" "$(evaluate 'String(window.evil) + " " + document.images.length')" "undefined 0"
 is "... told, or requested" "$(browser_told)" ""
 browser_close
