@@ -73,31 +73,59 @@
                            : v => box.top + box.height - (log(v) - from) / size * box.height;
     }
 
-    function drawLine(context, series, from, to, atX, atY, width) {
-        const {x, y} = series;
-        let isDown = false, column = NaN, low = 0, high = 0;
-        const isDense = to - from > 2 * width;
-        const step = (px, py) => {
-            if (!isDown) context.moveTo(px, py);
-            context.lineTo(px, py); // a point alone is seen, too
-            isDown = true;
-        };
+    // As many points as pixels or more: in each column of pixels, a bar from the least to the greatest value, and to the last value
+    // of the column before. Bars are written as pixels of LAYER, which costs far less than strokes of many short pieces.
+    function drawDense(layer, series, from, to, atX, atY, box, pixel) {
+        const {x, y} = series, {width, height, pixels} = layer;
+        let column = -1, low = 0, high = 0, last = NaN;
         const flush = () => {
-            if (!(column >= 0)) return;
-            for (const i of low < high ? [low, high] : low > high ? [high, low] : [low]) step(atX(x[i]), atY(y[i]));
-            column = NaN;
+            if (column < 0 || column >= width) return;
+            const end = Math.min(height, Math.ceil(high + 0.5));
+            for (let row = Math.max(0, Math.floor(low - 0.5)); row < end; row++) pixels[row * width + column] = pixel;
         };
-        context.lineCap = "round";
-        context.beginPath();
         for (let i = from; i < to; i++) {
-            if (!Number.isFinite(y[i])) { flush(); isDown = false; continue; }
-            if (!isDense) { step(atX(x[i]), atY(y[i])); continue; }
-            const at = Math.max(0, Math.floor(atX(x[i])));
-            if (at !== column) { flush(); column = at; low = high = i; }
-            if (y[i] < y[low]) low = i;
-            if (y[i] > y[high]) high = i;
+            if (!Number.isFinite(y[i])) { flush(); column = -1; last = NaN; continue; }
+            const at = Math.max(0, Math.floor(atX(x[i]) - box.left)), py = atY(y[i]) - box.top;
+            if (at !== column) {
+                flush();
+                column = at;
+                low = last < py ? last : py; // not a number: there is none before
+                high = last > py ? last : py;
+            }
+            if (py < low) low = py;
+            if (py > high) high = py;
+            last = py;
         }
         flush();
+    }
+
+    // Pixels over the inside of a chart, which are drawn at once.
+    function layerOf(chart, box) {
+        const width = Math.ceil(box.width), height = Math.ceil(box.height);
+        chart.canvas ??= document.createElement("canvas");
+        if (chart.canvas.width !== width || chart.canvas.height !== height) { chart.canvas.width = width; chart.canvas.height = height; }
+        const image = new ImageData(width, height);
+        return {width, height, image, pixels: new Uint32Array(image.data.buffer), canvas: chart.canvas};
+    }
+
+    // The colour "#rgb" or "#rrggbb" with OPACITY as a pixel of a little-endian machine.
+    function pixelOf(hex, opacity) {
+        const digits = hex.length === 4 ? [...hex.slice(1)].map(d => d + d).join("") : hex.slice(1, 7), value = parseInt(digits, 16);
+        return (Math.round(255 * opacity) << 24 | (value & 255) << 16 | value & 0xff00 | value >> 16) >>> 0;
+    }
+
+    function drawLine(context, series, from, to, atX, atY) {
+        const {x, y} = series;
+        let isDown = false;
+        context.lineCap = "round"; // a point alone is seen, too
+        context.beginPath();
+        for (let i = from; i < to; i++) {
+            if (!Number.isFinite(y[i])) { isDown = false; continue; }
+            const px = atX(x[i]), py = atY(y[i]);
+            if (!isDown) context.moveTo(px, py);
+            context.lineTo(px, py);
+            isDown = true;
+        }
         context.stroke();
     }
 
@@ -159,15 +187,23 @@
         context.clip();
         drawSpans(chart, u, context, atX);
         drawMarks(chart, u, context, atX, atY);
+        const layer = layerOf(chart, box), isDense = (series, from, to) => series.line && to - from >= box.width;
         chart.spec.series.forEach((series, s) => {
-            if (chart.hidden.has(s)) return;
-            const isFaint = chart.focus >= 0 && chart.focus !== s;
+            const [from, to] = range(series, u.scales.x.min, u.scales.x.max), isFaint = chart.focus >= 0 && chart.focus !== s;
+            if (!chart.hidden.has(s) && isDense(series, from, to))
+                drawDense(layer, series, from, to, atX, atY, box, pixelOf(colour("--s" + s % colours), isFaint ? 0.15 : 1));
+        });
+        layer.canvas.getContext("2d").putImageData(layer.image, 0, 0);
+        context.drawImage(layer.canvas, box.left, box.top);
+        chart.spec.series.forEach((series, s) => {
+            const [from, to] = range(series, u.scales.x.min, u.scales.x.max), isFaint = chart.focus >= 0 && chart.focus !== s;
+            if (chart.hidden.has(s) || isDense(series, from, to)) return;
             context.strokeStyle = context.fillStyle = colour("--s" + s % colours);
-            context.setLineDash(dashes[Math.floor(s / colours) % dashes.length].map(d => d * devicePixelRatio));
             context.lineWidth = (chart.focus === s ? 2.5 : 1.3) * devicePixelRatio;
             context.globalAlpha = isFaint ? 0.15 : series.line ? 1 : 0.55;
-            const [from, to] = range(series, u.scales.x.min, u.scales.x.max);
-            if (series.line) drawLine(context, series, from, to, atX, atY, box.width);
+            const isSparse = 4 * (to - from) < box.width, dash = dashes[Math.floor(s / colours) % dashes.length];
+            context.setLineDash(isSparse ? dash.map(d => d * devicePixelRatio) : []); // of short pieces dashes are not seen, and slow
+            if (series.line) drawLine(context, series, from, to, atX, atY);
             else drawPoints(context, series, u, atX, atY);
         });
         context.restore();
