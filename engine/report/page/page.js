@@ -73,30 +73,38 @@
                            : v => box.top + box.height - (log(v) - from) / size * box.height;
     }
 
-    // As many points as pixels or more: in each column of pixels, a bar from the least to the greatest value, and to the last value
-    // of the column before. Bars are written as pixels of LAYER, which costs far less than strokes of many short pieces.
+    // A line as pixels of LAYER: in each column, a bar from the least to the greatest value. Pixels cost far less than strokes of
+    // many short pieces; of a line with more points than columns no peak is lost.
     function drawDense(layer, series, from, to, atX, atY, box, pixel) {
         const {x, y} = series, {width, height, pixels} = layer;
-        let column = -1, low = 0, high = 0, last = NaN;
-        const flush = () => {
-            if (column < 0 || column >= width) return;
-            const end = Math.min(height, Math.ceil(high + 0.5));
-            for (let row = Math.max(0, Math.floor(low - 0.5)); row < end; row++) pixels[row * width + column] = pixel;
+        let column = -1, low = 0, high = 0, lastX = NaN, lastY = NaN;
+        const bar = (at, top, bottom) => {
+            if (at < 0 || at >= width) return;
+            const end = Math.min(height, Math.ceil(bottom + 0.5));
+            for (let row = Math.max(0, Math.floor(top - 0.5)); row < end; row++) pixels[row * width + at] = pixel;
         };
         for (let i = from; i < to; i++) {
-            if (!Number.isFinite(y[i])) { flush(); column = -1; last = NaN; continue; }
-            const at = Math.max(0, Math.floor(atX(x[i]) - box.left)), py = atY(y[i]) - box.top;
-            if (at !== column) {
-                flush();
-                column = at;
-                low = last < py ? last : py; // not a number: there is none before
-                high = last > py ? last : py;
+            const px = atX(x[i]) - box.left, py = atY(y[i]) - box.top, at = Math.floor(px);
+            if (!Number.isFinite(py) || at !== column) {
+                const slope = (py - lastY) / (px - lastX); // not a number: there is nothing to join
+                const isJoined = Number.isFinite(slope);
+                if (isJoined) {
+                    const edge = lastY + slope * (column + 1 - lastX);
+                    low = Math.min(low, edge), high = Math.max(high, edge);
+                }
+                if (!Number.isNaN(lastY)) bar(column, low, high);
+                for (let c = Math.max(column + 1, 0); isJoined && c < Math.min(at, width); c++) {
+                    const one = lastY + slope * (c - lastX), other = one + slope;
+                    bar(c, Math.min(one, other), Math.max(one, other));
+                }
+                const edge = isJoined ? lastY + slope * (at - lastX) : py;
+                column = at, low = Math.min(edge, py), high = Math.max(edge, py);
             }
             if (py < low) low = py;
             if (py > high) high = py;
-            last = py;
+            lastX = px, lastY = Number.isFinite(py) ? py : NaN;
         }
-        flush();
+        if (!Number.isNaN(lastY)) bar(column, low, high);
     }
 
     // Pixels over the inside of a chart, which are drawn at once.
@@ -187,7 +195,7 @@
         context.clip();
         drawSpans(chart, u, context, atX);
         drawMarks(chart, u, context, atX, atY);
-        const layer = layerOf(chart, box), isDense = (series, from, to) => series.line && to - from >= box.width;
+        const layer = layerOf(chart, box), isDense = (series, from, to) => series.line && 8 * (to - from) >= box.width;
         chart.spec.series.forEach((series, s) => {
             const [from, to] = range(series, u.scales.x.min, u.scales.x.max), isFaint = chart.focus >= 0 && chart.focus !== s;
             if (!chart.hidden.has(s) && isDense(series, from, to))
@@ -201,8 +209,7 @@
             context.strokeStyle = context.fillStyle = colour("--s" + s % colours);
             context.lineWidth = (chart.focus === s ? 2.5 : 1.3) * devicePixelRatio;
             context.globalAlpha = isFaint ? 0.15 : series.line ? 1 : 0.55;
-            const isSparse = 4 * (to - from) < box.width, dash = dashes[Math.floor(s / colours) % dashes.length];
-            context.setLineDash(isSparse ? dash.map(d => d * devicePixelRatio) : []); // of short pieces dashes are not seen, and slow
+            context.setLineDash(dashes[Math.floor(s / colours) % dashes.length].map(d => d * devicePixelRatio));
             if (series.line) drawLine(context, series, from, to, atX, atY);
             else drawPoints(context, series, u, atX, atY);
         });
