@@ -5,7 +5,7 @@
 "use strict";
 (() => {
     const charts = [], root = getComputedStyle(document.documentElement), colour = name => root.getPropertyValue(name).trim();
-    const dashes = [[], [6, 3], [2, 3]], colours = 7, tipped = 8, near = 30 /* pixels */;
+    const dashes = [[1, 0], [6, 3], [2, 3]], colours = 7, tipped = 8, near = 30 /* pixels */;
 
     // Little-endian doubles, or floats, in base64.
     function numbers(text, isWide) {
@@ -75,11 +75,11 @@
 
     // A line as pixels of LAYER: in each column, a bar from the least to the greatest value. Pixels cost far less than strokes of
     // many short pieces; of a line with more points than columns no peak is lost.
-    function drawDense(layer, series, from, to, atX, atY, box, pixel) {
-        const {x, y} = series, {width, height, pixels} = layer;
+    function drawDense(layer, series, from, to, atX, atY, box, pixel, [on, off]) {
+        const {x, y} = series, {width, height, pixels} = layer, flat = 3;
         let column = -1, low = 0, high = 0, lastX = NaN, lastY = NaN;
         const bar = (at, top, bottom) => {
-            if (at < 0 || at >= width) return;
+            if (at < 0 || at >= width || (off > 0 && bottom - top < flat && at % (on + off) >= on)) return; // dashes, but not of peaks
             const end = Math.min(height, Math.ceil(bottom + 0.5));
             for (let row = Math.max(0, Math.floor(top - 0.5)); row < end; row++) pixels[row * width + at] = pixel;
         };
@@ -106,6 +106,8 @@
         }
         if (!Number.isNaN(lastY)) bar(column, low, high);
     }
+
+    const dashOf = s => dashes[Math.floor(s / colours) % dashes.length].map(d => d * devicePixelRatio);
 
     // Pixels over the inside of a chart, which are drawn at once.
     function layerOf(chart, box) {
@@ -199,7 +201,7 @@
         chart.spec.series.forEach((series, s) => {
             const [from, to] = range(series, u.scales.x.min, u.scales.x.max), isFaint = chart.focus >= 0 && chart.focus !== s;
             if (!chart.hidden.has(s) && isDense(series, from, to))
-                drawDense(layer, series, from, to, atX, atY, box, pixelOf(colour("--s" + s % colours), isFaint ? 0.15 : 1));
+                drawDense(layer, series, from, to, atX, atY, box, pixelOf(colour("--s" + s % colours), isFaint ? 0.15 : 1), dashOf(s));
         });
         layer.canvas.getContext("2d").putImageData(layer.image, 0, 0);
         context.drawImage(layer.canvas, box.left, box.top);
@@ -209,12 +211,11 @@
             context.strokeStyle = context.fillStyle = colour("--s" + s % colours);
             context.lineWidth = (chart.focus === s ? 2.5 : 1.3) * devicePixelRatio;
             context.globalAlpha = isFaint ? 0.15 : series.line ? 1 : 0.55;
-            context.setLineDash(dashes[Math.floor(s / colours) % dashes.length].map(d => d * devicePixelRatio));
+            context.setLineDash(dashOf(s));
             if (series.line) drawLine(context, series, from, to, atX, atY);
             else drawPoints(context, series, u, atX, atY);
         });
         context.restore();
-        chart.draws++;
     }
 
     // What is at the pointer: a line for each series that has something there, the nearest first.
@@ -322,7 +323,7 @@
 
     function build(figure) {
         const spec = read(figure), holder = document.createElement("div"), tip = document.createElement("div");
-        const chart = {figure, spec, tip, ends: ends(spec), hidden: new Set(), focus: -1, draws: 0, reset: document.createElement("button")};
+        const chart = {figure, spec, tip, ends: ends(spec), hidden: new Set(), focus: -1, reset: document.createElement("button")};
         const still = v => (u, min, max) => [min, max];
         const [low, high] = heights(chart, ...chart.ends), width = () => Math.max(200, figure.clientWidth);
         const yAxis = axisOf(spec.yName, spec.log[1]);
