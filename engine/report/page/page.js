@@ -67,10 +67,11 @@
 
     // Of a scale, what turns values into pixels of the canvas.
     function place(u, key) {
-        const scale = u.scales[key], log = scale.distr === 3 ? Math.log10 : v => v;
-        const from = log(scale.min), size = log(scale.max) - from, box = u.bbox;
-        return key === "x" ? v => box.left + (log(v) - from) / size * box.width
-                           : v => box.top + box.height - (log(v) - from) / size * box.height;
+        const scale = u.scales[key], isLogarithmic = scale.distr === 3, box = u.bbox;
+        const low = isLogarithmic ? Math.log10(scale.min) : scale.min, high = isLogarithmic ? Math.log10(scale.max) : scale.max;
+        const each = (key === "x" ? box.width : -box.height) / (high - low);
+        const start = (key === "x" ? box.left : box.top + box.height) - low * each;
+        return isLogarithmic ? v => start + each * Math.log10(v) : v => start + each * v;
     }
 
     // A line as pixels of LAYER: in each column, a bar from the least to the greatest value. Pixels cost far less than strokes of
