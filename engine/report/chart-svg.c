@@ -68,11 +68,14 @@ static double down(const struct chart *chart, const struct chart_axes *axes, dou
 }
 
 /* A point that falls on the same pixel as one before is left out. */
-static void append_points(const struct chart *chart, const struct chart_axes *axes, size_t s,
+static void append_points(const struct chart *chart, const struct chart_axes *axes, size_t s, bool is_page,
                           struct text *svg) {
     const struct chart_series *series = &chart->series[s];
     cleanup_free bool *drawn = xcalloc((size_t)(WIDTH + 1) * (HEIGHT + 1), sizeof *drawn);
-    text_printf(svg, "<g class=\"p s%zu\">\n", s % COLOURS);
+    if (is_page)
+        text_printf(svg, "<g class=\"p s%zu\">\n", s % COLOURS);
+    else
+        text_append_string(svg, "<g class=\"p\">\n");
     for (size_t i = 0; i < series->count; i++) {
         double x = across(axes, series->x[i]), y = down(chart, axes, series->y[i]);
         if (isnan(x) || isnan(y))
@@ -130,15 +133,18 @@ static void pen_move(struct pen *pen, size_t column, double x, double y) {
     }
 }
 
-/* Of a line with more points than columns, only the least and the greatest of each column are drawn: no peak
- * is lost. */
-static void append_line(const struct chart *chart, const struct chart_axes *axes, size_t s,
+/* On a page, of a line with more points than columns only the least and the greatest of each column are
+ * drawn: no peak is lost. */
+static void append_line(const struct chart *chart, const struct chart_axes *axes, size_t s, bool is_page,
                         struct text *svg) {
     const struct chart_series *series = &chart->series[s];
     size_t columns = line_columns(chart);
-    bool is_thinned = series->count > 2 * columns;
+    bool is_thinned = is_page && series->count > 2 * columns;
     struct pen pen = {.svg = svg, .column = SIZE_MAX};
-    text_printf(svg, "<path class=\"l s%zu k%zu\" d=\"", s % COLOURS, s / COLOURS % DASHES);
+    if (is_page)
+        text_printf(svg, "<path class=\"l s%zu k%zu\" d=\"", s % COLOURS, s / COLOURS % DASHES);
+    else
+        text_append_string(svg, "<path class=\"l\" d=\"");
     for (size_t i = 0; i < series->count; i++) {
         double x = across(axes, series->x[i]), y = down(chart, axes, series->y[i]);
         if (isnan(x) || isnan(y)) {
@@ -229,7 +235,7 @@ static void append_spans(const struct chart *chart, const struct chart_axes *axe
     }
 }
 
-static void append_chart(const struct chart *chart, size_t place, struct text *svg) {
+static void append_chart(const struct chart *chart, size_t place, bool is_page, struct text *svg) {
     struct chart_axes axes = chart_axes_of(chart);
     text_printf(svg, "<g transform=\"translate(0 %zu)\">\n", place * (size_t)PANEL);
     append_axes(chart, &axes, svg);
@@ -237,9 +243,9 @@ static void append_chart(const struct chart *chart, size_t place, struct text *s
     append_marks(chart, &axes, svg);
     for (size_t s = 0; s < chart->series_count; s++)
         if (chart->series[s].is_line)
-            append_line(chart, &axes, s, svg);
+            append_line(chart, &axes, s, is_page, svg);
         else
-            append_points(chart, &axes, s, svg);
+            append_points(chart, &axes, s, is_page, svg);
     text_append_string(svg, "</g>\n");
 }
 
@@ -253,7 +259,7 @@ void chart_append_head(struct text *svg, size_t width, size_t height) {
 void chart_append_svg(const struct chart *charts, size_t count, struct text *ret) {
     chart_append_head(ret, LEFT + WIDTH + 20, count * (size_t)PANEL);
     for (size_t c = 0; c < count; c++)
-        append_chart(&charts[c], c, ret);
+        append_chart(&charts[c], c, false, ret);
     text_append_string(ret, "</svg>\n");
 }
 
@@ -261,7 +267,7 @@ void chart_append_figure(const struct chart *chart, struct text *ret) {
     text_printf(ret, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", LEFT + WIDTH + 20, PANEL);
     chart_append_escaped(ret, chart->title);
     text_append_string(ret, "\">\n");
-    append_chart(chart, 0, ret);
+    append_chart(chart, 0, true, ret);
     text_append_string(ret, "</svg>\n");
 }
 
@@ -270,7 +276,7 @@ void chart_append_figure(const struct chart *chart, struct text *ret) {
 static size_t append_charts(const struct report_section *section, size_t count, struct text *svg) {
     for (size_t i = 0; i < section->count; i++)
         if (section->items[i].kind == ITEM_CHART)
-            append_chart(section->items[i].chart, count++, svg);
+            append_chart(section->items[i].chart, count++, false, svg);
         else if (section->items[i].kind == ITEM_SECTION)
             count = append_charts(section->items[i].section, count, svg);
     return count;
