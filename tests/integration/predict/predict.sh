@@ -149,7 +149,7 @@ is "which says the scenario" "$(grep -o '<title>[^<]*NB[^<]*' panels.svg | sort 
 report $(head -1 time.html | grep -q '^<!DOCTYPE html>' && contains time.html '>NB</text>' && contains time.html '>time, s</text>'; echo $?) "a column over what varies"
 check "intervals" "$ASSAY" predict travel size.json --set size=8 --plot way --plot way=way.svg --plot way=way.json
 report $(output '^a +\|A{32,33} +\|$' && output '^b +\| +A{32,33}\|$' && output '^ +A <hop>$'; echo $?) "are lanes of characters"
-is "bars in an SVG" "$(grep -c '&lt;hop>: 13 s to 26 s</title></rect>' way.svg)" 1
+is "bars in an SVG" "$(grep -c '&lt;hop&gt;: 13 s to 26 s</title></rect>' way.svg)" 1
 report $(tr -d '\n' <way.json | grep -q '{"ph": "X", "pid": 1, "tid": 1, "ts": 13000000.000, "dur": 13000000.000, "name": "<hop>"}\]}$'; echo $?) "and trace events"
 refuse "what cannot be drawn" 2 "no table or column of numbers 'where'" "$ASSAY" predict travel size.json --set size=8 --plot where
 refuse "another kind of file" 2 "'panels' cannot be written into 'p.txt'; expected a name that ends in one of .csv .svg .html" "$ASSAY" "$@" --plot panels=p.txt
