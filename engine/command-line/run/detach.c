@@ -77,6 +77,7 @@ __attribute__((noreturn)) static void be_engine(const struct execution *executio
     setsid();
     redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
     progress_init(&engine.progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+    engine.progress.has_screen = false;
     engine.shown = progress_observer(&engine.progress);
     struct run_observer observer = {.event = on_event, .context = &engine};
     int r = execution_perform(execution, observer, &message.failure);

@@ -2,6 +2,8 @@
 
 #include "engine/command-line/output.h"
 #include "engine/command-line/report.h"
+#include "engine/command-line/run/screen.h"
+#include "engine/command-line/run/viewer.h"
 
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
@@ -30,7 +32,10 @@ static const char *const event_names[] = {
 };
 
 void progress_init(struct progress *progress, bool json, bool quiet) {
-    *progress = (struct progress){.json = json, .quiet = quiet, .terminal = isatty(STDERR_FILENO)};
+    *progress = (struct progress){.json = json,
+                                  .quiet = quiet,
+                                  .terminal = isatty(STDERR_FILENO),
+                                  .has_screen = !json && !quiet && screen_is_possible(STDERR_FILENO)};
 }
 
 /* "####....": SHARE of it. Returns BAR. */
@@ -187,12 +192,28 @@ static void replace(char **text, const char *by) {
     *text = xstrdup(by);
 }
 
+static void end_viewer(struct progress *progress) {
+    viewer_stop(progress->viewer);
+    progress->viewer = 0;
+}
+
+/* Whether the viewer shows EVENT. It begins with the run, and ends before the archive's path is printed. */
+static bool is_on_screen(struct progress *progress, const struct run_event *event) {
+    if (event->kind == RUN_EVENT_STARTED && !progress->viewer)
+        progress->viewer = viewer_start(event->text);
+    if (event->kind == RUN_EVENT_SEALED || event->kind == RUN_EVENT_ENDED)
+        end_viewer(progress);
+    return progress->viewer > 0;
+}
+
 static void show(void *context, const struct run_event *event) {
     struct progress *progress = context;
     if (event->kind == RUN_EVENT_STARTED)
         replace(&progress->folder, event->text);
     if (event->kind == RUN_EVENT_SEALED && event->units_done + event->units_failed > 0)
         replace(&progress->archive, event->text);
+    if (progress->has_screen && is_on_screen(progress, event))
+        return;
     if (progress->json) {
         print_json(progress, event);
     } else if (progress->quiet && event->kind != RUN_EVENT_SEALED) {
@@ -214,6 +235,7 @@ struct run_observer progress_observer(struct progress *progress) {
 }
 
 void progress_end(struct progress *progress) {
+    end_viewer(progress);
     if (progress->folder && progress->archive && !progress->json && !progress->quiet)
         report_after_run(progress->folder, progress->archive);
     free(progress->folder), free(progress->archive);
