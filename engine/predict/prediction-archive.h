@@ -51,5 +51,9 @@ void prediction_archive_clear(struct prediction_archive *archive);
  * notes. */
 int prediction_archive_report(struct archive_reader *archive, bool for_people, struct report_section *in,
                               struct failure *failure);
+/* The tables that `--plot` put into it, as a section each: curves as charts, intervals of time as Gantt
+ * charts, of the first scenarios. For pages. */
+int prediction_archive_charts(struct archive_reader *archive, struct report_section *in,
+                              struct failure *failure);
 
 #endif
