@@ -3,6 +3,7 @@
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
 #include "engine/history/check.h"
 #include "engine/history/store.h"
 #include "engine/report/shown.h"
@@ -215,7 +216,7 @@ static int read_rule(const struct verb_arguments *arguments, struct history_rule
                      struct failure *failure) {
     static const char *const methods[] = {"shift", "chew", "e-divisive"};
     const char *method = verb_value(arguments, "--method"), *p = verb_value(arguments, "--p");
-    *ret = (struct history_rule){HISTORY_SHIFT, 0.0005};
+    *ret = (struct history_rule){HISTORY_SHIFT, 0.0005, verb_value(arguments, "--output") != NULL};
     for (int i = 0; method && i < 3; i++)
         if (strcmp(method, methods[i]) == 0) {
             ret->method = (enum history_method)i;
@@ -230,13 +231,22 @@ static int read_rule(const struct verb_arguments *arguments, struct history_rule
     return 0;
 }
 
+static int check_page(const struct verb_arguments *arguments, struct failure *failure) {
+    const char *page = verb_value(arguments, "--output");
+    if (page && !text_ends_in(page, ".html"))
+        return failure_input(failure, NULL, 0, 0,
+                             "check writes a page; expected --output NAME.html, not '%.64s'", page);
+    return page ? output_check(page, arguments->operands + 1, arguments->operand_count - 1, failure) : 0;
+}
+
 static int check(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(history_store_cleanup) struct history_store *store = NULL;
     cleanup(report_cleanup) struct report *report = report_new();
     const struct history_filter filter = read_filter(arguments);
     struct history_rule rule;
     struct history_result result;
-    int r = read_rule(arguments, &rule, failure);
+    int r = check_page(arguments, failure);
+    r = r < 0 ? r : read_rule(arguments, &rule, failure);
     struct history_source source = {.paths = arguments->operands + 1,
                                     .path_count = arguments->operand_count - 1};
     if (r == 0 && source.path_count == 0)
@@ -245,7 +255,12 @@ static int check(const struct verb_arguments *arguments, struct failure *failure
     r = r < 0 ? r : history_check(&source, &filter, &rule, report->root, &result, failure);
     if (r < 0)
         return r;
-    print_report(arguments, report);
+    const char *page = verb_value(arguments, "--output");
+    r = page ? report_write_page(report, "history check", page, failure) : 0;
+    if (r < 0)
+        return r;
+    if (!page)
+        print_report(arguments, report);
     if (verb_switch(arguments, "--exit-code") && result.changed > 0)
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ERANGE, "%zu of %zu series changed",
                                 result.changed, result.series);
@@ -261,7 +276,7 @@ static const struct verb_action actions[] = {
     {"log", 0, 0, "nothing more", "--json --verbose", log_},
     {"export", 0, 0, "nothing more", "--campaign --node --response --output", export},
     {"check", 0, SIZE_MAX, "CSV files, or nothing more",
-     "--campaign --node --response --method --p --exit-code --json --verbose", check},
+     "--campaign --node --response --method --p --exit-code --output --json --verbose", check},
     {0},
 };
 

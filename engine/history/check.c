@@ -2,9 +2,11 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
 #include "engine/history/change-points.h"
 #include "engine/history/non-regression.h"
+#include "engine/history/plots.h"
 #include "engine/history/series-csv.h"
 #include "engine/history/shift.h"
 
@@ -139,14 +141,15 @@ static int test_series(void *context, const struct history_series *series) {
                                 .low = NAN,
                                 .high = NAN};
     checking->most_runs = series->count > checking->most_runs ? series->count : checking->most_runs;
-    if (checking->rule->method == HISTORY_CHEW)
-        return find_regression(series, checking->rule->p_most, finding);
+    int r = 0;
     choose_rows(series, &rows);
-    if (checking->rule->method == HISTORY_SHIFT)
+    if (checking->rule->method == HISTORY_CHEW)
+        r = find_regression(series, checking->rule->p_most, finding);
+    else if (checking->rule->method == HISTORY_SHIFT)
         find_shift(series, &rows, finding);
     else
         find_change_point(series, &rows, checking->rule->p_most, finding);
-    return 0;
+    return r;
 }
 
 /* ---- All of them */
@@ -253,17 +256,64 @@ static int report_all(struct history_store *store, const struct checking *checki
     return r;
 }
 
+/* ---- Charts */
+
+/* What is drawn in a second walk over the series, which has the order of the findings. */
+struct plotting {
+    const struct checking *checking;
+    size_t next; /* finding */
+    struct report_section *in, **of_nodes;
+    struct text_set nodes; /* the names of of_nodes, by the same numbers */
+};
+
+static int plot_series(void *context, const struct history_series *series) {
+    struct plotting *plotting = context;
+    const struct finding *finding = &plotting->checking->findings[plotting->next++];
+    const char *node = series->node[0] ? series->node : "all nodes";
+    size_t known = plotting->nodes.count;
+    if (plotting->next > HISTORY_CHARTS_MAX)
+        return 0;
+    uint32_t index = text_set_add(&plotting->nodes, node, strlen(node));
+    if (index == known) {
+        plotting->of_nodes = xrealloc(plotting->of_nodes, (known + 1) * sizeof(struct report_section *));
+        plotting->of_nodes[known] = report_section(plotting->in, node, node, false);
+    }
+    return history_plot(plotting->of_nodes[index], series, finding->is_changed ? finding->run : 0,
+                        plotting->checking->rule->p_most, plotting->next);
+}
+
+static int read_series(const struct history_source *source, const struct history_filter *filter,
+                       history_series_taker *take, void *context, struct failure *failure) {
+    return source->store
+               ? history_store_read(source->store, filter, take, context, failure)
+               : history_csv_read(source->paths, source->path_count, filter, take, context, failure);
+}
+
+static int plot_all(const struct checking *checking, const struct history_source *source,
+                    const struct history_filter *filter, struct report_section *in, struct failure *failure) {
+    struct plotting plotting = {.checking = checking, .in = in};
+    int r = read_series(source, filter, plot_series, &plotting, failure);
+    if (checking->count > HISTORY_CHARTS_MAX)
+        report_note(in, REPORT_NOTE,
+                    "the first %d of %zu series have a chart; --node, --response or "
+                    "--campaign chooses others",
+                    (int)HISTORY_CHARTS_MAX, checking->count);
+    text_set_clear(&plotting.nodes);
+    free(plotting.of_nodes);
+    return r;
+}
+
 int history_check(const struct history_source *source, const struct history_filter *filter,
                   const struct history_rule *rule, struct report_section *in, struct history_result *ret,
                   struct failure *failure) {
     struct checking checking = {.rule = rule};
     *ret = (struct history_result){0};
-    int r = source->store ? history_store_read(source->store, filter, test_series, &checking, failure)
-                          : history_csv_read(source->paths, source->path_count, filter, test_series,
-                                             &checking, failure);
+    int r = read_series(source, filter, test_series, &checking, failure);
     if (r == 0) {
         decide(&checking, ret);
         r = report_all(source->store, &checking, ret, in, failure);
+        if (r == 0 && rule->with_charts)
+            r = plot_all(&checking, source, filter, in, failure);
     }
     for (size_t i = 0; i < checking.count; i++) {
         struct finding *finding = &checking.findings[i];

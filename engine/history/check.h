@@ -19,7 +19,8 @@ enum history_method { HISTORY_SHIFT, HISTORY_CHEW, HISTORY_E_DIVISIVE };
 
 struct history_rule {
     enum history_method method;
-    double p_most; /* of one series: 0.0005 */
+    double p_most;    /* of one series: 0.0005 */
+    bool with_charts; /* of each series (plots.h), in a section for each node */
 };
 
 struct history_result {

@@ -20,6 +20,7 @@ struct plot {
     double *x, *y[LINES];
     struct chart_span *events;
     size_t event_count;
+    bool has_outliers;
 };
 
 static void plot_clear(struct plot *plot) {
@@ -52,6 +53,7 @@ static int fill(const struct history_series *series, size_t since, double p_most
         ret->x[i] = has_times ? (series->times[i] - series->times[0]) / 86400 : (double)i + 1;
         ret->y[RUNS][i] = series->is_outlier[i] ? NAN : series->values[i];
         ret->y[OUTLIERS][i] = series->is_outlier[i] ? series->values[i] : NAN;
+        ret->has_outliers = ret->has_outliers || series->is_outlier[i];
         ret->y[MEANS][i] = is_tested ? windowed->value : NAN;
         ret->y[LOW][i] = is_tested ? windowed->low : NAN;
         ret->y[HIGH][i] = is_tested ? windowed->high : NAN;
@@ -69,31 +71,29 @@ int history_plot(struct report_section *in, const struct history_series *series,
                                              "least expected of that mean", "most expected of that mean"};
     cleanup(plot_clear) struct plot plot = {0};
     struct chart_series lines[LINES];
+    const char *response = series->response[0] ? series->response : "value";
     char begin[CLOCK_TEXT_SIZE] = "";
+    size_t line_count = 0;
     int r = fill(series, since, p_most, &plot);
     if (r < 0)
         return r;
     for (size_t k = 0; k < LINES; k++)
-        lines[k] = (struct chart_series){.x = plot.x,
-                                         .y = plot.y[k],
-                                         .count = series->count,
-                                         .is_line = k >= MEANS,
-                                         .name = names[k]};
+        lines[k] = (struct chart_series){
+            .x = plot.x, .y = plot.y[k], .count = series->count, .is_line = k >= MEANS, .name = names[k]};
     bool has_times = !isnan(series->times[0]);
     if (has_times)
         clock_format((int64_t)series->times[0] * 1000000000, begin);
-    cleanup_free char *title =
-        xformat("%s%s%s%s", series->response, series->setting[0] ? ", " : "", series->setting,
-                since > 0 ? ": changed" : "");
+    cleanup_free char *title = xformat("%s%s%s%s", response, series->setting[0] ? ", " : "", series->setting,
+                                       since > 0 ? ": changed" : "");
     cleanup_free char *x = has_times ? xformat("days since %.*s", DAY_CHARACTERS, begin) : xstrdup("run");
-    cleanup_free char *y = xformat("%s%s%s", series->response, series->unit[0] ? ", " : "", series->unit);
+    cleanup_free char *y = xformat("%s%s%s", response, series->unit[0] ? ", " : "", series->unit);
     const struct chart chart = {.title = title,
                                 .x_name = x,
                                 .y_name = y,
                                 .y_unit = series->unit[0] ? series->unit : NULL,
                                 .x_unit = has_times ? "d" : NULL,
                                 .series = lines,
-                                .series_count = LINES,
+                                .series_count = line_count,
                                 .events = plot.events,
                                 .event_count = plot.event_count,
                                 .link = "history",

@@ -61,6 +61,12 @@ refuse "another file" 2 "this is no history of assay" "$ASSAY" history add --his
 check "series of a CSV file" "$ASSAY" history check slow.csv
 report $(output '^1 of 2 series changed, of 60 runs at most'; echo $?) "... in the order of its rows, with its cuts"
 report $(output 'dahu-1 .*run 31 +-4[.0-9]+'; echo $?) "... since when"
+check "a page" "$ASSAY" history check slow.csv -o slow.html
+is "... has a section and a chart for each node" "$(grep -o '<h2[^>]*>[^<]*' slow.html | sed 's/.*>//' | paste -sd' ') $(grep -c '<svg' slow.html)" "dahu-1 dahu-2 2"
+report $(contains slow.html 'changed since this run'; echo $?) "... with what has changed"
+refuse "a page of another kind" 2 "expected --output NAME.html" "$ASSAY" history check slow.csv -o slow.csv
+check "a page of a history" "$ASSAY" history check -o toy.html
+report $(contains toy.html "days since 2[0-9]{3}-[0-9]{2}-[0-9]{2}"; echo $?) "... over days"
 printf 'rate,node\n1,a\n' >rates.csv
 refuse "a CSV file without values" 2 "there is no number column 'value'" "$ASSAY" history check rates.csv
 refuse "an archive" 2 "this is an archive; 'assay history add'" "$ASSAY" history check "$first"

@@ -53,7 +53,7 @@ static void plant(const char *path, int slow, int from, int wrong) {
 }
 
 static char *check(const char *path, enum history_method method, struct history_result *result) {
-    const struct history_rule rule = {method, 0.0005};
+    const struct history_rule rule = {.method = method, .p_most = 0.0005};
     const struct history_filter all = {0};
     struct history_store *store = NULL;
     struct report *report = report_new();
