@@ -64,7 +64,6 @@ static void on_event(void *context, const struct run_event *event) {
         (void)output_flush();
         redirect(STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW);
         dup2(STDOUT_FILENO, STDERR_FILENO);
-        engine->progress.terminal = false;
         report(engine, &message);
     }
     engine->shown.event(engine->shown.context, event);

@@ -131,7 +131,7 @@ static void write_line(struct followed *run, const struct run_status *status) {
 
 /* On a terminal all lines stay where they are; elsewhere those that are new follow, not too often. */
 static void show_lines(struct following *following) {
-    bool in_place = following->progress->terminal;
+    bool in_place = following->progress->has_screen;
     int64_t now = clock_monotonic_ns();
     if (following->progress->quiet ||
         (!in_place && following->last_shown_ns && following->over < following->count &&

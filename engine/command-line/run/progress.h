@@ -1,5 +1,4 @@
-/* Shows a run's events: as a screen or one line that is drawn over on a terminal, plain lines elsewhere, or
- * JSON lines. */
+/* Shows a run's events: as a screen on a terminal, plain lines elsewhere, or JSON lines. */
 #ifndef ASSAY_COMMAND_LINE_RUN_PROGRESS_H
 #define ASSAY_COMMAND_LINE_RUN_PROGRESS_H
 
@@ -12,10 +11,8 @@
 struct progress {
     bool json;       /* JSON lines on stdout; nothing else is printed */
     bool quiet;      /* the archive's path only */
-    bool terminal;   /* stderr is one */
     bool has_screen; /* the whole terminal shows the run, while it goes on */
     pid_t viewer;    /* that draws it (viewer.h); 0: none */
-    bool line_drawn; /* an unfinished progress line is on the terminal */
     int64_t last_shown_ns;
     uint64_t last_units; /* that were counted in the last line */
     uint64_t last_done;

@@ -39,8 +39,8 @@ int command_watch(const struct verb_arguments *arguments, struct failure *failur
         progress_end(&progress);
     if (!is_interrupted)
         return r;
-    fprintf(stderr, "%sthe run continues: 'assay watch %s' follows it again, 'assay stop %s' ends it\n",
-            progress.line_drawn ? "\n" : "", shown(folder).text, shown(folder).text);
+    fprintf(stderr, "the run continues: 'assay watch %s' follows it again, 'assay stop %s' ends it\n",
+            shown(folder).text, shown(folder).text);
     signal(SIGINT, SIG_DFL); /* what a shell takes for 130 */
     raise(SIGINT);
     return 0;
