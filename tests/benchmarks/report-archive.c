@@ -2,6 +2,7 @@
  * The archive of a made-up run, for the benchmark `report` and tests of pages:
  *
  *     report-archive FOLDER TARGET.zip NODES SECONDS
+ *     report-archive --seal FOLDER TARGET.zip      FOLDER as it is, which was changed since
  *
  * Each node has 70 series at 1 Hz: frequencies of 64 CPUs, three temperatures, two RAPL zones, foreign load.
  * The last node is 2 % slower and clocks lower, node 1 has one sample of 95 degrees, the eighth throttles for
@@ -154,15 +155,9 @@ static void write_run(const char *folder, int nodes, int seconds) {
     fclose(stream);
 }
 
-int main(int count, char **words) {
+static int seal(const char *folder, const char *target, int seconds) {
     char sha256[HASH_HEX_SIZE];
     struct failure failure = {0};
-    int nodes = count == 5 ? (int)strtol(words[3], NULL, 10) : 0,
-        seconds = count == 5 ? (int)strtol(words[4], NULL, 10) : 0;
-    if (nodes < 1 || seconds < 1) {
-        fputs("usage: report-archive FOLDER TARGET.zip NODES SECONDS\n", stderr);
-        return STATUS_USAGE;
-    }
     const struct archive_description description = {.kind = ARCHIVE_OF_RUN,
                                                     .name = "made up",
                                                     .text = "A made-up run.",
@@ -172,14 +167,26 @@ int main(int count, char **words) {
                                                     .run_id = "00000000-0000-4000-8000-000000000000",
                                                     .engine_version = "0",
                                                     .command = "report-archive"};
+    int r = archive_seal(folder, target, &description, sha256, &failure);
+    if (r < 0)
+        fprintf(stderr, "report-archive: %s\n", failure.text);
+    return r < 0;
+}
+
+int main(int count, char **words) {
+    if (count == 4 && strcmp(words[1], "--seal") == 0)
+        return seal(words[2], words[3], 1);
+    int nodes = count == 5 ? (int)strtol(words[3], NULL, 10) : 0,
+        seconds = count == 5 ? (int)strtol(words[4], NULL, 10) : 0;
+    if (nodes < 1 || seconds < 1) {
+        fputs("usage: report-archive FOLDER TARGET.zip NODES SECONDS\n", stderr);
+        return STATUS_USAGE;
+    }
     write_run(words[1], nodes, seconds);
     write_results(words[1], nodes, seconds);
     for (int node = 1; node <= nodes; node++) {
         write_frequency(words[1], node, nodes, seconds);
         write_others(words[1], node, seconds);
     }
-    int r = archive_seal(words[1], words[2], &description, sha256, &failure);
-    if (r < 0)
-        fprintf(stderr, "report-archive: %s\n", failure.text);
-    return r < 0;
+    return seal(words[1], words[2], seconds);
 }

@@ -324,11 +324,10 @@
     }
 
     // A chart is built when it comes near the window: a page of many is there at once.
-    const seen = new IntersectionObserver(entries => {
-        for (const {isIntersecting, target} of entries)
-            if (isIntersecting) { seen.unobserve(target); build(target); }
-    }, {rootMargin: "400px"});
-    document.querySelectorAll("figure.chart").forEach(figure => seen.observe(figure));
+    const figures = [...document.querySelectorAll("figure.chart")];
+    const show = figure => { seen.unobserve(figure); if (!figure.classList.contains("live")) build(figure); };
+    const seen = new IntersectionObserver(entries => entries.filter(e => e.isIntersecting).forEach(e => show(e.target)), {rootMargin: "400px"});
+    figures.forEach(figure => seen.observe(figure));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(chart => chart.plot.redraw()));
-    window.assayCharts = charts; // for the console
+    window.assayPage = {charts, showAll: () => figures.forEach(show)}; // for the console
 })();
