@@ -78,8 +78,9 @@ int history_plot(struct report_section *in, const struct history_series *series,
     if (r < 0)
         return r;
     for (size_t k = 0; k < LINES; k++)
-        lines[k] = (struct chart_series){
-            .x = plot.x, .y = plot.y[k], .count = series->count, .is_line = k >= MEANS, .name = names[k]};
+        if (k != OUTLIERS || plot.has_outliers)
+            lines[line_count++] = (struct chart_series){
+                .x = plot.x, .y = plot.y[k], .count = series->count, .is_line = k >= MEANS, .name = names[k]};
     bool has_times = !isnan(series->times[0]);
     if (has_times)
         clock_format((int64_t)series->times[0] * 1000000000, begin);

@@ -44,6 +44,7 @@ struct following {
     int64_t last_shown_ns;
     bool is_only_screen; /* nothing but the screen: follow_on_screen() */
     struct screen screen;
+    bool was_on_screen;
     struct run_page page;
 };
 
@@ -60,6 +61,7 @@ static void show_page(struct following *following, struct followed *run) {
         return;
     if (!following->screen.is_open)
         screen_open(&following->screen, STDERR_FILENO);
+    following->was_on_screen = true;
     run_page_make(&following->page, run->status, &following->screen);
     if (screen_draw(&following->screen) < 0) /* the terminal is gone */
         following->progress->has_screen = false;
@@ -107,12 +109,11 @@ static void show_run(const struct following *following, struct followed *run) {
 static void leave_screen(struct following *following, const struct followed *run) {
     const struct run_history *history = &run->status->history;
     size_t count = history->message_count;
-    bool was_open = following->screen.is_open;
     screen_close(&following->screen);
     following->progress->has_screen = false;
     send_event(following, RUN_EVENT_STARTED, run->folder);
-    for (size_t i = count > RUN_HISTORY_MESSAGES ? count - RUN_HISTORY_MESSAGES : 0; was_open && i < count;
-         i++)
+    for (size_t i = count > RUN_HISTORY_MESSAGES ? count - RUN_HISTORY_MESSAGES : 0;
+         following->was_on_screen && i < count; i++)
         send_event(following, RUN_EVENT_NOTE, history->messages[i % RUN_HISTORY_MESSAGES].text);
 }
 

@@ -75,7 +75,7 @@ check "what export wrote" "$ASSAY" history check all.csv
 report $(output '^0 of 2 series changed, of 2 runs at most'; echo $?) "... is read"
 refuse "a campaign that is none" 2 "no series has the campaign 'toys'; there are: toy" "$ASSAY" history check --campaign toys
 refuse "a response that is none" 2 "no series has the response 'time'; there are: rate" "$ASSAY" history export --response time
-refuse "the number of an archive" 2 "no run has an id that begins with '77'; the column 'run'" "$ASSAY" history show 77
+refuse "the number of an archive" 2 "no run has an id that begins with '1234567'; the column 'run'" "$ASSAY" history show 1234567
 
 # Eight processes begin one history.
 racers=()

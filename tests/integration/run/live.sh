@@ -43,6 +43,7 @@ check "... until Ctrl-C" eventually shows watch "the run continues: 'assay watch
 rm hold
 check "the end is on the terminal: the archive's path" eventually shows small "^.*/$run.zip$"
 check "... the folder and the messages" shows small "^run folder: .*/$run$"
+check "... " shows small '^  4 units: 4 rows'
 check "... the answer" eventually shows small '^1 .* best$'
 check "... and the exit code" eventually shows small '^exit code 0$'
 is "... nothing that draws is left" "$(pgrep -f "watch --screen -- .*$run" | wc -l)" 0
