@@ -101,8 +101,9 @@ void screen_line(struct screen *screen, enum screen_style style, const char *for
 static void append_change(const struct screen *screen, size_t row, const struct screen_line *old,
                           const struct screen_line *new, struct text *frame) {
     size_t same = 0, column = 1;
-    const char *before = old && old->style == new->style ? old->text : "";
-    if (old && old->style == new->style &&strcmp(old->text, new->text) == 0)
+    bool is_same_style = !old || old->style == new->style;
+    const char *before = old && is_same_style ? old->text : "";
+    if (is_same_style && strcmp(old ? old->text : "", new->text) == 0)
         return;
     while (before[same] && before[same] == new->text[same])
         same++;
