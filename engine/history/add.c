@@ -261,9 +261,9 @@ int history_store_add(struct history_store *store, const char *path, bool with_f
         return r;
     const struct table_options options = {.member = ARCHIVE_RESULTS, .hash = true, .archive = archive};
     adding.run = archive_run(archive);
-    if (archive_is_folder(archive) || adding.run->kind != ARCHIVE_OF_RUN || !adding.run->run_id ||
+    if (archive_is_folder(archive) || adding.run->kind == ARCHIVE_OF_PREDICTION || !adding.run->run_id ||
         !adding.run->name)
-        return failure_input(failure, path, 0, 0, "this is not the archive of a run");
+        return failure_input(failure, path, 0, 0, "this is not the archive of a run or of an import");
     r = table_open(&path, 1, &options, &adding.table, failure);
     r = r < 0 ? r : add_opened(&adding, archive, failure);
     table_free(adding.table);

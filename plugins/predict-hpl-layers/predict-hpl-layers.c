@@ -19,7 +19,7 @@ static const struct predict_role roles[] = {
                .many = true,
                .experiment = "transfer",
                .help = "latency and bandwidth of the layers between processes, the nearest first, by 'assay "
-                       "fit transfer', of its slowest group; those that are set are preferred"},
+                       "fit transfer', of its slowest group"},
     {0},
 };
 
@@ -27,41 +27,20 @@ enum { N, NB, P, Q, RATE, CORES, FLOPS, CLOCK, MEMORY, WORDS, CYCLES, LAYERS };
 enum { LATENCY, BANDWIDTH, PROCESSES, LAYER_PARAMETERS };
 
 #define LAYER_NAMES(J)                                                                                       \
-    {"latency-" #J,                                                                                          \
-     PLUGIN_NUMBER,                                                                                          \
-     "s",                                                                                                    \
-     .minimum = 0,                                                                                           \
-     .maximum = 1e3,                                                                                         \
-     .plausible_minimum = 1e-8,                                                                              \
-     .plausible_maximum = 1e-2,                                                                              \
-     .help = "of layer " #J},                                                                                \
-        {"bandwidth-" #J,                                                                                    \
-         PLUGIN_NUMBER,                                                                                      \
-         "By/s",                                                                                             \
-         .minimum = 1,                                                                                       \
-         .maximum = 1e15,                                                                                    \
-         .plausible_minimum = 1e6,                                                                           \
-         .plausible_maximum = 1e13,                                                                          \
-         .help = "of layer " #J "; the last layer is the last that has one"},                                \
-    {                                                                                                        \
-        "processes-" #J, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e12, .whole = true,                   \
-                                             .help = "that layer " #J " joins; of the last all, P Q"         \
-    }
+    PREDICT_LATENCY("latency-" #J, .help = "of layer " #J),                                                  \
+        PREDICT_BANDWIDTH("bandwidth-" #J,                                                                   \
+                          .help = "of layer " #J "; the last layer is the last that has one"),               \
+        PREDICT_COUNT("processes-" #J, 1e12, .help = "that layer " #J " joins; of the last all, P Q")
 
 static const struct plugin_parameter parameters[] = {
-    [N] = {"N", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .whole = true, .required = true,
-           .help = "order of the matrix"},
-    [NB] = {"NB", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
-            .plausible_minimum = 4, .plausible_maximum = 4096, .help = "block size"},
-    [P] = {"P", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
-           .help = "rows of the process grid"},
-    [Q] = {"Q", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
-           .help = "columns of the process grid"},
-    [RATE] = {"rate", PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18, .plausible_minimum = 1e8,
-              .plausible_maximum = 1e15,
-              .help =
-                  "of large dgemm in one process, 1/gamma3; without it that of the model, or else cores x "
-                  "flops x clock"},
+    [N] = PREDICT_COUNT("N", 1e9, .required = true, .help = "order of the matrix"),
+    [NB] = PREDICT_COUNT("NB", 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
+                         .help = "block size"),
+    [P] = PREDICT_COUNT("P", 1e6, .required = true, .help = "rows of the process grid"),
+    [Q] = PREDICT_COUNT("Q", 1e6, .required = true, .help = "columns of the process grid"),
+    [RATE] = PREDICT_RATE("rate", .instead_of = "dgemm",
+                          .help = "of large dgemm in one process, 1/gamma3; without it that of the model, or "
+                                  "else cores x flops x clock"),
     [CORES] = {"cores", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9,
                .help = "C, of an accelerator, whose memory is layer 1 then"},
     [FLOPS] = {"flops", PLUGIN_NUMBER, "1", .minimum = 1e-3, .maximum = 1e6,
@@ -275,17 +254,19 @@ static int read_layers(const struct plugin_value *values, const struct predict_i
         int r = has_model ? read_model(inputs, j - first, &s->layers[j], message) : 0;
         if (r < 0)
             return r;
-        for (size_t k = LATENCY; k <= BANDWIDTH && !has_model; k++)
-            if (isnan(own[k].number))
+        for (size_t k = LATENCY; k <= BANDWIDTH; k++)
+            if (has_model && !isnan(own[k].number))
+                return plugin_refuse(message, -EINVAL,
+                                     "%s is set, and a model is given for 'layer'; remove one",
+                                     parameters[LAYERS + j * LAYER_PARAMETERS + k].name);
+            else if (!has_model && isnan(own[k].number))
                 return plugin_refuse(message, -EINVAL,
                                      "%s is not set, and no model has the role 'layer' for layer %zu; a data "
                                      "sheet or the experiments transfer and mpi-point-to-point give both "
                                      "latency and bandwidth",
                                      parameters[LAYERS + j * LAYER_PARAMETERS + k].name, j + 1);
-        if (!isnan(own[LATENCY].number))
-            s->layers[j].latency = own[LATENCY].number;
-        if (!isnan(own[BANDWIDTH].number))
-            s->layers[j].word = 8 / own[BANDWIDTH].number;
+        if (!has_model)
+            s->layers[j] = (struct layer){.latency = own[LATENCY].number, .word = 8 / own[BANDWIDTH].number};
     }
     s->count = end;
     return 0;

@@ -473,7 +473,7 @@ static int take_entry(const struct journal_entry *entry, void *context, struct f
     const struct fold *fold = context;
     struct run_history *history = fold->history;
     if (history->part_count == 0 && !journal_entry_is(entry, "run-started"))
-        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "it does not begin with 'run-started'");
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "the first entry is not 'run-started'");
     take_members(history, entry);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (journal_entry_is(entry, events[i].event))
@@ -490,7 +490,7 @@ int run_history_read(const char *folder, const struct run_history_units *units, 
                      struct failure *failure) {
     cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
     int r = journal_replay(path, take_entry, &(struct fold){history, units}, &history->journal, failure);
-    return r < 0 ? failure_prefix(failure, "'%s' is no journal of a run", path) : 0;
+    return r < 0 ? failure_prefix(failure, "'%s' is not the journal of a run", path) : 0;
 }
 
 int run_history_read_from(const struct journal_source *source, struct run_history *ret,

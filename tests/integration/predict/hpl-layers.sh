@@ -1,6 +1,7 @@
 #!/bin/bash
 # predict hpl-layers: Table 5 of its paper by one command, models of this machine, and what is refused.
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../made-run.sh"
 cd "$scratch" || exit 1
 export ASSAY
 below() { awk -v figure="$1" -v most="$2" '$2 == figure { found = 1; bad = !($3 <= most) } END { exit !found || bad }' .out || { grep figure .out >&2; return 1; }; }
@@ -19,10 +20,7 @@ campaign() { # campaign NAME FACTORS RUN MODEL ROWS...: the archive
     printf '%s\n' "${@:5}" >"$1.csv"
     "$ASSAY" run "$1.yaml" -q -o runs 2>>.err
 }
-dgemm=$(campaign dgemm '{m: {type: integer}, n: {type: integer}, k: {type: integer}}' \
-    "awk -v m=\$m -v n=\$n -v k=\$k 'BEGIN { printf \\\"took %.12f\\\\n\\\", 1e-6 + 4e-10 * m * n * k * (1 + (m + n + k) % 7 / 1000) }'" \
-    "{method: linear, response: duration, terms: '1+m*n*k', sizes: [m, n, k]}" \
-    m,n,k 20,30,10 20,500,60 400,30,200 400,500,10 20,500,200 400,500,200 400,30,60 20,30,60)
+dgemm=$(made_dgemm dgemm 1e-6 4e-10 2>>.err)
 transfer=$(campaign transfer '{size: {type: integer, unit: By}}' \
     "awk -v s=\$size 'BEGIN { printf \\\"took %.12f\\\\n\\\", (2e-6 + s / 4e9) * (1 + s % 7 / 1000) }'" \
     "{method: transfer, response: duration, sizes: [size], set: [criterion=log]}" size 64 1000 8000 64000 512000 4000000 16000000)
@@ -35,6 +33,8 @@ report $(contains .out "warning: 100 % of what .* says here is extrapolated.*tim
 check "rate and layer as models" "$ASSAY" "$@" dgemm=dgemm.json layer=transfer.json -o models.csv
 close() { awk -F, -v a="$1" -v b="$2" -v by="$3" 'NR == FNR { f = FNR == 1 ? 1 : f; if (FNR == 1) { for (i = 1; i <= NF; i++) at[$i] = i } else { x = $at["time"] } next }
     FNR == 1 { for (i = 1; i <= NF; i++) to[$i] = i; next } { y = $to["time"]; exit !(x / y < 1 + by && y / x < 1 + by) }' "$1" "$2"; }
+refuse "a rate and a model of it" 2 "rate is set, and a model is given for 'dgemm'; remove one" "$ASSAY" "$@" dgemm=dgemm.json layer=transfer.json --set rate=1Gflop/s
+refuse "a layer and a model of it" 2 "latency-1 is set, and a model is given for 'layer'; remove one" "$ASSAY" "$@" dgemm=dgemm.json layer=transfer.json --set latency-1=1us
 check "the same as parameters" "$ASSAY" "$@" --set rate=4.98Gflop/s --set latency-1=2us --set bandwidth-1=4GB/s -o set.csv
 report $(close models.csv set.csv 0.01; echo $?) "gives the same time to 1 %"
 check "predict-hpl with the same numbers" "$ASSAY" predict hpl dgemm.json "${@:3}" --set latency=2us --set bandwidth=4GB/s --set panels=asymptotic -o hpl.csv

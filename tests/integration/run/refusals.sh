@@ -139,7 +139,7 @@ printf 'experiment: {name: x, factors: {t: {type: text}}, run: "echo 1", respons
 refuse "a value that no environment variable can have" 3 "its environment variable 't' has 131074 bytes; Linux allows 131071 in each .*give the content in a file" \
     "$ASSAY" run "$scratch/c.yaml" -q -o "$scratch/long"
 sed -i "s|\"echo 1\"|[echo, '{t}']|" "$scratch/c.yaml"
-refuse "... and no argument" 2 "c.yaml:1:.*an argument has more than 65536 bytes when its values are filled in; give" "$ASSAY" run "$scratch/c.yaml" -q -o "$scratch/long"
+refuse "... and no argument" 2 "c.yaml:1:.*an argument is longer than 65536 bytes" "$ASSAY" run "$scratch/c.yaml" -q -o "$scratch/long"
 
 # A limit of the size of files (ulimit -f): errors of writing, and what is started has the signal as it was.
 printf 'experiment: {name: x, run: "(ulimit -f 1; exec head -c 8000 /dev/zero >big); echo a $?", responses: {a: {pattern: "a ([0-9]+)"}}}\nprobes: none\n' >"$scratch/c.yaml"
