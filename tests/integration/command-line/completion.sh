@@ -22,7 +22,7 @@ for verb in list run nodes fit history; do
     is "options of $verb are those of its help" "$(long_options $verb)" "$(options $verb)"
 done
 is "one option by its beginning" "$(complete_words list --pr)" "--prune"
-is "actions" "$(complete_words archive '')" "cat extract fetch list verify"
+is "actions" "$(complete_words model '')" "check eval show table"
 is "... by their first letters, behind options with arguments" "$(complete_words nodes -w 'a[1-2]' --user me c)" "capture clean controls"
 is "an action or a file" "$(complete_words experiments l)" "list list.txt"
 is "runs" "$(complete_words watch '')" "runs/one runs/two"
