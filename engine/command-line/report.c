@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SETTINGS_AFTER_RUN = 10, BEST_BYTES_MAX = 64 << 20 };
+enum { SETTINGS_AFTER_RUN = 10, SETTINGS_MEANWHILE = 3, BEST_BYTES_MAX = 64 << 20 };
 
 static int read(const char *const *paths, size_t count, const char *response, bool most,
                 struct measurements *ret, struct failure *failure) {
@@ -164,4 +164,18 @@ void report_after_run(const char *folder, const char *archive) {
         fprintf(stderr, "the settings are not ranked: %s\n", shown(why.text).text);
     else
         print_answer(archive, &measurements);
+}
+
+char *report_best_settings(const char *folder) {
+    cleanup(measurements_clear) struct measurements measurements = {0};
+    cleanup(ranking_clear) struct ranking ranking = {0};
+    cleanup(report_cleanup) struct report *report = report_new();
+    struct failure why = {0};
+    if (read(&folder, 1, NULL, false, &measurements, &why) < 0)
+        return NULL;
+    ranking_make(&measurements, &ranking);
+    if (!ranking.best)
+        return NULL;
+    answer_report(report->root, &measurements, &ranking, SETTINGS_MEANWHILE);
+    return report_render(report, false);
 }
