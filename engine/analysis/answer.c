@@ -146,7 +146,7 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
     const char *const places[] = {nodes->levels[nodes->codes[row]], "job"};
     const struct table_input *input;
     uint64_t line;
-    double attempt = table->numbers[2].values[row];
+    double attempt = measurements->attempt[row];
     if (!table_place(table, row, &input, &line))
         return failure_input(
             failure, NULL, 0, 0,
@@ -157,8 +157,8 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
         return r;
     for (size_t i = 0; i < 2 && (i == 0 || r < 0); i++) {
         cleanup_free char *name =
-            archive_output_path((size_t)table->numbers[1].values[row], places[i],
-                                cores->levels[cores->codes[row]], (unsigned)attempt, "out");
+            archive_output_path((size_t)measurements->order[row], places[i], cores->levels[cores->codes[row]],
+                                (unsigned)attempt, "out");
         r = archive_read_member(archive, name, ret, failure);
     }
     return r;

@@ -29,9 +29,13 @@ struct checking {
     struct moments moments;
     struct strata units, together; /* rows by setting and core; moments by setting and node */
     double *left;                  /* of each row, what settings and cores leave of y */
-    double scale;                  /* change of y x scale: change of the response in % */
+    double mean;                   /* of |y|, which changes are relative to; 0: y are logarithms */
     struct checks *ret;
 };
+
+static double to_percent(const struct checking *checking, double change) {
+    return checking->mean > 0 ? 100 * change / checking->mean : 100 * expm1(change);
+}
 
 /* ---- Moments */
 
@@ -100,7 +104,7 @@ static void note_association(const struct checking *checking, const struct assoc
     result->rows = association->rows;
     result->p = association->p;
     result->share = association->correlation * association->correlation;
-    result->size = association->slope * reach * checking->scale;
+    result->size = to_percent(checking, association->slope * reach);
 }
 
 /* How the response goes with X; the size is that between the ends of X, or of what is left of it. */
@@ -222,7 +226,7 @@ static void find_farthest(const double *values, const struct check_codes *codes,
         for (size_t i = 0; i < used; i++)
             if (i != k)
                 others[n++] = medians[i];
-        double size = (medians[k] - quantile_median(others, n)) * checking->scale;
+        double size = to_percent(checking, medians[k] - quantile_median(others, n));
         if (k == 0 || fabs(size) > fabs(result->size)) {
             result->size = size;
             result->level = names[k];
@@ -352,7 +356,7 @@ static void check_modes(const struct checking *checking) {
     spread_ties(sorted, count);
     result->rows = count;
     result->p = dip_upper(dip(sorted, count), freedom);
-    result->size = find_split(sorted, count, &result->share) * checking->scale;
+    result->size = to_percent(checking, find_split(sorted, count, &result->share));
 }
 
 /* ---- All of them */
@@ -389,15 +393,15 @@ static void decide(struct checks *checks) {
     }
 }
 
-static double find_scale(const struct check_rows *rows) {
+static double find_mean(const struct check_rows *rows) {
     double mean = 0;
-    for (size_t i = 0; i < rows->count; i++)
+    for (size_t i = 0; i < rows->count && !rows->is_logarithmic; i++)
         mean += fabs(rows->y[i]) / (double)rows->count;
-    return rows->is_logarithmic || mean == 0 ? 100 : 100 / mean;
+    return mean;
 }
 
 void checks_find(const struct check_rows *rows, struct checks *ret) {
-    struct checking checking = {.rows = rows, .ret = ret, .scale = find_scale(rows)};
+    struct checking checking = {.rows = rows, .ret = ret, .mean = find_mean(rows)};
     *ret = (struct checks){0};
     for (size_t i = 0; i < CHECK_COUNT; i++)
         ret->results[i] = (struct check_result){.p = NAN, .adjusted = NAN, .size = NAN, .share = NAN};

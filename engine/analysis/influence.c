@@ -44,7 +44,7 @@ static void add_levels(struct influence *influence, const char *name, size_t cat
 
 static void choose_rows(struct influence *influence) {
     const struct measurements *measurements = influence->measurements;
-    const double *order = measurements->table->numbers[1].values;
+    const double *order = measurements->order;
     influence->is_logarithmic = true;
     influence->y = xcalloc(measurements->row_count + 1, sizeof *influence->y);
     influence->order = xcalloc(measurements->row_count + 1, sizeof *influence->order);

@@ -38,8 +38,10 @@ struct measurements {
 
     /* Of each row; nodes as codes. */
     size_t row_count;
-    const double *values;
+    const double *values, *order, *attempt;
+    const double *block, *frequency, *temperature; /* the last two of state.*; NULL: no such column */
     const uint32_t *nodes;
+    const struct table_category *cores, *runs; /* runs: base names of the inputs; NULL: there is one */
     bool *left_out;
 
     size_t flagged;

@@ -2,6 +2,7 @@
  */
 #include "engine/analysis/answer.h"
 #include "archive-format/datapackage.h"
+#include "engine/analysis/trust.h"
 #include "tests/test.h"
 
 static const struct column results_columns[] = {
@@ -170,4 +171,37 @@ TEST(what_is_no_run_is_refused) {
     const char *path = test_path("a.csv");
     assert_error(measurements_read(&path, 1, NULL, false, &said.measurements, &test_failure), -EINVAL,
                  "this is not a run; expected the archive of a run, or its folder");
+}
+
+/* Two settings, not in turn, 20 times each; `drift` from the first to the last measurement. */
+static const char *verdict_of(double drift, const char *flag) {
+    static char results[1 << 14];
+    size_t length = (size_t)snprintf(results, sizeof results, "%s", HEAD);
+    test_seed = 3;
+    for (size_t i = 0; i < 40; i++) {
+        size_t setting = i * 5 / 3 % 2 + 1;
+        double time = (double)setting * (1 + 0.02 * test_random() + drift * (double)i / 39);
+        length += (size_t)snprintf(results + length, sizeof results - length,
+                                   "%zu,%zu,1,n,all,100,%zu,mix,%.4f,,%s\n", setting, i + 1, 32 * setting,
+                                   time, flag);
+    }
+    make_run("t", LEAST, results);
+    report(1, (const char *[]){"t"});
+    cleanup(report_cleanup) struct report *report = report_new();
+    trust_report(report->root, &said.measurements, true);
+    free(said.text);
+    said.text = report_render(report, false);
+    return said.text;
+}
+
+TEST(a_run_says_whether_it_can_be_trusted) {
+    assert_says(verdict_of(0, ""), "can it be trusted: yes: 5 checks found no fault (least adjusted p ");
+    assert_says(said.text,
+                "\nnot tested, for lack of measurements  nodes, cores, neighbours, frequency, temperature\n");
+    forget(NULL);
+    assert_says(verdict_of(0.1, ""), "can it be trusted: with care: 1 of 5 checks found a fault\n");
+    assert_says(said.text,
+                "\nwarning: drift: time changes by +10 % from the first measurement to the last (p = ");
+    forget(NULL);
+    assert_says(verdict_of(0, "load"), "can it be trusted: no: every unit was flagged (load)\n");
 }
