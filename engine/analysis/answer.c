@@ -37,8 +37,8 @@ static void report_head(struct report_section *section, const struct measurement
     report_number(section, "units_missing", NULL, (double)m->missing, NULL, 0, true);
 }
 
-static void report_level(struct report_table *table, const struct measurements *measurements, size_t setting,
-                         size_t f) {
+static void add_level(struct report_table *table, const struct measurements *measurements, size_t setting,
+                      size_t f) {
     const char *level = measurements_level(measurements, setting, f);
     double number;
     if (measurements->factors[f].column->type != COLUMN_STRING &&
@@ -48,13 +48,32 @@ static void report_level(struct report_table *table, const struct measurements *
         report_cell_text(table, level);
 }
 
+void answer_setting_cells(struct report_table *table, const struct measurements *measurements,
+                          size_t setting) {
+    for (size_t f = 0; f < measurements->factor_count; f++)
+        add_level(table, measurements, setting, f);
+}
+
+struct report_table *answer_settings_table(struct report_section *section,
+                                           const struct measurements *measurements,
+                                           const struct column *figures, size_t figure_count) {
+    size_t count = measurements->factor_count;
+    cleanup_free struct column *columns = xcalloc(count + figure_count, sizeof *columns);
+    for (size_t f = 0; f < count; f++) {
+        const struct measured_factor *factor = &measurements->factors[f];
+        columns[f] = *factor->column;
+        columns[f].detail = !factor->varies && f >= measurements->size_count;
+    }
+    memcpy(columns + count, figures, figure_count * sizeof *figures);
+    return report_table(section, "settings", NULL, columns, count + figure_count);
+}
+
 /* So many that the interval of the best has two different ones. */
 static int choose_digits(const struct ranked *best) {
     double digits = 2 + ceil(log10(fabs(best->mean) / (best->high - best->mean)));
     return isnan(digits) ? DIGITS_LEAST + 1 : (int)fmin(fmax(digits, DIGITS_LEAST), DIGITS_MOST);
 }
 
-/* Factors that never vary, and do not say how large the problem is, are details. */
 static void report_settings(struct report_section *section, const struct measurements *measurements,
                             const struct ranking *ranking, size_t settings) {
     static const char *const standings[] = /* enum ranking_standing */
@@ -71,20 +90,11 @@ static void report_settings(struct report_section *section, const struct measure
         {.name = "standing", .label = ""},
     };
     enum { FIGURES = sizeof figures / sizeof *figures };
-    size_t count = measurements->factor_count;
-    cleanup_free struct column *columns = xcalloc(count + FIGURES, sizeof *columns);
-    for (size_t f = 0; f < count; f++) {
-        const struct measured_factor *factor = &measurements->factors[f];
-        columns[f] = *factor->column;
-        columns[f].detail = !factor->varies && f >= measurements->size_count;
-    }
-    memcpy(columns + count, figures, sizeof figures);
-    struct report_table *table = report_table(section, "settings", NULL, columns, count + FIGURES);
+    struct report_table *table = answer_settings_table(section, measurements, figures, FIGURES);
     for (size_t i = 0; i < ranking->count && i < settings; i++) {
         const struct ranked *item = &ranking->items[i];
         const double cells[] = {(double)item->n, item->mean, item->deviation, item->low, item->high, item->p};
-        for (size_t f = 0; f < count; f++)
-            report_level(table, measurements, item->setting, f);
+        answer_setting_cells(table, measurements, item->setting);
         for (size_t c = 0; c < FIGURES - 1; c++)
             report_cell(table, cells[c]);
         report_cell_text(table, standings[item->standing]);

@@ -217,6 +217,11 @@ int measurements_read(const char *const *paths, size_t count, const char *respon
     return 0;
 }
 
+void measurements_use_flagged(struct measurements *measurements) {
+    for (size_t row = 0; row < measurements->row_count; row++)
+        measurements->left_out[row] = !isfinite(measurements->values[row]);
+}
+
 const char *measurements_level(const struct measurements *measurements, size_t setting, size_t f) {
     const struct groups *settings = &measurements->settings;
     return measurements->table->categories[f].levels[settings->labels[setting * settings->label_count + f]];

@@ -56,6 +56,8 @@ struct measurements {
  * responses. */
 int measurements_read(const char *const *paths, size_t count, const char *response, bool most,
                       struct measurements *ret, struct failure *failure);
+/* Uses rows that a gate flagged as well. */
+void measurements_use_flagged(struct measurements *measurements);
 /* The level of factor F in SETTING, as results.csv has it; borrowed. */
 const char *measurements_level(const struct measurements *measurements, size_t setting, size_t f);
 void measurements_clear(struct measurements *measurements);

@@ -63,6 +63,7 @@ struct table_options {
     size_t column_count;
     const char *member; /* of archives: another table than the one that their model is of; or NULL */
     bool hash;          /* CSV files too */
+    bool predictions;   /* take archives of predictions, too */
 };
 
 struct table_selection {

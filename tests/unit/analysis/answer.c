@@ -1,9 +1,8 @@
 /* What is said of a run, from its folder: flags, failures, factors that never varied, and the best setting.
  */
 #include "engine/analysis/answer.h"
-#include "archive-format/datapackage.h"
 #include "engine/analysis/trust.h"
-#include "tests/test.h"
+#include "tests/unit/analysis/made-run.h"
 
 static const struct column results_columns[] = {
     {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, .label = NULL},
@@ -20,32 +19,8 @@ static const struct column results_columns[] = {
 };
 #define HEAD "row,order,attempt,node,core,N,NB,swap,time,note,state.flags\n"
 
-/* The folder NAME of a run with these results, and ANSWER behind what run.json has. */
 static void make_run(const char *name, const char *answer, const char *results) {
-    static const struct column factors[] = {
-        {"N", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
-        {"NB", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
-        {"swap", COLUMN_STRING, "", COLUMN_ROLE_FACTOR, .label = NULL},
-    };
-    static const struct column missing[] = {
-        {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, .label = NULL},
-        {"why", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, .label = NULL},
-    };
-    const struct archive_table tables[] = {
-        {"results/results.csv", "", results_columns, sizeof results_columns / sizeof *results_columns},
-        {"design.csv", "", factors, 3},
-        {"results/missing.csv", "", missing, 2},
-    };
-    char path[64], run[512];
-    snprintf(path, sizeof path, "%s/results/results.csv", name);
-    test_put(path, results);
-    snprintf(path, sizeof path, "%s/run.json", name);
-    snprintf(run, sizeof run,
-             "{\"archive_version\":\"1.0\",\"run_id\": \"%s\", \"experiment\": {\"name\": \"x\"}%s}", name,
-             answer);
-    test_put(path, run);
-    snprintf(path, sizeof path, "%s/datapackage.json", name);
-    assert_ok(archive_write_datapackage(test_path(path), name, tables, 3, &test_failure));
+    made_run(name, answer, results_columns, sizeof results_columns / sizeof *results_columns, results);
 }
 
 #define LEAST ", \"answer\": {\"response\": \"time\", \"unit\": \"s\", \"best\": \"least\"}"
