@@ -1,6 +1,7 @@
 /* What is said of a run, from its folder: flags, failures, factors that never varied, and the best setting.
  */
 #include "engine/analysis/answer.h"
+#include "engine/analysis/influence.h"
 #include "engine/analysis/trust.h"
 #include "tests/unit/analysis/made-run.h"
 
@@ -179,4 +180,21 @@ TEST(a_run_says_whether_it_can_be_trusted) {
                 "\nwarning: drift: time changes by +10 % from the first measurement to the last (p = ");
     forget(NULL);
     assert_says(verdict_of(0, "load"), "can it be trusted: no: every unit was flagged (load)\n");
+}
+
+TEST(factors_that_follow_from_others_are_named_and_left_out) {
+    make_run(
+        "f", LEAST,
+        HEAD
+        "1,1,1,n,all,1,32,a,3,,\n2,2,1,n,all,2,64,a,2,,\n3,3,1,n,all,1,32,b,3.3,,\n4,4,1,n,all,2,64,b,2.2,,\n"
+        "1,5,1,n,all,1,32,a,3.1,,\n2,6,1,n,all,2,64,a,2.1,,\n3,7,1,n,all,1,32,b,3.2,,\n4,8,1,n,all,2,64,b,2."
+        "3,,\n");
+    report(1, (const char *[]){"f"});
+    cleanup(report_cleanup) struct report *report = report_new();
+    influence_report(report->root, &said.measurements);
+    free(said.text);
+    said.text = report_render(report, false);
+    assert_says(said.text, "\nleft out, as they follow from others  NB from N\n");
+    assert_says(said.text, "\nN ");
+    assert_null(strstr(said.text, "\nNB "));
 }
