@@ -129,6 +129,25 @@ static void report_methods(struct report_section *section, const struct measurem
                           "models how the response depends on the size");
 }
 
+/* Of the best setting: which share of what can be had it reached. */
+static void report_share(struct report_section *section, const struct measurements *m,
+                         const struct ranking *ranking) {
+    const struct archive_answer *answer = m->table->answer;
+    double sum = 0, count = 0;
+    for (size_t i = m->settings.first[ranking->best->setting];
+         m->share && i < m->settings.first[ranking->best->setting + 1]; i++) {
+        uint32_t row = m->settings.rows[i];
+        if (m->left_out[row] || !(m->share[row] > 0))
+            continue;
+        sum += m->share[row];
+        count++;
+    }
+    cleanup_free char *label =
+        xformat("best: share of %s", answer && answer->of ? answer->of : "what can be had");
+    if (count > 0)
+        report_number(section, "best_share", label, 100 * sum / count, "%", 3, false);
+}
+
 void answer_report(struct report_section *section, const struct measurements *measurements,
                    const struct ranking *ranking, size_t settings) {
     const struct table *table = measurements->table;
@@ -139,6 +158,7 @@ void answer_report(struct report_section *section, const struct measurements *me
     } else {
         if (settings > 0)
             report_settings(section, measurements, ranking, settings);
+        report_share(section, measurements, ranking);
         report_methods(section, measurements, ranking);
     }
     for (size_t i = 0; i < table->note_count; i++)

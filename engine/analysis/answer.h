@@ -19,6 +19,7 @@
  *     units_failed, units_missing
  *     settings        an object a setting: its factors; replicates, mean, deviation, interval_low,
  *                     interval_high, p_adjusted, standing
+ *     best_share      of the best setting, in %, where the experiment declares a share
  *     intervals, comparison   the methods, in words
  */
 void answer_report(struct report_section *section, const struct measurements *measurements,

@@ -117,10 +117,12 @@ static void find_factors(struct measurements *measurements) {
  * `optional`; the categories the factors, node, core, file where there are several inputs, and flags where
  * there are any. */
 static int load_rows(struct measurements *measurements, struct failure *failure) {
+    const char *share = measurements->table->answer ? measurements->table->answer->share : NULL;
     const struct {
         const char *name;
         const double **values;
-    } optional[] = {{"block", &measurements->block},
+    } optional[] = {{share ? share : "", &measurements->share},
+                    {"block", &measurements->block},
                     {"state.frequency", &measurements->frequency},
                     {"state.temperature", &measurements->temperature}};
     enum { REQUIRED = 3, OPTIONAL = sizeof optional / sizeof *optional };

@@ -39,6 +39,7 @@ struct measurements {
     /* Of each row; nodes as codes. */
     size_t row_count;
     const double *values, *order, *attempt;
+    const double *share;                           /* as in struct archive_answer; NULL: there is none */
     const double *block, *frequency, *temperature; /* the last two of state.*; NULL: no such column */
     const uint32_t *nodes;
     const struct table_category *cores, *runs; /* runs: base names of the inputs; NULL: there is one */

@@ -198,3 +198,13 @@ TEST(factors_that_follow_from_others_are_named_and_left_out) {
     assert_says(said.text, "\nN ");
     assert_null(strstr(said.text, "\nNB "));
 }
+
+TEST(the_best_setting_says_which_share_it_reached) {
+    make_run("s",
+             ", \"answer\": {\"response\": \"time\", \"unit\": \"s\", \"best\": \"least\", \"share\": "
+             "\"attempt\", "
+             "\"of\": \"the dgemm of its ranks\"}",
+             HEAD "1,1,1,n,all,1,32,a,2,,\n2,2,1,n,all,1,64,a,3,,\n1,3,1,n,all,1,32,a,2.1,,\n");
+    report(1, (const char *[]){"s"});
+    assert_says(said.text, "\nbest: share of the dgemm of its ranks  100 %\n");
+}
