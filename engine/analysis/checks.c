@@ -5,6 +5,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/numerics/dip.h"
 #include "engine/numerics/distribution.h"
+#include "engine/numerics/holm.h"
 #include "engine/numerics/quantile.h"
 
 #include <math.h>
@@ -314,11 +315,6 @@ static void spread_ties(double *sorted, size_t count) {
     }
 }
 
-static int compare_values(const void *a, const void *b) {
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 /* Takes of each level the middle one of its VALUES out, of an even number the lower of both: it is at a mode,
  * and not between two. */
 static void take_middles_out(const uint32_t *codes, size_t levels, size_t count, double *values) {
@@ -331,7 +327,7 @@ static void take_middles_out(const uint32_t *codes, size_t levels, size_t count,
     for (size_t i = 0; i < count; i++)
         sorted[first[codes[i] + 1]++] = values[i];
     for (size_t level = 0; level < levels; level++)
-        qsort(sorted + first[level], first[level + 1] - first[level], sizeof *sorted, compare_values);
+        quantile_sort(sorted + first[level], first[level + 1] - first[level]);
     for (size_t i = 0; i < count; i++)
         values[i] -= sorted[(first[codes[i]] + first[codes[i] + 1] - 1) / 2];
 }
@@ -361,11 +357,6 @@ static void check_modes(const struct checking *checking) {
 
 /* ---- All of them */
 
-static int compare_p(const void *left, const void *right) {
-    const struct check_result *const *a = left, *const *b = right;
-    return ((*a)->p > (*b)->p) - ((*a)->p < (*b)->p);
-}
-
 static bool matters(enum check check, const struct check_result *result) {
     if (check == CHECK_MODES)
         return true;
@@ -378,18 +369,17 @@ static bool matters(enum check check, const struct check_result *result) {
 
 /* Holm's adjustment, and the decisions. */
 static void decide(struct checks *checks) {
-    struct check_result *tested[CHECK_COUNT];
-    double greatest = 0;
-    for (size_t i = 0; i < CHECK_COUNT; i++)
-        if (!isnan(checks->results[i].p))
-            tested[checks->tested++] = &checks->results[i];
-    qsort(tested, checks->tested, sizeof *tested, compare_p);
-    for (size_t i = 0; i < checks->tested; i++) {
-        greatest = fmax(greatest, fmin(1, (double)(checks->tested - i) * tested[i]->p));
-        tested[i]->adjusted = greatest;
-        tested[i]->is_finding =
-            greatest < P_MOST && matters((enum check)(tested[i] - checks->results), tested[i]);
-        checks->findings += tested[i]->is_finding;
+    double p[CHECK_COUNT];
+    for (size_t i = 0; i < CHECK_COUNT; i++) {
+        p[i] = checks->results[i].p;
+        checks->tested += !isnan(p[i]);
+    }
+    holm_adjust(p, CHECK_COUNT);
+    for (size_t i = 0; i < CHECK_COUNT; i++) {
+        struct check_result *result = &checks->results[i];
+        result->adjusted = p[i];
+        result->is_finding = p[i] < P_MOST && matters((enum check)i, result);
+        checks->findings += result->is_finding;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/numerics/distribution.h"
+#include "engine/numerics/holm.h"
 #include "engine/table/folds.h"
 
 #include <math.h>
@@ -320,12 +321,6 @@ static struct difference_estimate compare_whole(const struct comparing *comparin
 
 /* ---- Decisions */
 
-static int compare_p(const void *a, const void *b) {
-    const struct difference_setting *left = *(struct difference_setting *const *)a,
-                                    *right = *(struct difference_setting *const *)b;
-    return (left->difference.p > right->difference.p) - (left->difference.p < right->difference.p);
-}
-
 static int decide(const struct difference *of, const struct difference_estimate *estimate, double base) {
     double share = of->is_logarithmic ? expm1(estimate->size) : estimate->size / fabs(base);
     if (!(estimate->p < P_MOST) || fabs(share) < of->least)
@@ -334,21 +329,20 @@ static int decide(const struct difference *of, const struct difference_estimate 
 }
 
 static void adjust(struct difference *of) {
-    cleanup_free struct difference_setting **tested = xcalloc(of->count + 1, sizeof *tested);
-    double greatest = 0, base = 0;
+    cleanup_free double *p = xcalloc(of->count + 1, sizeof *p);
+    double base = 0;
     for (size_t i = 0; i < of->count; i++) {
         base += of->items[i].means[0] / (double)of->count;
-        if (!isnan(of->items[i].difference.p))
-            tested[of->tested++] = &of->items[i];
+        p[i] = of->items[i].difference.p;
+        of->tested += !isnan(p[i]);
     }
-    qsort(tested, of->tested, sizeof *tested, compare_p);
-    for (size_t i = 0; i < of->tested; i++) {
-        struct difference_estimate *found = &tested[i]->difference;
-        greatest = fmax(greatest, fmin(1, (double)(of->tested - i) * found->p));
-        found->p = greatest;
-        tested[i]->sign = decide(of, found, tested[i]->means[0]);
-        of->better += tested[i]->sign > 0;
-        of->worse += tested[i]->sign < 0;
+    holm_adjust(p, of->count);
+    for (size_t i = 0; i < of->count; i++) {
+        struct difference_setting *item = &of->items[i];
+        item->difference.p = p[i];
+        item->sign = decide(of, &item->difference, item->means[0]);
+        of->better += item->sign > 0;
+        of->worse += item->sign < 0;
     }
     of->sign = decide(of, &of->whole, base);
 }
