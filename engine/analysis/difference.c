@@ -483,9 +483,12 @@ static void report_settings(struct report_section *in, const struct difference *
 }
 
 void difference_report(struct report_section *in, const struct difference *difference) {
+    const struct measurements *m = difference->measurements;
     report_whole(in, difference);
     report_settings(in, difference);
-    const struct table *table = difference->measurements->table;
+    if (m->all_flagged)
+        report_note(in, REPORT_WARNING, "every measurement was flagged (%s), and all are used", m->flags);
+    const struct table *table = m->table;
     for (size_t i = 0; i < table->note_count; i++)
         report_note(in, REPORT_NOTE, "%s", table->notes[i]);
 }
