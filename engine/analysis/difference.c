@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { RUNS_LEAST = 3, BLOCKS_LEAST = 3, NODES_LEAST = 3, SIDES = 2 };
-static const double P_MOST = 0.05;
+static const double P_MOST = 0.05, ROUNDING = 1e-12;
 
 /* Rows as they are compared. */
 struct comparing {
@@ -396,8 +396,11 @@ void difference_clear(struct difference *difference) {
 
 /* ---- The report */
 
+/* A ratio that differs from 1 by rounding alone is 1. */
 static double shown_size(const struct difference *of, double size) {
-    return of->is_logarithmic ? 100 * expm1(size) : size;
+    if (!of->is_logarithmic)
+        return size;
+    return fabs(size) < ROUNDING ? 0 : 100 * expm1(size);
 }
 
 static void report_whole(struct report_section *in, const struct difference *of) {

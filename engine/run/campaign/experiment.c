@@ -339,7 +339,8 @@ static int bind_answer(const struct experiment_binding *binding, const struct do
     const struct archive_answer *answer = experiment->answer;
     if (r == 0 && answer->share && !has_number(experiment, answer->share))
         r = experiment_refuse(binding, document_get(node, "share"),
-                              "'%s' is no response that is a number, expected one", answer->share);
+                              "'%s' is not a response that is a number; expected the name of one",
+                              answer->share);
     return r < 0 ? r : check_answer(binding, document_get(node, "response"));
 }
 

@@ -154,8 +154,8 @@ wrong() { # wrong NAME ANSWER PATTERN
 }
 wrong "an unknown response" "answer: {response: rte, best: most}" ".*'rte'.*'rate'"
 wrong "neither most nor least" "answer: {response: rate, best: max}" ".*'max'.*most"
-wrong "a size that is no factor" "answer: {response: rate, best: most, sizes: [rate]}" ".*'rate' is no factor"
-wrong "a share that is no response" "answer: {response: rate, best: most, share: size}" "'size' is no response that is a number, expected one"
+wrong "a size that is no factor" "answer: {response: rate, best: most, sizes: [rate]}" ".*'rate' is not a factor"
+wrong "a share that is no response" "answer: {response: rate, best: most, share: size}" "'size' is not a response that is a number; expected the name of one"
 wrong "no direction" "answer: {response: rate}" ".*'best'"
 wrong "a unit that is written otherwise" "answer: {response: a / time, unit: KB/s, best: most}" ".*kB for 1000 bytes"
 finish
