@@ -259,6 +259,7 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
     else if (is_kept && keep_output(lane, &why) < 0)
         end_lane(lane, &why);
     else if (is_kept && !exit->abandoned && measurement->set->experiment->job.keep.count > 0) {
+        lane->unit.has_ended = true;
         lane->unit.exit = *exit;
         if (fetch_file(lane, &why) < 0)
             end_lane(lane, &why);
@@ -358,6 +359,7 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     unit->stuck = false;
     unit->idle_since_ns = 0;
     unit->written.code = 0;
+    unit->has_ended = false;
     unit->kept = 0;
     free(take_pointer(unit->not_kept));
     int r = lane->measurement->job ? job_shape(lane, &unit->shape, failure) : 0;
