@@ -206,6 +206,7 @@ static void on_file_exit(struct remote_command *command, const struct remote_exi
     if (!exit && lane_handle_loss(lane, failure))
         return;
     int r = exit ? keep_file(lane, names->items[lane->unit.kept], exit, &why) : failure->code;
+    text_clear(&lane->unit.file); /* as many lanes as nodes would each hold its largest file */
     if (r == 0 && ++lane->unit.kept < names->count && !measurement_is_over(lane->measurement))
         r = fetch_file(lane, &why);
     else if (r == 0)
