@@ -242,8 +242,9 @@ static char *name_group(const struct prediction *prediction, const size_t *first
     return text.length ? text_take(&text) : xstrdup("predicted");
 }
 
-/* One chart: the column, and the ends of its intervals, a line for each value of what varies besides; points
- * where a line would go back, or where there are too many lines. */
+/* One chart: the column, and the ends of its intervals, a line for each value of what varies besides, or one
+ * line if each line would be a point; points where a line would go back, or where there are too many lines.
+ */
 static int draw_column(const struct prediction *prediction, size_t column, struct drawing *drawing,
                        struct failure *failure) {
     static const char *const ends[] = {"", ", 2.5 % of the draws are below",
@@ -260,7 +261,7 @@ static int draw_column(const struct prediction *prediction, size_t column, struc
     cleanup_free size_t *group_of = xcalloc(scenarios + 1, sizeof *group_of);
     size_t groups = find_groups(prediction, parameter, SERIES_MAX / lines, first, group_of);
     bool are_joined = groups > 0;
-    if (!are_joined) {
+    if (!are_joined || groups == scenarios) { /* all that varies does so together: Q = 64/P */
         groups = 1;
         memset(group_of, 0, scenarios * sizeof *group_of);
     }

@@ -466,7 +466,7 @@ void job_look(struct job *job) {
     job->looked_ns = now_ns;
     for (size_t i = 0; i < measurement->lane_count; i++) {
         struct lane *lane = &measurement->lanes[i];
-        if (!lane->command || lane->finished)
+        if (!lane->command || lane->finished || lane->unit.has_ended)
             continue;
         end_stuck_unit(job, lane, now_ns);
         for (size_t k = 0; k < lane->shares; k++) {

@@ -206,6 +206,7 @@ static void on_file_exit(struct remote_command *command, const struct remote_exi
     if (!exit && lane_handle_loss(lane, failure))
         return;
     int r = exit ? keep_file(lane, names->items[lane->unit.kept], exit, &why) : failure->code;
+    text_clear(&lane->unit.file); /* as many lanes as nodes would each hold its largest file */
     if (r == 0 && ++lane->unit.kept < names->count && !measurement_is_over(lane->measurement))
         r = fetch_file(lane, &why);
     else if (r == 0)
@@ -259,6 +260,7 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
     else if (is_kept && keep_output(lane, &why) < 0)
         end_lane(lane, &why);
     else if (is_kept && !exit->abandoned && measurement->set->experiment->job.keep.count > 0) {
+        lane->unit.has_ended = true;
         lane->unit.exit = *exit;
         if (fetch_file(lane, &why) < 0)
             end_lane(lane, &why);
@@ -358,6 +360,7 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     unit->stuck = false;
     unit->idle_since_ns = 0;
     unit->written.code = 0;
+    unit->has_ended = false;
     unit->kept = 0;
     free(take_pointer(unit->not_kept));
     int r = lane->measurement->job ? job_shape(lane, &unit->shape, failure) : 0;

@@ -65,7 +65,8 @@ struct lane_unit {
     struct text output;
     struct unit_start start;
     /* Of files that it leaves and `keep` names. */
-    struct remote_exit exit; /* of the unit, while they are brought home */
+    bool has_ended;          /* the unit has, and they are brought home: `command` of the lane does that */
+    struct remote_exit exit; /* of the unit, if it has ended */
     size_t kept;             /* so many of the names are done */
     struct text file;        /* the bytes of the next one */
     char *not_kept;          /* owned; why the unit fails for them, or NULL */

@@ -165,6 +165,9 @@ check "a column over one of two numbers" "$ASSAY" "$@" --set N=1000,2000,4000 --
 is "is a line for each value of the other" "$(grep -c 'class="l"' two.svg)" 2
 is "with its name" "$(grep -o '<title>NB = [^<]*' two.svg | sort | uniq -c | sed 's/^ *//' | paste -sd' ')" "1 <title>NB = 128 1 <title>NB = 64"
 report $(output 'NB = 64' && output 'NB = 128'; echo $?) "and on the terminal"
+check "a column over what another number follows" "$ASSAY" predict hpl model.json --set N=4000 --set NB=64 --set P=1..8 --set Q=8/P \
+    --set latency=1us --set bandwidth=10GB/s --plot time=grids.svg
+is "is one line" "$(grep -c 'class="l"' grids.svg)" 1
 check "with draws" "$ASSAY" "$@" --set N=1000,2000,4000 --set NB=64,128 --draws 20 --plot time=two.svg
 is "has the ends of each interval" "$(grep -c 'class="l"' two.svg)" 6
 refuse "trace events of a method without intervals" 2 "'time' cannot be written into 't.json'; it is no table of intervals of time, and predict-hpl has none; expected a name that ends in one of .svg .html" \

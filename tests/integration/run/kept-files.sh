@@ -42,6 +42,29 @@ campaign failing '[out.txt]' 'echo "unit $i" >out.txt; [ $i != 2 ] && echo "i $i
 "$ASSAY" run failing.yaml -q -o runs-failing >out 2>err
 is "a unit that fails leaves its file" "$(member runs-failing/*.zip "$(raw runs-failing/*.zip '/2-.*out[.]txt')")" "unit 2"
 
+# ---- A file that takes longer to be brought home than a unit may be idle: the unit has ended, and is not ended as stuck
+mkdir slow
+cat >slow/head <<E2
+#!/bin/sh
+[ "\$3" != out.txt ] || { touch $scratch/asked; until [ -e $scratch/go ]; do sleep 0.1; done; }
+exec $(command -v head) "\$@"
+E2
+chmod +x slow/head
+campaign slow '[out.txt], placement: job, idle-timeout: 10 s' 'echo "i $i"; echo x >out.txt'
+sed -i 's/i: \[1, 2, 3\]/i: [1]/' slow.yaml
+(
+    move_clock
+    PATH=$scratch/slow:$PATH exec "$ASSAY" run slow.yaml -q -o runs-slow >out 2>err
+) &
+child=$!
+eventually test -e asked
+for ((i = 0; i < 12; i++)); do
+    ASSAY_TEST_CLOCK=$scratch/clock advance 6s
+    read -rt 0.1 -u "$silence" || :
+done
+touch go; wait $child
+is "a unit whose file comes slowly is done" "$(member runs-slow/*.zip results/results.csv | tail -n +2 | wc -l)" 1
+
 # ---- Names, and where it makes no sense
 for name in ../out /etc/passwd .hidden -x a/b out err 'a b'; do
     campaign names "['$name']" 'echo "i $i"'
