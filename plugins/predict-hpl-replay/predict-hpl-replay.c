@@ -16,7 +16,9 @@ static const struct predict_role roles[] = {
          .is_time = true,
          .many = true,
          .optional = true,
-         .help = "the time of another kernel, by its name: dtrsm=FILE, dgemv=FILE, dlaswp=FILE, ..."},
+         .help = "the time of another kernel, by its name: dtrsm=FILE, dgemv=FILE, dlaswp=FILE, ...; or of "
+                 "all of them, by kernel",
+         .experiment = "blas"},
     [ROLE_NETWORK] = {.name = "network",
                       .kinds = network_kinds,
                       .optional = true,
@@ -54,6 +56,7 @@ enum {
     U,
     EQUILIBRATION,
     RANKS_PER_NODE,
+    THREADS,
     CPUS_PER_NODE,
     PROBING,
     IPROBE,
@@ -102,6 +105,9 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                        .help = "of the pieces in SWAP=long"},
     [RANKS_PER_NODE] = COUNT("ranks-per-node", 1, 65536, .fallback = "1",
                              .help = "processes of a node, which share its network card"),
+    [THREADS] = COUNT("threads", 1, 65536, .fallback = "1",
+                      .help = "of a process, each on a core: dgemm and dtrsm take an equal share of what the "
+                              "models say of one core, other kernels all of it"),
     [CPUS_PER_NODE] =
         COUNT("cpus-per-node", 1, 65536,
               .help = "groups of a kernel's model that are one node; by default those whose first label "
@@ -315,11 +321,11 @@ static int report_counts(const struct hpl *hpl, bool is_late, struct predict_out
     for (int i = 0; r == 0 && i < hpl->p * hpl->q * HPL_PHASES * HPL_KERNELS; i++) {
         int kernel = i % HPL_KERNELS, phase = i / HPL_KERNELS % HPL_PHASES,
             rank = i / HPL_KERNELS / HPL_PHASES;
-        const int64_t *sums = counts.kernels[rank][phase][kernel];
+        const double *sums = counts.kernels[rank][phase][kernel];
         double values[3 + COUNTS_SUMS] = {rank};
         const char *texts[3 + COUNTS_SUMS] = {NULL, hpl_phase_names[phase], hpl_kernel_names[kernel]};
         for (int s = 0; s < COUNTS_SUMS; s++)
-            values[3 + s] = (double)sums[s];
+            values[3 + s] = sums[s];
         if (sums[COUNTS_CALLS] + sums[COUNTS_EMPTY] > 0)
             r = output->table_row(output->context, TABLE_KERNELS, values, texts);
     }
@@ -337,6 +343,7 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
                                      .ranks_per_node = (int)v[RANKS_PER_NODE].number,
                                      .cpus_per_node =
                                          v[CPUS_PER_NODE].is_set ? (int)v[CPUS_PER_NODE].number : 0,
+                                     .threads = (int)v[THREADS].number,
                                      .has_noise = v[NOISE].number == 1,
                                      .probe = v[IPROBE].number,
                                      .card = v[CARD].number,
