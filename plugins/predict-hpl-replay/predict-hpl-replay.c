@@ -68,10 +68,10 @@ enum {
 };
 
 static const char *const bcast_words[] = {"1ring", "1ringM", "2ring", "2ringM", "long", "longM", NULL};
-static const char *const swap_words[] = {"binary-exchange", "long", "mix", NULL};
-static const char *const fact_words[] = {"left", "Crout", "right", NULL};
+static const char *const swap_words[] = {"binary-exchange", "spread-roll", "mix", NULL};
+static const char *const fact_words[] = {"left", "crout", "right", NULL};
 static const char *const map_words[] = {"row", "column", NULL};
-static const char *const form_words[] = {"transposed", "no-transposed", NULL};
+static const char *const form_words[] = {"transposed", "not-transposed", NULL};
 static const char *const yes_words[] = {"no", "yes", NULL};
 static const char *const found_words[] = {"at-once", "last", NULL};
 static const char *const probing_words[] = {"physical", "smpi", NULL};
@@ -89,10 +89,10 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                .help = "broadcast of panels"},
     [SWAP] = {"SWAP", PLUGIN_WORD, .words = swap_words, .fallback = "binary-exchange", .help = "of rows"},
     [SWAP_THRESHOLD] = COUNT("swap_threshold", 0, 2e9, .fallback = "64",
-                             .help = "of SWAP=mix: local columns above which it is long"),
+                             .help = "of SWAP=mix: local columns above which it is spread-roll"),
     [RFACT] = {"RFACT", PLUGIN_WORD, .words = fact_words, .fallback = "right",
                .help = "recursive factorisation of a panel"},
-    [PFACT] = {"PFACT", PLUGIN_WORD, .words = fact_words, .fallback = "Crout",
+    [PFACT] = {"PFACT", PLUGIN_WORD, .words = fact_words, .fallback = "crout",
                .help = "factorisation of the last NBMIN columns"},
     [NBMIN] = COUNT("NBMIN", 1, 1e6, .fallback = "4", .help = "columns at which the recursion ends"),
     [NDIV] = COUNT("NDIV", 2, 1e6, .fallback = "2", .help = "parts of a panel in the recursion"),

@@ -41,6 +41,8 @@ mkdir -p "$to"
 if [ "$dgemm" = threads.csv ]; then
     awk -F, '$1 == -1 { for (cpu = 1; cpu <= 8; cpu++) print cpu, $2, 2 / (3454.5e9 / 128) - ($5 + $6) / 8192, 0, $5, $6, $7, $8, $9, $10, $11 }' \
         "$data/dahu_dgemm_polynomial_2019.csv"
+elif [ "$dgemm" = mean.csv ]; then # the mean of all cpus, as one
+    awk -F, '$1 == -1 { print 1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 }' "$data/dahu_dgemm_polynomial_2019.csv"
 elif head -1 "$data/$dgemm" | grep -q what; then # cpu,mu|sigma,mnk,mn,mk,nk,one
     awk -F, '$1 + 0 > 0 { line[$1, $2] = $7 " " $3 " " $4 " " $5 " " $6; cpu[$1] } END { for (c in cpu) print c, line[c, "mu"], line[c, "sigma"] }' \
         "$data/$dgemm" | sort -n

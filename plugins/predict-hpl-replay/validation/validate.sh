@@ -50,9 +50,9 @@ points() {
             END { for (n in sum) print n, 128, 32, 32, 32, "2ring", 1, "crout", "right", sum[n] / runs[n], ((cooling, n) in smpi) ? smpi[cooling, n] : "-" }
         ' "$hpl/dahu_matrix_size_cooling.csv" | sort -n ;;
     esac | awk -v orders=",$orders," '
-        BEGIN { split("1ring 1ringM 2ring 2ringM long longM", bcast); split("left Crout right", fact) }
+        BEGIN { split("1ring 1ringM 2ring 2ringM long longM", bcast); split("left crout right", fact) }
         { if ($6 ~ /^[0-5]$/) $6 = bcast[$6 + 1] }
-        { for (i = 8; i <= 9; i++) { if ($i ~ /^[0-2]$/) $i = fact[$i + 1]; if ($i == "crout") $i = "Crout" } }
+        { for (i = 8; i <= 9; i++) { if ($i ~ /^[0-2]$/) $i = fact[$i + 1]; } }
         orders == ",," || index(orders, "," $1 ",")'
 }
 
