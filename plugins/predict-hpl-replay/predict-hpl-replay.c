@@ -2,6 +2,7 @@
 #include "plugins/predict-hpl-replay/counts.h"
 #include "plugins/predict-hpl-replay/models.h"
 #include "plugins/predict-hpl-replay/replay.h"
+#include "plugins/predict-hpl-replay/trace.h"
 
 #include <assay/predict.h>
 
@@ -58,12 +59,16 @@ enum {
     RANKS_PER_NODE,
     THREADS,
     CPUS_PER_NODE,
-    PROBING,
+    PROBING_RULE,
     IPROBE,
     CARD,
     NOISE,
     NODE_MEMORY,
     FOUND,
+    WINDOW_PANEL,
+    WINDOW_PANELS,
+    WINDOW_RANK,
+    WINDOW_RANKS,
     PARAMETER_COUNT
 };
 
@@ -112,7 +117,7 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
         COUNT("cpus-per-node", 1, 65536,
               .help = "groups of a kernel's model that are one node; by default those whose first label "
                       "is equal"),
-    [PROBING] =
+    [PROBING_RULE] =
         {"probing", PLUGIN_WORD, .words = probing_words, .fallback = "physical",
          .help = "what waiting for a panel costs: the calls of MPI_Iprobe, or what SMPI 3.32 makes of them"},
     [IPROBE] = {"iprobe", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1,
@@ -127,6 +132,14 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
          .help =
              "in the tables calls and kernels: when a process finds the panel that it probes for, at once or "
              "when it has nothing else to do"},
+    [WINDOW_PANEL] = COUNT("window-panel", 0, 2e9, .fallback = "0",
+                           .help = "of the table timeline: it begins when so many panels are factored"),
+    [WINDOW_PANELS] = COUNT("window-panels", 1, 2e9, .fallback = "4",
+                            .help = "of the table timeline: it ends when so many more are factored"),
+    [WINDOW_RANK] =
+        COUNT("window-rank", 0, 1e6, .fallback = "0", .help = "of the table timeline: the first rank"),
+    [WINDOW_RANKS] =
+        COUNT("window-ranks", 1, 1e6, .fallback = "32", .help = "of the table timeline: how many ranks"),
     [NODE_MEMORY] = {"node-memory", PLUGIN_NUMBER, "By", .minimum = 1, .maximum = 1e18,
                      .help = "of a node: a warning says where the matrix does not fit"},
 };
@@ -141,10 +154,10 @@ enum {
     BCAST_MESSAGES,
     SWAP_MESSAGES,
     TRSV_MESSAGES,
-    PANEL_WAIT,
+    WAIT_FOR_PANEL,
     PROBES,
     AT_END,
-    MESSAGES,
+    MESSAGE_COUNT,
     MEMORY,
     COLUMN_COUNT
 };
@@ -162,28 +175,44 @@ static const struct column columns[COLUMN_COUNT + 1] = {
     [BCAST_MESSAGES] = PART("panel_messages", "in the messages of panels, waiting included"),
     [SWAP_MESSAGES] = PART("swap_messages", "in the messages of row swaps, waiting included"),
     [TRSV_MESSAGES] = PART("solve_messages", "in the messages of the back substitution, waiting included"),
-    [PANEL_WAIT] = PART("panel_wait", "waiting for a panel with nothing else to do"),
+    [WAIT_FOR_PANEL] = PART("panel_wait", "waiting for a panel with nothing else to do"),
     [PROBES] = PART("probes", "in MPI_Iprobe while there is something to do"),
     [AT_END] =
         PART("other_wait", "waiting for the factorisation of a panel to begin, and for the last process"),
-    [MESSAGES] = {"messages", .unit = "1", .help = "that are sent", .detail = true, .exact = true},
+    [MESSAGE_COUNT] = {"messages", .unit = "1", .help = "that are sent", .detail = true, .exact = true},
     [MEMORY] = {"memory", .unit = "By", .help = "of the matrix in one process: 8 N (N + 1) / (P Q)",
                 .detail = true, .exact = true},
     {.name = NULL},
 };
 
-enum { TABLE_PANELS, TABLE_RANKS, TABLE_CALLS, TABLE_KERNELS };
+enum { TABLE_PARTS, TABLE_PANELS, TABLE_RANKS, TABLE_TIMELINE, TABLE_CALLS, TABLE_KERNELS };
+static const struct column part_columns[] = {
+    {"part",
+     .help = "a kernel; pivot, panel, swap or solve messages with the waiting in them; panel_wait; probes"},
+    {"part_mean", .unit = "s", .help = "mean over processes"},
+    {"part_share", .unit = "%", .help = "of the time"},
+    {"path_time", .unit = "s", .help = "on the critical path: messages are those under way, not waited for"},
+    {"path_share", .unit = "%", .help = "of the time"},
+    {.name = NULL},
+};
 static const struct column panel_columns[] = {
     {"panel", .unit = "1", .help = "first column of the panel"},
-    {"panel_done", .unit = "s", .help = "when it was factored"},
+    {"panel_begun", .unit = "s", .help = "when its first process began to factor it"},
+    {"panel_done", .unit = "s", .help = "when its last process had"},
     {.name = NULL},
 };
 static const struct column rank_columns[] = {
     {"rank", .unit = "1", .help = "of a process"},
     {"row", .unit = "1", .help = "of the grid"},
     {"column", .unit = "1", .help = "of the grid"},
-    {"computing", .unit = "s", .help = "in kernels"},
-    {"rank_idle", .unit = "s", .help = "the rest of the time: in messages and waiting"},
+    {"computing", .unit = "s", .help = "in kernels; the rest of the time follows"},
+    {"rank_pivots", .unit = "s", .help = "in the exchanges of pivots and waiting for them"},
+    {"rank_panels", .unit = "s", .help = "in the messages of panels and waiting for them"},
+    {"rank_swaps", .unit = "s", .help = "in the messages of row swaps and waiting for them"},
+    {"rank_solve", .unit = "s", .help = "in the messages of the back substitution and waiting for them"},
+    {"rank_panel_wait", .unit = "s", .help = "waiting for a panel with nothing else to do"},
+    {"rank_probes", .unit = "s", .help = "in MPI_Iprobe while there is something to do"},
+    {"rank_end", .unit = "s", .help = "waiting for the last process"},
     {.name = NULL},
 };
 static const struct column call_columns[] = {
@@ -211,8 +240,12 @@ static const struct column kernel_columns[] = {
     {.name = NULL},
 };
 static const struct predict_table tables[] = {
+    [TABLE_PARTS] = {"parts",
+                     "share of each kernel and kind of message, of the mean and of the critical path",
+                     PREDICT_ROWS, part_columns},
     [TABLE_PANELS] = {"panels", "when each panel was factored", PREDICT_CURVE, panel_columns},
     [TABLE_RANKS] = {"ranks", "what each process spent", PREDICT_ROWS, rank_columns},
+    [TABLE_TIMELINE] = {"timeline", "what processes do when, in a window", PREDICT_INTERVALS, NULL},
     [TABLE_CALLS] = {"calls", "how often each process makes which call of MPI", PREDICT_ROWS, call_columns},
     [TABLE_KERNELS] = {"kernels", "what each process asks of each kernel", PREDICT_ROWS, kernel_columns},
     {.name = NULL},
@@ -222,15 +255,55 @@ struct observation {
     const struct hpl *hpl;
     struct predict_output *output;
     bool wants_panels;
+    struct trace trace;
+    double window_from, window_to; /* panels that are factored */
 };
 
-static int panel_done(void *context, int panel, double time) {
+static const char *part_name(int part) {
+    static const char *const others[] = {"pivots", "panels",     "row swaps", "update",
+                                         "solve",  "panel_wait", "probes"};
+    return part < HPL_KERNELS ? hpl_kernel_names[part] : others[part - HPL_KERNELS];
+}
+
+static int panel_done(void *context, int panel, double from, double until) {
     struct observation *observation = context;
     struct predict_output *output = observation->output;
     double start = hpl_panel_start(observation->hpl, panel), left = 1 - start / observation->hpl->n;
     if (observation->wants_panels)
-        output->table_row(output->context, TABLE_PANELS, (double[]){start, time}, NULL);
-    return panel % 16 == 0 ? output->progress(output->context, 1 - left * left * left) : 0;
+        output->table_row(output->context, TABLE_PANELS, (double[]){start, from, until}, NULL);
+    if (observation->trace.ranks > 0)
+        trace_window(&observation->trace,
+                     panel + 1 >= observation->window_from && panel + 1 < observation->window_to);
+    return output->progress(output->context, 1 - left * left * left);
+}
+
+static int interval_done(void *context, int rank, const struct trace_interval *interval) {
+    struct predict_output *output = context;
+    char lane[32];
+    snprintf(lane, sizeof lane, "rank %d", rank);
+    return output->table_row(output->context, TABLE_TIMELINE,
+                             (double[]){0, interval->from, interval->until, 0},
+                             (const char *[]){lane, NULL, NULL, part_name(interval->part)});
+}
+
+/* Records what processes do, if the tables need it. */
+static int begin_trace(struct observation *observation, const struct plugin_value *v) {
+    const struct predict_output *output = observation->output;
+    bool wants_timeline = output->wants(output->context, TABLE_TIMELINE);
+    struct trace *trace = &observation->trace;
+    int ranks = observation->hpl->p * observation->hpl->q;
+    if (!wants_timeline && !output->wants(output->context, TABLE_PARTS) &&
+        !output->wants(output->context, TABLE_RANKS))
+        return 0;
+    int r = trace_init(trace, ranks);
+    trace->first_rank = (int)fmin(v[WINDOW_RANK].number, ranks - 1);
+    trace->end_rank = (int)fmin(trace->first_rank + v[WINDOW_RANKS].number, ranks);
+    trace->interval = wants_timeline ? interval_done : NULL;
+    trace->context = observation->output;
+    observation->window_from = fmin(v[WINDOW_PANEL].number, hpl_panel_count(observation->hpl) - 1);
+    observation->window_to = observation->window_from + v[WINDOW_PANELS].number;
+    trace_window(trace, r == 0 && observation->window_from == 0);
+    return r;
 }
 
 static double flops(double n) {
@@ -292,19 +365,49 @@ static void fill(const struct hpl *hpl, const struct replay_times *times, double
     ret[BCAST_MESSAGES] = times->messages[HPL_BCAST] / ranks;
     ret[SWAP_MESSAGES] = times->messages[HPL_SWAP] / ranks;
     ret[TRSV_MESSAGES] = times->messages[HPL_TRSV] / ranks;
-    ret[PANEL_WAIT] = times->panel_wait / ranks;
+    ret[WAIT_FOR_PANEL] = times->panel_wait / ranks;
     ret[PROBES] = times->probing / ranks;
     for (int i = DGEMM; i <= PROBES; i++)
         spent += ret[i];
     ret[AT_END] = times->time - spent;
-    ret[MESSAGES] = (double)times->message_count;
+    ret[MESSAGE_COUNT] = (double)times->message_count;
     ret[MEMORY] = 8 * (double)hpl->n * ((double)hpl->n + 1) / ranks;
 }
 
-static void report_ranks(const struct hpl *hpl, const double *computing, double time,
+static void report_parts(const struct trace *trace, double time, struct predict_output *output) {
+    const struct trace_path *path = &trace->paths[0];
+    for (int i = 1; i < trace->ranks; i++)
+        path = trace->paths[i].until > path->until ? &trace->paths[i] : path;
+    for (int part = 0; part < TRACE_PARTS; part++) {
+        double mean = 0, on_path = path->parts[part];
+        for (int i = 0; i < trace->ranks; i++)
+            mean += trace->spent[i][part] / trace->ranks;
+        double values[] = {0, mean, 100 * mean / time, on_path, 100 * on_path / time};
+        if (mean > 0 || on_path > 0)
+            output->table_row(output->context, TABLE_PARTS, values,
+                              (const char *[]){part_name(part), NULL, NULL, NULL, NULL});
+    }
+}
+
+static void report_ranks(const struct hpl *hpl, const struct trace *trace, double time,
                          struct predict_output *output) {
-    for (int i = 0; i < hpl->p * hpl->q; i++) {
-        double values[] = {i, hpl_row_of(hpl, i), hpl_column_of(hpl, i), computing[i], time - computing[i]};
+    for (int i = 0; i < trace->ranks; i++) {
+        const double *spent = trace->spent[i], *messages = spent + HPL_KERNELS,
+                     *waits = messages + HPL_PHASES;
+        double computing = 0, idle = 0;
+        for (int part = 0; part < TRACE_PARTS; part++)
+            *(part < HPL_KERNELS ? &computing : &idle) += spent[part];
+        double values[] = {i,
+                           hpl_row_of(hpl, i),
+                           hpl_column_of(hpl, i),
+                           computing,
+                           messages[HPL_FACT],
+                           messages[HPL_BCAST],
+                           messages[HPL_SWAP],
+                           messages[HPL_TRSV],
+                           waits[0],
+                           waits[1],
+                           time - computing - idle};
         output->table_row(output->context, TABLE_RANKS, values, NULL);
     }
 }
@@ -337,8 +440,10 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
                double *ret_values, struct predict_output *output, struct plugin_message *message) {
     struct hpl hpl = read_scenario(v);
     struct replay_times times;
-    struct observation observation = {&hpl, output, output->wants(output->context, TABLE_PANELS)};
-    struct replay_observer observer = {&observation, panel_done};
+    struct observation observation = {
+        .hpl = &hpl, .output = output, .wants_panels = output->wants(output->context, TABLE_PANELS)};
+    struct trace *trace = &observation.trace;
+    struct replay_observer observer = {&observation, panel_done, NULL};
     struct models_request request = {.hpl = &hpl,
                                      .ranks_per_node = (int)v[RANKS_PER_NODE].number,
                                      .cpus_per_node =
@@ -347,7 +452,7 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
                                      .has_noise = v[NOISE].number == 1,
                                      .probe = v[IPROBE].number,
                                      .card = v[CARD].number,
-                                     .is_smpi = v[PROBING].number == 1};
+                                     .is_smpi = v[PROBING_RULE].number == 1};
     struct machine *machine;
     if ((double)hpl.p * hpl.q > 1e6)
         return plugin_refuse(message, -EINVAL, "P x Q is %g; at most 1000000 processes are replayed",
@@ -359,17 +464,23 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
         return r;
     warn(&hpl, v, output);
     hpl.pivots = machine->pivots;
-    r = replay_run(&hpl, &machine->replay, &observer, &times, machine->computing);
+    r = begin_trace(&observation, v);
+    observer.trace = trace->ranks > 0 ? trace : NULL;
+    r = r < 0 ? r : replay_run(&hpl, &machine->replay, &observer, &times, NULL);
     if (r == 0) {
         fill(&hpl, &times, ret_values);
-        if (output->wants(output->context, TABLE_RANKS))
-            report_ranks(&hpl, machine->computing, times.time, output);
+        if (observer.trace) {
+            trace_window(trace, false);
+            report_parts(trace, times.time, output);
+            report_ranks(&hpl, trace, times.time, output);
+        }
         if (output->wants(output->context, TABLE_CALLS) || output->wants(output->context, TABLE_KERNELS))
             r = report_counts(&hpl, v[FOUND].number == 1, output);
     } else if (r == -EDEADLK) {
         r = plugin_refuse(message, -ENOTSUP,
                           "the processes wait for each other: please report these parameters");
     }
+    trace_clear(trace);
     machine_free(machine);
     return r;
 }

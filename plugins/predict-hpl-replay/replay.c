@@ -1,5 +1,6 @@
 #include "plugins/predict-hpl-replay/replay.h"
 #include "plugins/predict-hpl-replay/events.h"
+#include "plugins/predict-hpl-replay/trace.h"
 
 #include <errno.h>
 #include <math.h>
@@ -94,7 +95,9 @@ static void push(struct replay *replay, double time, enum event_kind kind, int i
         replay->error = -ENOMEM;
 }
 
-enum activity { KERNEL, MESSAGES, PANEL_WAIT, PROBING };
+static struct trace *trace_of(const struct replay *replay) {
+    return replay->observer ? replay->observer->trace : NULL;
+}
 
 /* The one place where a process's time moves: it did ACTIVITY from FROM until UNTIL, its new time. WHAT: the
  * kernel, or the phase of messages. */
@@ -108,6 +111,8 @@ static void pass(struct replay *replay, struct process *process, enum activity a
     *total += until - from;
     process->computing += activity == KERNEL ? until - from : 0;
     process->now = until;
+    if (trace_of(replay))
+        trace_pass(trace_of(replay), (int)(process - replay->processes), activity, what, from, until);
 }
 
 /* ---- Operations of a process */
@@ -263,6 +268,8 @@ static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t 
         a_end += network_cost(back, NETWORK_RECV, (double)b_to_a);
     if (a_to_b > 0 && !a_waits)
         b_end += network_cost(out, NETWORK_RECV, (double)a_to_b);
+    if (trace_of(replay))
+        trace_exchange(trace_of(replay), rank_a, rank_b, a_got > a_sent, b_got > b_sent);
     pass(replay, a, MESSAGES, HPL_FACT, a->now, a_end);
     pass(replay, b, MESSAGES, HPL_FACT, b->now, b_end);
     replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
@@ -329,6 +336,8 @@ static void begin_transfer(struct replay *replay, int id, double time) {
 static void match(struct replay *replay, int id, double receive_posted) {
     struct transfer *transfer = &replay->transfers[id];
     transfer->is_matched = 1;
+    if (trace_of(replay) && !transfer->is_eager && receive_posted > transfer->posted)
+        trace_ready(trace_of(replay), id, transfer->target);
     if (!transfer->is_eager)
         begin_transfer(replay, id, fmax(transfer->posted, receive_posted));
 }
@@ -354,6 +363,8 @@ static int post_send(struct replay *replay, int source, int target, int64_t byte
                                               .is_eager = is_eager,
                                               .is_sender_done = is_detached};
     replay->times.message_count++;
+    if (trace_of(replay))
+        trace_ready(trace_of(replay), id, source);
     if (is_eager)
         begin_transfer(replay, id, time);
     if (receiver->receive_from == source) {
@@ -394,6 +405,12 @@ static void post_receive(struct replay *replay, struct process *process, int sou
     match(replay, id, process->now);
 }
 
+/* PROCESS waits for the data of transfer ID until UNTIL. */
+static void follow(struct replay *replay, struct process *process, int id, double until) {
+    if (trace_of(replay) && until > process->now)
+        trace_follow(trace_of(replay), (int)(process - replay->processes), id);
+}
+
 /* Waits for the data that are received. False: they are not there yet. */
 static bool end_receive(struct replay *replay, struct process *process) {
     int id = process->receiving;
@@ -402,6 +419,7 @@ static bool end_receive(struct replay *replay, struct process *process) {
         return false;
     }
     const struct transfer *transfer = &replay->transfers[id];
+    follow(replay, process, id, transfer->done);
     process->now = fmax(process->now, transfer->done);
     if (transfer->is_detached)
         process->now += network_cost(segment_of(replay, transfer->source, transfer->target, transfer->bytes),
@@ -418,6 +436,7 @@ static bool end_send(struct replay *replay, struct process *process) {
         process->state = IN_SEND;
         return false;
     }
+    follow(replay, process, process->sending, transfer->done);
     process->now = fmax(process->now, transfer->done);
     transfer->is_sender_done = true;
     release(replay, process->sending);
@@ -543,6 +562,11 @@ static void update_chunk(struct replay *replay, struct process *process, int col
     process->chunk_left -= columns;
 }
 
+static void follow_panel(struct replay *replay, struct process *process, double until) {
+    int source = panel_source(replay, (int)(process - replay->processes), process->pending);
+    follow(replay, process, find_incoming(replay, process, source), until);
+}
+
 /* Chunks until the first probe at VISIBLE or later, when the panel is there. */
 static void update_until(struct replay *replay, struct process *process, double visible) {
     while (process->chunk_left > 0 && process->now < visible) {
@@ -553,6 +577,8 @@ static void update_until(struct replay *replay, struct process *process, double 
     if (process->now < visible) {
         double cost = replay->machine->probe, wait = visible - process->now;
         wait = cost > 0 ? ceil(wait / cost) * cost : wait;
+        if (trace_of(replay))
+            follow_panel(replay, process, visible);
         pass(replay, process, PANEL_WAIT, 0, process->now, process->now + wait);
     }
 }
@@ -611,10 +637,12 @@ static bool do_chunks(struct replay *replay, struct process *process, const stru
 
 static void factor(struct replay *replay, int column, int panel) {
     const struct hpl *hpl = replay->hpl;
+    double first = INFINITY, last = 0;
+    for (int row = 0; row < hpl->p; row++)
+        first = fmin(first, process_at(replay, row, column)->now);
     replay->clock_sink.column = column;
     hpl_factor(&replay->clock_sink, panel);
     replay->columns[column].arrived = 0;
-    double last = 0;
     for (int row = 0; row < hpl->p; row++) {
         struct process *process = process_at(replay, row, column);
         process->state = READY;
@@ -623,7 +651,8 @@ static void factor(struct replay *replay, int column, int panel) {
         push(replay, process->now, RESUME, hpl_rank(hpl, row, column));
     }
     if (replay->observer && replay->observer->panel_done) {
-        int r = replay->observer->panel_done(replay->observer->context, panel, last);
+        int r = replay->observer->panel_done(replay->observer->context, panel, first, last);
+        r = r == 0 && trace_of(replay) ? trace_of(replay)->error : r;
         replay->error = r < 0 ? r : replay->error;
     }
 }

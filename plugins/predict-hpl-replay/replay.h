@@ -40,8 +40,10 @@ struct replay_times {
 
 struct replay_observer {
     void *context;
-    /* After each panel was factored. Negative errno: the replay ends and returns it. NULL is fine. */
-    int (*panel_done)(void *context, int panel, double time);
+    /* Each panel was factored, from FROM, when its first process began, until UNTIL, when its last one was
+     * done. Negative errno: the replay ends and returns it. NULL is fine. */
+    int (*panel_done)(void *context, int panel, double from, double until);
+    struct trace *trace; /* takes what each process does; or NULL */
 };
 
 /* Negative errno: -ENOMEM, or the observer's; -EDEADLK: the processes wait for each other. */
