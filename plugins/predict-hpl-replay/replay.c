@@ -94,6 +94,22 @@ static void push(struct replay *replay, double time, enum event_kind kind, int i
         replay->error = -ENOMEM;
 }
 
+enum activity { KERNEL, MESSAGES, PANEL_WAIT, PROBING };
+
+/* The one place where a process's time moves: it did ACTIVITY from FROM until UNTIL, its new time. WHAT: the
+ * kernel, or the phase of messages. */
+static void pass(struct replay *replay, struct process *process, enum activity activity, int what,
+                 double from, double until) {
+    struct replay_times *times = &replay->times;
+    double *total = activity == KERNEL       ? &times->kernels[what]
+                    : activity == MESSAGES   ? &times->messages[what]
+                    : activity == PANEL_WAIT ? &times->panel_wait
+                                             : &times->probing;
+    *total += until - from;
+    process->computing += activity == KERNEL ? until - from : 0;
+    process->now = until;
+}
+
 /* ---- Operations of a process */
 
 static void append(struct replay *replay, struct operations *list, struct operation operation) {
@@ -181,9 +197,7 @@ static void spend(struct replay *replay, struct process *process, enum hpl_kerne
     if (machine->whole_microseconds)
         time = floor(time * 1e6) / 1e6;
     time = time > 0 ? time : 0;
-    process->now += time;
-    process->computing += time;
-    replay->times.kernels[kernel] += time;
+    pass(replay, process, KERNEL, kernel, process->now, process->now + time);
 }
 
 static void clock_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
@@ -229,27 +243,28 @@ static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t 
     int rank_a = (int)(a - replay->processes), rank_b = (int)(b - replay->processes);
     const struct network_segment *out = segment_of(replay, rank_a, rank_b, a_to_b);
     const struct network_segment *back = segment_of(replay, rank_b, rank_a, b_to_a);
-    double a_before = a->now, b_before = b->now, a_sent = a->now, b_sent = b->now, a_got = 0, b_got = 0;
+    double a_sent = a->now, b_sent = b->now, a_got = 0, b_got = 0;
     bool a_waits = (double)a_to_b >= model->detached_below, b_waits = (double)b_to_a >= model->detached_below;
     if (a_to_b > 0 && !a_waits)
         a_sent += network_cost(out, NETWORK_SEND, (double)a_to_b);
     if (b_to_a > 0 && !b_waits)
         b_sent += network_cost(back, NETWORK_SEND, (double)b_to_a);
     if (a_to_b > 0) {
-        double start = a_waits || (double)a_to_b >= model->eager_below ? fmax(a_sent, b_before) : a_sent;
+        double start = a_waits || (double)a_to_b >= model->eager_below ? fmax(a_sent, b->now) : a_sent;
         b_got = start + small_time(replay, rank_a, rank_b, a_to_b);
     }
     if (b_to_a > 0) {
-        double start = b_waits || (double)b_to_a >= model->eager_below ? fmax(b_sent, a_before) : b_sent;
+        double start = b_waits || (double)b_to_a >= model->eager_below ? fmax(b_sent, a->now) : b_sent;
         a_got = start + small_time(replay, rank_b, rank_a, b_to_a);
     }
-    a->now = fmax(a_waits ? fmax(a_sent, b_got) : a_sent, a_got);
-    b->now = fmax(b_waits ? fmax(b_sent, a_got) : b_sent, b_got);
+    double a_end = fmax(a_waits ? fmax(a_sent, b_got) : a_sent, a_got);
+    double b_end = fmax(b_waits ? fmax(b_sent, a_got) : b_sent, b_got);
     if (b_to_a > 0 && !b_waits)
-        a->now += network_cost(back, NETWORK_RECV, (double)b_to_a);
+        a_end += network_cost(back, NETWORK_RECV, (double)b_to_a);
     if (a_to_b > 0 && !a_waits)
-        b->now += network_cost(out, NETWORK_RECV, (double)a_to_b);
-    replay->times.messages[HPL_FACT] += a->now - a_before + b->now - b_before;
+        b_end += network_cost(out, NETWORK_RECV, (double)a_to_b);
+    pass(replay, a, MESSAGES, HPL_FACT, a->now, a_end);
+    pass(replay, b, MESSAGES, HPL_FACT, b->now, b_end);
     replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
 }
 
@@ -456,7 +471,7 @@ static bool do_call(struct replay *replay, struct process *process, const struct
         if (!(process->last_is_send ? end_send : end_receive)(replay, process))
             return false;
     }
-    replay->times.messages[operation->phase] += process->now - process->since;
+    pass(replay, process, MESSAGES, operation->phase, process->since, process->now);
     return true;
 }
 
@@ -480,8 +495,7 @@ static int panel_source(const struct replay *replay, int rank, int panel) {
 /* A call of MPI_Iprobe looks first and takes its time then; SMPI's takes its time first. */
 static void pay_probe(struct replay *replay, struct process *process) {
     double cost = replay->machine->probe * (replay->machine->probe_grows ? replay->sleeps : 1);
-    process->now += cost;
-    replay->times.probing += cost;
+    pass(replay, process, PROBING, 0, process->now, process->now + cost);
 }
 
 /* Whether PANEL cannot be sent by SOURCE before TIME: it has to come to SOURCE first. */
@@ -538,8 +552,8 @@ static void update_until(struct replay *replay, struct process *process, double 
     }
     if (process->now < visible) {
         double cost = replay->machine->probe, wait = visible - process->now;
-        replay->times.panel_wait += wait;
-        process->now += cost > 0 ? ceil(wait / cost) * cost : wait;
+        wait = cost > 0 ? ceil(wait / cost) * cost : wait;
+        pass(replay, process, PANEL_WAIT, 0, process->now, process->now + wait);
     }
 }
 
