@@ -78,10 +78,11 @@ struct process {
     enum hpl_phase phase;
 };
 
-enum event_kind { RESUME, FLOW_BEGINS };
+enum event_kind { RESUME, FLOW_BEGINS, FACTOR };
 struct column {
     struct hpl_position position;
-    int arrived;
+    int arrived;         /* processes that are at the factorisation of `panel` */
+    int panel, factored; /* columns of it */
     bool is_done;
 };
 
@@ -94,7 +95,7 @@ struct hop {
     double send, transit, receive;
 };
 
-enum { HOPS = 1024 };
+enum { HOPS = 1024, COLUMNS_AT_ONCE = 16 };
 
 struct replay {
     struct hpl_sink queue_sink, clock_sink;
@@ -652,22 +653,34 @@ static bool do_chunks(struct replay *replay, struct process *process, const stru
 
 /* ---- Steps */
 
-static void factor(struct replay *replay, int column, int panel) {
+/* The next few columns of the panel that COLUMN factors, by recurrence over the clocks of its processes; at
+ * the time of the last of them, so that small messages find the cards as they then are. */
+static void factor(struct replay *replay, int column) {
     const struct hpl *hpl = replay->hpl;
-    replay->clock_sink.column = column;
-    replay->factorisations++;
-    hpl_factor(&replay->clock_sink, panel);
-    replay->columns[column].arrived = 0;
+    struct column *at = &replay->columns[column];
+    bool is_begin = at->factored < 0, is_end = false;
     double last = 0;
+    if (!is_begin) {
+        int next = at->factored + COLUMNS_AT_ONCE, width = hpl_panel_width(hpl, at->panel);
+        is_end = next >= width;
+        replay->clock_sink.column = column;
+        replay->factorisations++;
+        hpl_factor(&replay->clock_sink, at->panel, at->factored, is_end ? width + 1 : next);
+    }
+    at->factored = is_begin ? 0 : at->factored + COLUMNS_AT_ONCE;
     for (int row = 0; row < hpl->p; row++) {
         struct process *process = process_at(replay, row, column);
-        process->state = READY;
-        process->queue.head++;
         last = fmax(last, process->now);
-        push(replay, process->now, RESUME, hpl_rank(hpl, row, column));
+        if (is_end) {
+            process->state = READY;
+            process->queue.head++;
+            push(replay, fmax(process->now, replay->clock), RESUME, hpl_rank(hpl, row, column));
+        }
     }
-    if (replay->observer && replay->observer->panel_done) {
-        int r = replay->observer->panel_done(replay->observer->context, panel, last);
+    if (!is_end) {
+        push(replay, last, FACTOR, column);
+    } else if (replay->observer && replay->observer->panel_done) {
+        int r = replay->observer->panel_done(replay->observer->context, at->panel, last);
         replay->error = r < 0 ? r : replay->error;
     }
 }
@@ -680,8 +693,12 @@ static bool do_control(struct replay *replay, struct process *process, const str
     switch ((enum hpl_control)operation->what) {
     case HPL_FACTOR:
         process->state = AT_FACTOR;
-        if (++replay->columns[column].arrived == hpl->p)
-            factor(replay, column, operation->peer);
+        if (++replay->columns[column].arrived == hpl->p) {
+            replay->columns[column].arrived = 0;
+            replay->columns[column].panel = operation->peer;
+            replay->columns[column].factored = NONE;
+            factor(replay, column);
+        }
         return false;
     case HPL_START:
         if (!process->is_probing)
@@ -806,6 +823,8 @@ static int simulate(struct replay *replay) {
             replay->clock = next.time;
             if (next.kind == FLOW_BEGINS)
                 begin_flow(replay, next.id);
+            else if (next.kind == FACTOR)
+                factor(replay, next.id);
             else
                 run(replay, next.id);
         }
