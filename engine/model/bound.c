@@ -563,8 +563,13 @@ static void fill_straight(struct bound *bound, const uint8_t *slots, const struc
     straight->scale = filled->scale;
     if (!straight->is_used)
         return;
+    bool varies = straight->constant != 0 || straight->floor != 0;
+    for (size_t p = 0; p < PRODUCTS; p++)
+        varies |= straight->both[p][1] != 0;
     bound->call.mean = straight_mean;
-    bound->call.draw = !filled->has_noise ? mean_as_draw : filled->is_mixture ? call_draw : straight_draw;
+    bound->call.draw = !filled->has_noise || !varies ? mean_as_draw
+                       : filled->is_mixture          ? call_draw
+                                                     : straight_draw;
 }
 
 void bound_follow(struct bound *bound, const struct model_group *group, uint64_t seed) {

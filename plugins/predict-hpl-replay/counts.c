@@ -92,7 +92,7 @@ static void count_control(struct hpl_sink *sink, enum hpl_control control, int f
                           int columns) {
     struct counter *counter = (struct counter *)sink;
     if (control == HPL_FACTOR) {
-        hpl_factor(sink, panel);
+        hpl_factor(sink, panel, 0, hpl_panel_width(sink->hpl, panel) + 1);
         return;
     }
     for (int row = from; row < to; row++) {

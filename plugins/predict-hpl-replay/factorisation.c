@@ -9,23 +9,31 @@ struct panel {
     int start, width; /* first column of the matrix, columns */
     int root;         /* the process row that owns the diagonal block */
     int done;         /* columns that are factored */
+    int from, to;     /* operations while `done` is within these are told */
     int *rows;        /* of each process row: local rows that are not yet pivots */
     double *peaks; /* of each process row: what it believes to be the greatest magnitude, and whose it is */
     int *peak_rows;
 };
 
+static bool is_told(const struct panel *panel) {
+    return panel->done >= panel->from && panel->done < panel->to;
+}
+
 /* All process rows call KERNEL with the same sizes. */
 static void call_same(struct panel *panel, enum hpl_kernel kernel, int m, int n, int k) {
-    panel->sink->kernel(panel->sink, kernel, 0, panel->hpl->p, NULL, m, n, k);
+    if (is_told(panel))
+        panel->sink->kernel(panel->sink, kernel, 0, panel->hpl->p, NULL, m, n, k);
 }
 
 /* All process rows call KERNEL with their own number of rows. */
 static void call_each(struct panel *panel, enum hpl_kernel kernel, int n, int k) {
-    panel->sink->kernel(panel->sink, kernel, 0, panel->hpl->p, panel->rows, 0, n, k);
+    if (is_told(panel))
+        panel->sink->kernel(panel->sink, kernel, 0, panel->hpl->p, panel->rows, 0, n, k);
 }
 
 static void call_one(struct panel *panel, int row, enum hpl_kernel kernel, int m, int n) {
-    panel->sink->kernel(panel->sink, kernel, row, row + 1, NULL, m, n, 0);
+    if (is_told(panel))
+        panel->sink->kernel(panel->sink, kernel, row, row + 1, NULL, m, n, 0);
 }
 
 static int at_distance(const struct panel *panel, int distance) {
@@ -117,7 +125,8 @@ static void factor_columns(struct panel *panel, int width) {
     find_local_maxima(panel);
     for (int i = 0; i < width; i++) {
         int right = width - 1 - i;
-        find_pivot(panel);
+        if (is_told(panel))
+            find_pivot(panel);
         panel->rows[panel->root]--;
         if (right > 0 && hpl->pfact == HPL_LEFT)
             call_same(panel, HPL_DTRSV, i + 1, i + 1, 0);
@@ -175,13 +184,15 @@ static void factor_recursively(struct panel *panel, int width) {
     }
 }
 
-void hpl_factor(struct hpl_sink *sink, int index) {
+void hpl_factor(struct hpl_sink *sink, int index, int from, int to) {
     const struct hpl *hpl = sink->hpl;
     struct panel panel = {.sink = sink,
                           .hpl = hpl,
                           .start = hpl_panel_start(hpl, index),
                           .width = hpl_panel_width(hpl, index),
                           .root = hpl_panel_row(hpl, index),
+                          .from = from,
+                          .to = to,
                           .rows = sink->space->numbers,
                           .peaks = sink->space->peaks,
                           .peak_rows = sink->space->numbers + hpl->p};

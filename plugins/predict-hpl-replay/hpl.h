@@ -143,8 +143,9 @@ bool hpl_next(const struct hpl *hpl, int column, struct hpl_position *position, 
 /* Gives the operations of STEP to SINK: for HPL_STEP_FACTOR only the control HPL_FACTOR. */
 void hpl_emit(struct hpl_sink *sink, const struct hpl_step *step);
 
-/* The factorisation of PANEL by the column that owns it. */
-void hpl_factor(struct hpl_sink *sink, int panel);
+/* The factorisation of PANEL by the column that owns it: of its columns FROM to TO - 1, and, where TO is more
+ * than its width, all that comes after the last. */
+void hpl_factor(struct hpl_sink *sink, int panel, int from, int to);
 /* The part of the process in ROW in the broadcast of PANEL. */
 void hpl_broadcast(struct hpl_sink *sink, int panel, int row);
 /* Whether that process can receive PANEL only by asking for it: a ring, and not its root. */

@@ -23,34 +23,28 @@ struct stream {
 
 struct network {
     const struct network_model *model;
-    int *ups, *downs;         /* by node: streams, chained */
-    int *sending, *receiving; /* by node: messages */
-    struct flow *flows;       /* unused ones are chained */
-    struct stream *streams;   /* likewise, by next_same */
+    int *ups, *downs;              /* by node: streams, chained */
+    int *sending, *receiving;      /* by node: messages */
+    double *share_up, *share_down; /* by node: of each message, byte/s */
+    struct flow *flows;            /* unused ones are chained */
+    struct stream *streams;        /* likewise, by next_same */
     int flow_count, stream_count, free_flow, free_stream;
     int *heap, heap_count; /* of streams by their end */
     int buckets[BUCKETS];  /* streams by their nodes */
 };
 
-const struct network_segment *network_find(const struct network_model *model, enum network_path path,
-                                           double bytes) {
-    const struct network_segment *segments = model->segments[path];
-    int i = model->counts[path] - 1;
-    while (i > 0 && !(bytes > segments[i].above))
-        i--;
-    return &segments[i];
-}
-
 struct network *network_new(const struct network_model *model, int nodes) {
     struct network *ret = calloc(1, sizeof *ret);
-    if (!ret || !(ret->ups = calloc(4 * (size_t)nodes, sizeof *ret->ups))) {
-        free(ret);
+    if (!ret || !(ret->ups = calloc(4 * (size_t)nodes, sizeof *ret->ups)) ||
+        !(ret->share_up = calloc(2 * (size_t)nodes, sizeof *ret->share_up))) {
+        network_free(ret);
         return NULL;
     }
     ret->model = model;
     ret->downs = ret->ups + nodes;
     ret->sending = ret->downs + nodes;
     ret->receiving = ret->sending + nodes;
+    ret->share_down = ret->share_up + nodes;
     ret->free_flow = ret->free_stream = NO_ITEM;
     for (int i = 0; i < 2 * nodes; i++)
         ret->ups[i] = NO_ITEM;
@@ -63,6 +57,7 @@ void network_free(struct network *network) {
     if (!network)
         return;
     free(network->ups);
+    free(network->share_up);
     free(network->flows);
     free(network->streams);
     free(network->heap);
@@ -73,16 +68,17 @@ static int *bucket_of(struct network *network, int from, int to) {
     return &network->buckets[((unsigned)from * 31u + (unsigned)to) % BUCKETS];
 }
 
-static double rate_of(const struct network *network, int from, int to, int more) {
-    double back = network->model->reverse;
-    double up = network->sending[from] + more + back * network->receiving[from];
-    double down = network->receiving[to] + more + back * network->sending[to];
-    double share = network->model->card / (up > down ? up : down);
-    return share < network->model->rate ? share : network->model->rate;
+/* Of each of OUT messages through a card, while BACK go the other way. */
+static double share_of(const struct network *network, int out, int back) {
+    const struct network_model *model = network->model;
+    double share = model->card / (out + model->reverse * back);
+    return share < model->rate ? share : model->rate;
 }
 
 double network_share(const struct network *network, int from, int to, int count) {
-    return rate_of(network, from, to, count);
+    double up = share_of(network, network->sending[from] + count, network->receiving[from]);
+    double down = share_of(network, network->receiving[to] + count, network->sending[to]);
+    return up < down ? up : down;
 }
 
 /* ---- Heap of streams */
@@ -122,7 +118,8 @@ static void find_end(struct network *network, int index) {
 
 static void update(struct network *network, double now, int index) {
     struct stream *stream = &network->streams[index];
-    double rate = rate_of(network, stream->from, stream->to, 0);
+    double up = network->share_up[stream->from], down = network->share_down[stream->to];
+    double rate = up < down ? up : down;
     if (rate == stream->rate)
         return;
     stream->clock += stream->rate * (now - stream->updated);
@@ -131,10 +128,23 @@ static void update(struct network *network, double now, int index) {
     find_end(network, index);
 }
 
-static void update_node(struct network *network, double now, int node) {
-    for (int i = network->ups[node]; i != NO_ITEM; i = network->streams[i].next_up)
+/* The messages from FROM to TO have become so many MORE. */
+static void change(struct network *network, double now, int from, int to, int more) {
+    int nodes[] = {from, to}, *sending = network->sending, *receiving = network->receiving;
+    bool has_reverse = network->model->reverse > 0;
+    sending[from] += more;
+    receiving[to] += more;
+    for (int i = 0; i < 2; i++) {
+        network->share_up[nodes[i]] = share_of(network, sending[nodes[i]], receiving[nodes[i]]);
+        network->share_down[nodes[i]] = share_of(network, receiving[nodes[i]], sending[nodes[i]]);
+    }
+    for (int i = network->ups[from]; i != NO_ITEM; i = network->streams[i].next_up)
         update(network, now, i);
-    for (int i = network->downs[node]; i != NO_ITEM; i = network->streams[i].next_down)
+    for (int i = network->downs[to]; i != NO_ITEM; i = network->streams[i].next_down)
+        update(network, now, i);
+    for (int i = network->downs[from]; has_reverse && i != NO_ITEM; i = network->streams[i].next_down)
+        update(network, now, i);
+    for (int i = network->ups[to]; has_reverse && i != NO_ITEM; i = network->streams[i].next_up)
         update(network, now, i);
 }
 
@@ -232,10 +242,7 @@ int network_start(struct network *network, double now, int from, int to, double 
         flows[flow].next = *link;
         *link = flow;
     }
-    network->sending[from]++;
-    network->receiving[to]++;
-    update_node(network, now, from);
-    update_node(network, now, to);
+    change(network, now, from, to, 1);
     find_end(network, index);
     return 0;
 }
@@ -251,13 +258,10 @@ int network_finish(struct network *network, double now) {
     stream->first = network->flows[flow].next;
     network->flows[flow].next = network->free_flow;
     network->free_flow = flow;
-    network->sending[from]--;
-    network->receiving[to]--;
     if (stream->first == NO_ITEM)
         free_stream(network, index);
     else
         find_end(network, index);
-    update_node(network, now, from);
-    update_node(network, now, to);
+    change(network, now, from, to, -1);
     return ret;
 }

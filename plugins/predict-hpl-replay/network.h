@@ -39,8 +39,14 @@ struct network_model {
     double reverse;        /* share of a message's rate that its acknowledgements take the other way */
 };
 
-const struct network_segment *network_find(const struct network_model *model, enum network_path path,
-                                           double bytes);
+static inline const struct network_segment *network_find(const struct network_model *model,
+                                                         enum network_path path, double bytes) {
+    const struct network_segment *segments = model->segments[path];
+    int i = model->counts[path] - 1;
+    while (i > 0 && !(bytes > segments[i].above))
+        i--;
+    return &segments[i];
+}
 static inline double network_cost(const struct network_segment *segment, enum network_cost cost,
                                   double bytes) {
     return segment->fixed[cost] + segment->per_byte[cost] * bytes;

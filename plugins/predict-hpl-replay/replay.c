@@ -12,8 +12,24 @@ enum { NONE = -1, LARGE = 65536 /* bytes from which a message slows others down 
 
 enum operation_kind { DO_CALL, DO_KERNEL, DO_CONTROL };
 
+/* What calls of MPI are made of. An exchange is Irecv, Send and Wait of one process in one operation. */
+enum { EXCHANGE = HPL_CALLS };
+static const struct {
+    bool receives, sends, is_synchronous, ends_send, ends_receive;
+    enum network_cost cost; /* of one that sends */
+} calls[] = {
+    [HPL_SEND] = {.sends = true, .ends_send = true, .cost = NETWORK_SEND},
+    [HPL_SSEND] = {.sends = true, .is_synchronous = true, .ends_send = true, .cost = NETWORK_SEND},
+    [HPL_ISSEND] = {.sends = true, .is_synchronous = true, .cost = NETWORK_ISEND},
+    [HPL_RECV] = {.receives = true, .ends_receive = true},
+    [HPL_IRECV] = {.receives = true},
+    [HPL_WAIT] = {.ends_send = true, .ends_receive = true},
+    [EXCHANGE] =
+        {.receives = true, .sends = true, .ends_send = true, .ends_receive = true, .cost = NETWORK_SEND},
+};
+
 struct operation {
-    uint8_t kind, what, phase; /* what: hpl_call, hpl_kernel or hpl_control */
+    uint8_t kind, what, phase; /* what: hpl_call or EXCHANGE, hpl_kernel or hpl_control */
     bool probes;               /* HPL_PROBE follows it */
     union {
         int peer; /* rank; of a control: panel */
@@ -22,10 +38,9 @@ struct operation {
     union {
         int64_t bytes;
         int columns; /* of a control */
-        struct {
-            int n, k;
-        };
+        int n;
     };
+    int k;
 };
 
 struct operations {
@@ -55,8 +70,8 @@ struct process {
     int receive_from; /* rank of a receive that no transfer has met; or NONE */
     double receive_posted;
     int receiving, sending; /* transfers */
-    bool last_is_send;      /* what HPL_WAIT is for */
     int pending;            /* panel, or NONE */
+    int source;             /* rank that sends it */
     int latest;             /* the last panel that it sent first, or began to receive */
     int chunk_panel, chunk_left;
     bool is_probing; /* it comes back to a probe */
@@ -64,18 +79,32 @@ struct process {
     enum hpl_phase phase;
 };
 
-enum event_kind { RESUME, FLOW_BEGINS };
+enum event_kind { RESUME, FLOW_BEGINS, FACTOR };
 struct column {
     struct hpl_position position;
-    int arrived;
+    int arrived;         /* processes that are at the factorisation of `panel` */
+    int panel, factored; /* columns of it */
     bool is_done;
+    double begun; /* when its first process began to factor the panel */
 };
+
+/* What a message costs in the factorisation of a panel. */
+struct hop {
+    int64_t bytes;
+    int source, target;
+    uint32_t of; /* number of the factorisation */
+    bool waits, starts_when_both_are_ready;
+    double send, transit, receive;
+};
+
+enum { HOPS = 1024, COLUMNS_AT_ONCE = 16 };
 
 struct replay {
     struct hpl_sink queue_sink, clock_sink;
     const struct hpl *hpl;
     const struct replay_machine *machine;
     const struct replay_observer *observer;
+    struct trace *trace; /* or NULL */
     struct network *network;
     struct process *processes;
     struct column *columns;
@@ -87,16 +116,14 @@ struct replay {
     int sleeps;                /* of SMPI's probes */
     int error;
     int done;
+    uint32_t factorisations;
+    struct hop hops[HOPS]; /* known ones, by chance */
     struct replay_times times;
 };
 
 static void push(struct replay *replay, double time, enum event_kind kind, int id) {
     if (event_push(&replay->events, time, (uint8_t)kind, id) < 0)
         replay->error = -ENOMEM;
-}
-
-static struct trace *trace_of(const struct replay *replay) {
-    return replay->observer ? replay->observer->trace : NULL;
 }
 
 /* The one place where a process's time moves: it did ACTIVITY from FROM until UNTIL, its new time. WHAT: the
@@ -111,8 +138,8 @@ static void pass(struct replay *replay, struct process *process, enum activity a
     *total += until - from;
     process->computing += activity == KERNEL ? until - from : 0;
     process->now = until;
-    if (trace_of(replay))
-        trace_pass(trace_of(replay), (int)(process - replay->processes), activity, what, from, until);
+    if (replay->trace)
+        trace_pass(replay->trace, (int)(process - replay->processes), activity, what, from, until);
 }
 
 /* ---- Operations of a process */
@@ -138,7 +165,7 @@ static void append(struct replay *replay, struct operations *list, struct operat
 }
 
 static struct replay *replay_of(struct hpl_sink *sink) {
-    return sink->exchange ? (struct replay *)((char *)sink - offsetof(struct replay, clock_sink))
+    return !sink->control ? (struct replay *)((char *)sink - offsetof(struct replay, clock_sink))
                           : (struct replay *)((char *)sink - offsetof(struct replay, queue_sink));
 }
 
@@ -171,6 +198,26 @@ static void queue_call(struct hpl_sink *sink, enum hpl_call call, int row, int p
                               .phase = (uint8_t)sink->phase,
                               .peer = call == HPL_WAIT ? NONE : hpl_rank(replay->hpl, peer_row, peer_column),
                               .bytes = bytes});
+}
+
+/* Irecv, Send and Wait of each. */
+static void queue_exchange(struct hpl_sink *sink, int a, int b, int64_t a_to_b, int64_t b_to_a) {
+    struct replay *replay = replay_of(sink);
+    int rows[] = {a, b};
+    int64_t bytes[] = {a_to_b, b_to_a};
+    for (int i = 0; i < 2; i++) {
+        struct operation operation = {.kind = DO_CALL,
+                                      .what = EXCHANGE,
+                                      .phase = (uint8_t)sink->phase,
+                                      .peer = hpl_rank(replay->hpl, rows[1 - i], sink->column),
+                                      .bytes = bytes[i]};
+        if (a_to_b > 0 && b_to_a > 0)
+            append(replay, &process_at(replay, rows[i], sink->column)->queue, operation);
+        else if (bytes[i] > 0)
+            queue_call(sink, HPL_SEND, rows[i], rows[1 - i], sink->column, bytes[i]);
+        else if (bytes[1 - i] > 0)
+            queue_call(sink, HPL_RECV, rows[i], rows[1 - i], sink->column, bytes[1 - i]);
+    }
 }
 
 static void queue_control(struct hpl_sink *sink, enum hpl_control control, int from, int to, int panel,
@@ -240,38 +287,62 @@ static double small_time(const struct replay *replay, int source, int target, in
     return segment->latency + ((double)bytes + model->envelope) / rate;
 }
 
-/* A and B exchange messages in the factorisation: small ones by recurrence. */
+/* What a message between two processes of a column costs. Shares of cards do not change within one
+ * factorisation, so it is found once for each; kept. */
+static const struct hop *find_hop(struct replay *replay, int source, int target, int64_t bytes) {
+    unsigned place = ((unsigned)source * 31u + (unsigned)target * 17u + (unsigned)bytes) % HOPS;
+    struct hop *hop = &replay->hops[place];
+    if (hop->of == replay->factorisations && hop->source == source && hop->target == target &&
+        hop->bytes == bytes)
+        return hop;
+    const struct network_model *model = replay->machine->network;
+    const struct network_segment *segment = segment_of(replay, source, target, bytes);
+    double size = (double)bytes;
+    bool waits = size >= model->detached_below;
+    *hop = (struct hop){.of = replay->factorisations,
+                        .source = source,
+                        .target = target,
+                        .bytes = bytes,
+                        .send = waits ? 0 : network_cost(segment, NETWORK_SEND, size),
+                        .transit = small_time(replay, source, target, bytes),
+                        .receive = waits ? 0 : network_cost(segment, NETWORK_RECV, size),
+                        .waits = waits,
+                        .starts_when_both_are_ready = waits || size >= model->eager_below};
+    return hop;
+}
+
+/* A and B exchange messages in the factorisation, by recurrence. */
 static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t a_to_b, int64_t b_to_a) {
     struct replay *replay = replay_of(sink);
-    const struct network_model *model = replay->machine->network;
-    struct process *a = process_at(replay, row_a, sink->column), *b = process_at(replay, row_b, sink->column);
-    int rank_a = (int)(a - replay->processes), rank_b = (int)(b - replay->processes);
-    const struct network_segment *out = segment_of(replay, rank_a, rank_b, a_to_b);
-    const struct network_segment *back = segment_of(replay, rank_b, rank_a, b_to_a);
-    double a_sent = a->now, b_sent = b->now, a_got = 0, b_got = 0;
-    bool a_waits = (double)a_to_b >= model->detached_below, b_waits = (double)b_to_a >= model->detached_below;
-    if (a_to_b > 0 && !a_waits)
-        a_sent += network_cost(out, NETWORK_SEND, (double)a_to_b);
-    if (b_to_a > 0 && !b_waits)
-        b_sent += network_cost(back, NETWORK_SEND, (double)b_to_a);
-    if (a_to_b > 0) {
-        double start = a_waits || (double)a_to_b >= model->eager_below ? fmax(a_sent, b->now) : a_sent;
-        b_got = start + small_time(replay, rank_a, rank_b, a_to_b);
+    struct process *sides[] = {process_at(replay, row_a, sink->column),
+                               process_at(replay, row_b, sink->column)};
+    const struct hop *hops[2] = {NULL}; /* what each side sends */
+    double sent[2], got[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        int64_t bytes = i == 0 ? a_to_b : b_to_a;
+        if (bytes > 0)
+            hops[i] = find_hop(replay, (int)(sides[i] - replay->processes),
+                               (int)(sides[1 - i] - replay->processes), bytes);
+        sent[i] = sides[i]->now + (bytes > 0 ? hops[i]->send : 0);
     }
-    if (b_to_a > 0) {
-        double start = b_waits || (double)b_to_a >= model->eager_below ? fmax(b_sent, a->now) : b_sent;
-        a_got = start + small_time(replay, rank_b, rank_a, b_to_a);
+    for (int i = 0; i < 2; i++)
+        if (hops[i]) {
+            bool waits = hops[i]->starts_when_both_are_ready && sides[1 - i]->now > sent[i];
+            got[1 - i] = (waits ? sides[1 - i]->now : sent[i]) + hops[i]->transit;
+        }
+    if (replay->trace)
+        trace_exchange(replay->trace, (int)(sides[0] - replay->processes),
+                       (int)(sides[1] - replay->processes), got[0] > sent[0], got[1] > sent[1]);
+    for (int i = 0; i < 2; i++) {
+        double end = sent[i];
+        if (hops[i] && hops[i]->waits && got[1 - i] > end)
+            end = got[1 - i];
+        if (hops[1 - i])
+            end = (got[i] > end ? got[i] : end) + hops[1 - i]->receive;
+        sent[i] = end;
     }
-    double a_end = fmax(a_waits ? fmax(a_sent, b_got) : a_sent, a_got);
-    double b_end = fmax(b_waits ? fmax(b_sent, a_got) : b_sent, b_got);
-    if (b_to_a > 0 && !b_waits)
-        a_end += network_cost(back, NETWORK_RECV, (double)b_to_a);
-    if (a_to_b > 0 && !a_waits)
-        b_end += network_cost(out, NETWORK_RECV, (double)a_to_b);
-    if (trace_of(replay))
-        trace_exchange(trace_of(replay), rank_a, rank_b, a_got > a_sent, b_got > b_sent);
-    pass(replay, a, MESSAGES, HPL_FACT, a->now, a_end);
-    pass(replay, b, MESSAGES, HPL_FACT, b->now, b_end);
+    for (int i = 0; i < 2; i++)
+        pass(replay, sides[i], MESSAGES, HPL_FACT, sides[i]->now, sent[i]);
     replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
 }
 
@@ -336,52 +407,55 @@ static void begin_transfer(struct replay *replay, int id, double time) {
 static void match(struct replay *replay, int id, double receive_posted) {
     struct transfer *transfer = &replay->transfers[id];
     transfer->is_matched = 1;
-    if (trace_of(replay) && !transfer->is_eager && receive_posted > transfer->posted)
-        trace_ready(trace_of(replay), id, transfer->target);
+    if (replay->trace && !transfer->is_eager && receive_posted > transfer->posted)
+        trace_ready(replay->trace, id, transfer->target);
     if (!transfer->is_eager)
         begin_transfer(replay, id, fmax(transfer->posted, receive_posted));
 }
 
 static void wake_prober(struct replay *replay, int rank, double visible);
 
-static int post_send(struct replay *replay, int source, int target, int64_t bytes, double time,
-                     bool is_synchronous) {
+static void post_send(struct replay *replay, struct process *process, const struct operation *operation) {
     const struct network_model *model = replay->machine->network;
+    int target = operation->peer, source = (int)(process - replay->processes), id = new_transfer(replay);
     struct process *receiver = &replay->processes[target];
-    int id = new_transfer(replay);
+    double size = (double)operation->bytes;
     if (id == NONE)
-        return NONE;
-    bool is_detached = !is_synchronous && (double)bytes < model->detached_below;
-    bool is_eager = is_detached && (double)bytes < model->eager_below;
+        return;
+    bool is_detached = !calls[operation->what].is_synchronous && size < model->detached_below;
+    bool is_eager = is_detached && size < model->eager_below;
+    if (is_detached || calls[operation->what].cost == NETWORK_ISEND)
+        process->now += network_cost(segment_of(replay, source, target, operation->bytes),
+                                     calls[operation->what].cost, size);
     replay->transfers[id] = (struct transfer){.source = source,
                                               .target = target,
                                               .next = NONE,
-                                              .bytes = bytes,
-                                              .posted = time,
+                                              .bytes = operation->bytes,
+                                              .posted = process->now,
                                               .done = NAN,
                                               .is_detached = is_detached,
                                               .is_eager = is_eager,
                                               .is_sender_done = is_detached};
+    process->sending = is_detached ? NONE : id;
     replay->times.message_count++;
-    if (trace_of(replay))
-        trace_ready(trace_of(replay), id, source);
+    if (replay->trace)
+        trace_ready(replay->trace, id, source);
     if (is_eager)
-        begin_transfer(replay, id, time);
+        begin_transfer(replay, id, process->now);
     if (receiver->receive_from == source) {
         receiver->receive_from = NONE;
         receiver->receiving = id;
         match(replay, id, receiver->receive_posted);
         if (is_eager && !isnan(replay->transfers[id].done))
             finish_transfer(replay, id, replay->transfers[id].done);
-        return id;
+        return;
     }
     int *link = &receiver->incoming;
     while (*link != NONE)
         link = &replay->transfers[*link].next;
     *link = id;
     if (receiver->state == IN_CHUNKS)
-        wake_prober(replay, target, time);
-    return id;
+        wake_prober(replay, target, process->now);
 }
 
 static int find_incoming(const struct replay *replay, const struct process *process, int source) {
@@ -407,8 +481,8 @@ static void post_receive(struct replay *replay, struct process *process, int sou
 
 /* PROCESS waits for the data of transfer ID until UNTIL. */
 static void follow(struct replay *replay, struct process *process, int id, double until) {
-    if (trace_of(replay) && until > process->now)
-        trace_follow(trace_of(replay), (int)(process - replay->processes), id);
+    if (replay->trace && until > process->now)
+        trace_follow(replay->trace, (int)(process - replay->processes), id);
 }
 
 /* Waits for the data that are received. False: they are not there yet. */
@@ -446,50 +520,20 @@ static bool end_send(struct replay *replay, struct process *process) {
 
 /* Carries out OPERATION, or continues one that was begun. False: it is not finished, and PROCESS waits. */
 static bool do_call(struct replay *replay, struct process *process, const struct operation *operation) {
-    int rank = (int)(process - replay->processes);
-    bool is_new = process->state == READY;
-    const struct network_segment *segment;
-    process->since = is_new ? process->now : process->since;
-    process->state = READY;
-    switch ((enum hpl_call)operation->what) {
-    case HPL_SEND:
-    case HPL_SSEND:
-        if (is_new) {
-            bool is_synchronous = operation->what == HPL_SSEND;
-            if (!is_synchronous && (double)operation->bytes < replay->machine->network->detached_below) {
-                segment = segment_of(replay, rank, operation->peer, operation->bytes);
-                process->now += network_cost(segment, NETWORK_SEND, (double)operation->bytes);
-            }
-            process->sending =
-                post_send(replay, rank, operation->peer, operation->bytes, process->now, is_synchronous);
-            if (process->sending == NONE)
-                return false;
-            if (replay->transfers[process->sending].is_detached)
-                break;
-        }
-        if (!end_send(replay, process))
-            return false;
-        break;
-    case HPL_ISSEND:
-        segment = segment_of(replay, rank, operation->peer, operation->bytes);
-        process->now += network_cost(segment, NETWORK_ISEND, (double)operation->bytes);
-        process->sending = post_send(replay, rank, operation->peer, operation->bytes, process->now, true);
-        process->last_is_send = true;
-        break;
-    case HPL_IRECV:
-        post_receive(replay, process, operation->peer);
-        process->last_is_send = false;
-        break;
-    case HPL_RECV:
-        if (is_new)
+    int call = operation->what;
+    if (process->state == READY) {
+        process->since = process->now;
+        if (calls[call].receives)
             post_receive(replay, process, operation->peer);
-        if (!end_receive(replay, process))
-            return false;
-        break;
-    default:
-        if (!(process->last_is_send ? end_send : end_receive)(replay, process))
-            return false;
+        if (calls[call].sends)
+            post_send(replay, process, operation);
     }
+    process->state = READY;
+    if (calls[call].ends_send && process->sending != NONE && !end_send(replay, process))
+        return false;
+    if (calls[call].ends_receive && (process->receiving != NONE || process->receive_from != NONE) &&
+        !end_receive(replay, process))
+        return false;
     pass(replay, process, MESSAGES, operation->phase, process->since, process->now);
     return true;
 }
@@ -505,44 +549,43 @@ static void receive_panel(struct replay *replay, struct process *process) {
     hpl_broadcast(&replay->queue_sink, panel, hpl_row_of(hpl, rank));
 }
 
-static int panel_source(const struct replay *replay, int rank, int panel) {
-    const struct hpl *hpl = replay->hpl;
-    int row = hpl_row_of(hpl, rank);
-    return hpl_rank(hpl, row, hpl_ring_source(hpl, panel, hpl_column_of(hpl, rank)));
-}
-
 /* A call of MPI_Iprobe looks first and takes its time then; SMPI's takes its time first. */
 static void pay_probe(struct replay *replay, struct process *process) {
     double cost = replay->machine->probe * (replay->machine->probe_grows ? replay->sleeps : 1);
     pass(replay, process, PROBING, 0, process->now, process->now + cost);
 }
 
-/* Whether PANEL cannot be sent by SOURCE before TIME: it has to come to SOURCE first. */
-static bool is_early(const struct replay *replay, int source, int panel, double time) {
+/* Whether the panel that PROCESS awaits cannot have been sent by now, although the events are not that far:
+ * its sender is ahead, or has to receive it first. */
+static bool is_early(const struct replay *replay, const struct process *process) {
     const struct hpl *hpl = replay->hpl;
-    int row = hpl_row_of(hpl, source);
-    int column = hpl_column_of(hpl, source);
-    if (replay->processes[source].latest >= panel || column == hpl_panel_column(hpl, panel))
+    const struct process *source = &replay->processes[process->source];
+    int panel = process->pending, column = hpl_column_of(hpl, process->source);
+    double earliest = source->now > replay->clock ? source->now : replay->clock;
+    if (source->latest >= panel)
         return false;
-    int64_t bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, row) * hpl_panel_width(hpl, panel);
-    const struct network_segment *segment =
-        segment_of(replay, panel_source(replay, source, panel), source, bytes);
-    return time < replay->clock + segment->latency + (double)bytes / segment->rate;
+    if (process->now >= earliest && column != hpl_panel_column(hpl, panel)) {
+        int row = hpl_row_of(hpl, process->source), width = hpl_panel_width(hpl, panel);
+        int64_t bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, row) * width;
+        const struct network_segment *segment = segment_of(
+            replay, hpl_rank(hpl, row, hpl_ring_source(hpl, panel, column)), process->source, bytes);
+        if ((double)bytes >= replay->machine->network->detached_below)
+            earliest += segment->latency + (double)bytes / segment->rate;
+    }
+    return process->now < earliest;
 }
 
 /* Whether the panel is there now. A process that is ahead of the events comes back at its time: then
  * *RET_WAIT is true. */
 static bool probe(struct replay *replay, struct process *process, bool *ret_wait) {
-    int rank = (int)(process - replay->processes);
     *ret_wait = false;
     if (replay->machine->probe_grows && !process->has_probed)
         pay_probe(replay, process);
     process->has_probed = true;
-    int source = panel_source(replay, rank, process->pending);
-    int id = find_incoming(replay, process, source);
+    int id = find_incoming(replay, process, process->source);
     if (id == NONE && process->now > replay->clock &&
-        (replay->machine->probe_grows || !is_early(replay, source, process->pending, process->now))) {
-        push(replay, process->now, RESUME, rank);
+        (replay->machine->probe_grows || !is_early(replay, process))) {
+        push(replay, process->now, RESUME, (int)(process - replay->processes));
         *ret_wait = true;
         return false;
     }
@@ -562,11 +605,6 @@ static void update_chunk(struct replay *replay, struct process *process, int col
     process->chunk_left -= columns;
 }
 
-static void follow_panel(struct replay *replay, struct process *process, double until) {
-    int source = panel_source(replay, (int)(process - replay->processes), process->pending);
-    follow(replay, process, find_incoming(replay, process, source), until);
-}
-
 /* Chunks until the first probe at VISIBLE or later, when the panel is there. */
 static void update_until(struct replay *replay, struct process *process, double visible) {
     while (process->chunk_left > 0 && process->now < visible) {
@@ -577,8 +615,8 @@ static void update_until(struct replay *replay, struct process *process, double 
     if (process->now < visible) {
         double cost = replay->machine->probe, wait = visible - process->now;
         wait = cost > 0 ? ceil(wait / cost) * cost : wait;
-        if (trace_of(replay))
-            follow_panel(replay, process, visible);
+        if (replay->trace)
+            follow(replay, process, find_incoming(replay, process, process->source), visible);
         pass(replay, process, PANEL_WAIT, 0, process->now, process->now + wait);
     }
 }
@@ -586,7 +624,7 @@ static void update_until(struct replay *replay, struct process *process, double 
 static void wake_prober(struct replay *replay, int rank, double visible) {
     struct process *process = &replay->processes[rank];
     if (replay->machine->probe_grows || process->pending == NONE ||
-        find_incoming(replay, process, panel_source(replay, rank, process->pending)) == NONE)
+        find_incoming(replay, process, process->source) == NONE)
         return;
     update_until(replay, process, visible);
     process->state = READY;
@@ -596,14 +634,14 @@ static void wake_prober(struct replay *replay, int rank, double visible) {
 
 /* Chunks of an update, or the wait for a panel. False: the process waits. */
 static bool do_chunks(struct replay *replay, struct process *process, const struct operation *operation) {
-    int rank = (int)(process - replay->processes), nb = replay->hpl->nb;
+    int nb = replay->hpl->nb;
     if (process->state == READY && !process->is_probing) {
         process->chunk_panel = operation->what == HPL_CHUNKS ? operation->peer : NONE;
         process->chunk_left = operation->columns;
     }
     process->state = READY;
     if (process->pending != NONE && !replay->machine->probe_grows) {
-        int id = find_incoming(replay, process, panel_source(replay, rank, process->pending));
+        int id = find_incoming(replay, process, process->source);
         if (id == NONE) {
             process->state = IN_CHUNKS;
             return false;
@@ -635,24 +673,36 @@ static bool do_chunks(struct replay *replay, struct process *process, const stru
 
 /* ---- Steps */
 
-static void factor(struct replay *replay, int column, int panel) {
+/* The next few columns of the panel that COLUMN factors, by recurrence over the clocks of its processes; at
+ * the time of the last of them, so that small messages find the cards as they then are. */
+static void factor(struct replay *replay, int column) {
     const struct hpl *hpl = replay->hpl;
-    double first = INFINITY, last = 0;
-    for (int row = 0; row < hpl->p; row++)
-        first = fmin(first, process_at(replay, row, column)->now);
-    replay->clock_sink.column = column;
-    hpl_factor(&replay->clock_sink, panel);
-    replay->columns[column].arrived = 0;
+    struct column *at = &replay->columns[column];
+    bool is_begin = at->factored < 0, is_end = false;
+    double last = 0;
+    if (!is_begin) {
+        int next = at->factored + COLUMNS_AT_ONCE, width = hpl_panel_width(hpl, at->panel);
+        is_end = next >= width;
+        replay->clock_sink.column = column;
+        replay->factorisations++;
+        hpl_factor(&replay->clock_sink, at->panel, at->factored, is_end ? width + 1 : next);
+    }
+    at->factored = is_begin ? 0 : at->factored + COLUMNS_AT_ONCE;
     for (int row = 0; row < hpl->p; row++) {
         struct process *process = process_at(replay, row, column);
-        process->state = READY;
-        process->queue.head++;
+        at->begun = is_begin ? fmin(row > 0 ? at->begun : INFINITY, process->now) : at->begun;
         last = fmax(last, process->now);
-        push(replay, process->now, RESUME, hpl_rank(hpl, row, column));
+        if (is_end) {
+            process->state = READY;
+            process->queue.head++;
+            push(replay, fmax(process->now, replay->clock), RESUME, hpl_rank(hpl, row, column));
+        }
     }
-    if (replay->observer && replay->observer->panel_done) {
-        int r = replay->observer->panel_done(replay->observer->context, panel, first, last);
-        r = r == 0 && trace_of(replay) ? trace_of(replay)->error : r;
+    if (!is_end) {
+        push(replay, last, FACTOR, column);
+    } else if (replay->observer && replay->observer->panel_done) {
+        int r = replay->observer->panel_done(replay->observer->context, at->panel, at->begun, last);
+        r = r == 0 && replay->trace ? replay->trace->error : r;
         replay->error = r < 0 ? r : replay->error;
     }
 }
@@ -665,8 +715,12 @@ static bool do_control(struct replay *replay, struct process *process, const str
     switch ((enum hpl_control)operation->what) {
     case HPL_FACTOR:
         process->state = AT_FACTOR;
-        if (++replay->columns[column].arrived == hpl->p)
-            factor(replay, column, operation->peer);
+        if (++replay->columns[column].arrived == hpl->p) {
+            replay->columns[column].arrived = 0;
+            replay->columns[column].panel = operation->peer;
+            replay->columns[column].factored = NONE;
+            factor(replay, column);
+        }
         return false;
     case HPL_START:
         if (!process->is_probing)
@@ -675,6 +729,7 @@ static bool do_control(struct replay *replay, struct process *process, const str
             receive_panel(replay, process);
             return true;
         }
+        process->source = hpl_rank(hpl, hpl_row_of(hpl, rank), hpl_ring_source(hpl, operation->peer, column));
         /* fall through */
     case HPL_PROBE:
         if (process->pending == NONE)
@@ -718,17 +773,18 @@ static void run(struct replay *replay, int rank) {
             replay->done++;
             return;
         }
-        struct operation operation = list->items[list->head];
-        if (operation.kind == DO_KERNEL)
-            spend(replay, process, operation.what, operation.m, operation.n, operation.k);
-        else if (!(operation.kind == DO_CALL ? do_call : do_control)(replay, process, &operation)) {
+        const struct operation *operation = &list->items[list->head];
+        bool probes = operation->probes;
+        if (operation->kind == DO_KERNEL)
+            spend(replay, process, operation->what, operation->m, operation->n, operation->k);
+        else if (!(operation->kind == DO_CALL ? do_call : do_control)(replay, process, operation)) {
             if (process->state != READY || process->has_probed || list == &process->urgent)
                 return;
             if (process->urgent.head < process->urgent.count)
                 continue; /* the panel is received first */
             return;
         }
-        if (operation.probes && process->pending != NONE) /* becomes a probe */
+        if (probes && process->pending != NONE) /* becomes a probe */
             list->items[list->head] = (struct operation){.kind = DO_CONTROL, .what = HPL_PROBE};
         else
             list->head++;
@@ -789,6 +845,8 @@ static int simulate(struct replay *replay) {
             replay->clock = next.time;
             if (next.kind == FLOW_BEGINS)
                 begin_flow(replay, next.id);
+            else if (next.kind == FACTOR)
+                factor(replay, next.id);
             else
                 run(replay, next.id);
         }
@@ -802,8 +860,12 @@ static int simulate(struct replay *replay) {
 int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
                const struct replay_observer *observer, struct replay_times *ret, double *ret_computing) {
     size_t ranks = (size_t)hpl->p * (size_t)hpl->q;
-    struct replay replay = {
-        .hpl = hpl, .machine = machine, .observer = observer, .free_transfer = NONE, .sleeps = 1};
+    struct replay replay = {.hpl = hpl,
+                            .machine = machine,
+                            .observer = observer,
+                            .trace = observer ? observer->trace : NULL,
+                            .free_transfer = NONE,
+                            .sleeps = 1};
     struct hpl_space *space = hpl_space_new(hpl);
     replay.network = network_new(machine->network, machine->nodes);
     replay.processes = calloc(ranks, sizeof *replay.processes);
@@ -812,8 +874,12 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
     for (size_t i = 0; r == 0 && i < ranks; i++)
         replay.processes[i].incoming = replay.processes[i].receive_from = replay.processes[i].receiving =
             replay.processes[i].sending = replay.processes[i].pending = replay.processes[i].latest = NONE;
-    replay.queue_sink = (struct hpl_sink){
-        .hpl = hpl, .space = space, .kernel = queue_kernel, .call = queue_call, .control = queue_control};
+    replay.queue_sink = (struct hpl_sink){.hpl = hpl,
+                                          .space = space,
+                                          .kernel = queue_kernel,
+                                          .call = queue_call,
+                                          .exchange = queue_exchange,
+                                          .control = queue_control};
     replay.clock_sink = (struct hpl_sink){.hpl = hpl,
                                           .space = space,
                                           .kernel = clock_kernel,

@@ -76,5 +76,11 @@ void trace_exchange(struct trace *trace, int a, int b, bool a_waits, bool b_wait
 void trace_window(struct trace *trace, bool is_open) {
     for (int i = 0; trace->is_open && !is_open && i < trace->ranks; i++)
         end_interval(trace, i);
+    /* An empty interval of each rank first, so that their lanes are in order. */
+    for (int i = trace->first_rank; trace->interval && is_open && !trace->is_open && i < trace->end_rank;
+         i++) {
+        trace->open[i] = (struct trace_interval){HPL_DGEMM, trace->paths[i].until, trace->paths[i].until};
+        end_interval(trace, i);
+    }
     trace->is_open = is_open && trace->interval;
 }

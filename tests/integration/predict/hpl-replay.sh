@@ -25,10 +25,23 @@ four() {
     shift 3
     "$ASSAY" predict hpl-replay dgemm=dgemm.json network=network.json --set N="$n" --set NB="$nb" --set P=2 --set Q=2 --set ranks-per-node="$each" "$@"
 }
+# value NAME COMMAND...: NAME of the one scenario that COMMAND predicts
+value() { "${@:2}" -o /dev/stdout 2>errors | awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }'; }
 check "four processes" four 200 8 2 --plot ranks=ranks.csv --plot panels=panels.csv
 report $(output '^panel_wait '; echo $?) "the parts of the time are printed"
 report $(awk -F, 'NR > 1 { n++ } END { exit n != 4 }' ranks.csv; echo $?) "a row for each process"
-report $(awk -F, 'NR > 1 { n++; bad += $3 <= last; last = $3 } END { exit n != 25 || bad }' panels.csv; echo $?) "a row for each panel, later and later"
+report $(awk -F, 'NR > 1 { n++; bad += $4 <= last || $3 > $4; last = $4 } END { exit n != 25 || bad }' panels.csv; echo $?) "a row for each panel, later and later"
+report $(awk -F, 'NR > 1 { t = 0; for (i = 5; i <= NF; i++) t += $i; if (NR == 2) first = t; if (t < 0.999999 * first || t > 1.000001 * first) bad++ } END { exit bad || NR != 5 }' ranks.csv; echo $?) \
+    "what a process computes and waits for, by cause, is the time"
+check "parts and a timeline" four 200 8 2 --plot parts=parts.csv --plot timeline=timeline.csv --plot timeline --set window-panel=3 --set window-panels=2 --set window-rank=1 --set window-ranks=2
+report $(awk -F, 'NR > 1 { mean += $4; path += $6; at[$2] } END { exit mean < 90 || mean > 100.001 || path < 99.999 || path > 100.001 || !("dgemm" in at) || !("pivots" in at) }' parts.csv; echo $?) \
+    "the parts of the mean are nearly all of the time, those of the critical path all of it"
+report $(awk -F, 'NR > 1 { lanes[$2]; if (NR == 2) from = $3; if ($4 > to) to = $4 } END { for (l in lanes) n++; exit n != 2 || !("rank 1" in lanes) || !("rank 2" in lanes) || from <= 0 || to <= from }' timeline.csv; echo $?) \
+    "the timeline has the ranks of its window alone, and begins later"
+report $(output '^rank 1 +\|[A-Z* ]+\|$'; echo $?) "it is drawn in characters"
+check "a timeline as a picture and for a viewer" four 200 8 2 --plot timeline=timeline.svg --plot timeline=timeline.json
+report $(grep -q '^<svg' timeline.svg && grep -q '"name": "rank 3"' timeline.json && grep -q '"name": "dgemm"' timeline.json; echo $?) "has all ranks"
+is "tables change no digit" "$(value time four 200 8 2 --plot parts=parts.csv)" "$(value time four 200 8 2)"
 four 200 8 2 --json >one.json 2>errors && four 200 8 2 --json --threads 2 >two.json 2>errors
 report $(sed 's/"created[^,]*,//' one.json | cmp -s - <(sed 's/"created[^,]*,//' two.json); echo $?) "the same digits with more threads"
 check "another seed" four 200 8 2 --seed 2
@@ -59,8 +72,6 @@ awk 'BEGIN { srand(1); print "m,n,k,duration"; for (i = 1; i < 40; i++) print i 
 check "a model that is not usable" "$ASSAY" predict hpl-replay dgemm=wild.json "${one[@]}"
 report $(output 'wild.json.* not usable'; echo $?) "is warned of"
 
-# value NAME COMMAND...: NAME of the one scenario that COMMAND predicts
-value() { "${@:2}" -o /dev/stdout 2>errors | awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }'; }
 alone() { "$ASSAY" predict hpl-replay dgemm=dgemm.json "${one[@]}" "$@"; }
 is "two threads halve dgemm" "$(awk -v a="$(value dgemm alone)" -v b="$(value dgemm alone --set threads=2)" 'BEGIN { printf "%.6f", a / b }')" 2.000000
 
