@@ -7,6 +7,7 @@ struct kernel_model {
     size_t *groups;                    /* of the model, in its order */
     const struct predict_call **calls; /* of each of these */
     size_t count;
+    bool is_by_kernel;
     bool is_named; /* the model is for this kernel alone */
 };
 
@@ -37,6 +38,7 @@ static int bind_kernel(const struct predict_inputs *inputs, const struct model *
     static const char *const names[] = {"m", "n", "k", "operations"};
     kernel_clear(ret);
     ret->model = model;
+    ret->is_by_kernel = label != NULL;
     ret->groups = calloc(model->group_count + 1, sizeof *ret->groups);
     ret->calls = calloc(model->group_count + 1, sizeof *ret->calls);
     if (!ret->groups || !ret->calls)
@@ -140,10 +142,10 @@ static double kernel_time(void *context, enum hpl_kernel kernel, int rank, doubl
     const struct machine *machine = context;
     const struct kernel_model *of = &machine->models->kernels[kernel];
     const struct predict_call *call = of->calls[machine->group_of[kernel][rank]];
-    double values[] = {m, n > 0 ? n : m, k, operations_of(kernel, m, n, k)};
+    double values[] = {m, n > 0 ? n : m, k, of->is_by_kernel ? operations_of(kernel, m, n, k) : 0};
     double time =
         machine->has_noise ? call->draw(call, values, (uint64_t)rank, number) : call->mean(call, values);
-    return of->model->response_seconds * time / machine->speedup[kernel];
+    return machine->seconds[kernel] * time;
 }
 
 /* Without a model of dtrsm: half of a dgemm of that size, which has twice the operations. */
@@ -159,7 +161,7 @@ static void assign_groups(const struct kernel_model *kernel, const struct models
                           struct predict_output *output) {
     const struct model *model = kernel->model;
     const struct model_group *groups = model->groups;
-    size_t count = kernel->count, nodes = 0, start = 0, by_count = model->by_count - is_by_kernel(model);
+    size_t count = kernel->count, nodes = 0, start = 0, by_count = model->by_count - kernel->is_by_kernel;
     int ranks = request->hpl->p * request->hpl->q, per_node = request->ranks_per_node;
     for (int node = 0; node * per_node < ranks; node++) {
         size_t end = start + 1;
@@ -409,7 +411,8 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
             continue;
         bool is_another = i == 0 || models->kernels[i - 1].model != kernel->model;
         machine->replay.kernel[i] = kernel_time;
-        machine->speedup[i] = i == HPL_DGEMM || i == HPL_DTRSM ? request->threads : 1;
+        machine->seconds[i] =
+            kernel->model->response_seconds / (i == HPL_DGEMM || i == HPL_DTRSM ? request->threads : 1);
         machine->group_of[i] = numbers + (size_t)(i + 1) * ranks;
         assign_groups(kernel, request, machine->group_of[i], is_another ? output : NULL);
     }

@@ -27,7 +27,7 @@ struct machine {
     struct network_model network;
     const struct models *models;
     bool has_noise;
-    double speedup[HPL_KERNELS];          /* by threads */
+    double seconds[HPL_KERNELS];          /* of a unit of the model's response, shared by threads */
     int *node_of, *group_of[HPL_KERNELS]; /* by rank; of kernels with the same groups the same */
     int *pivots;
     double *computing; /* by rank, for the replay's result */
