@@ -286,12 +286,13 @@ static double small_time(const struct replay *replay, int source, int target, in
 
 /* What a message between two processes of a column costs. Shares of cards do not change within one
  * factorisation, so it is found once for each; kept. */
-static const struct hop *find_hop(struct replay *replay, int source, int target, int64_t bytes) {
-    unsigned place = ((unsigned)source * 31u + (unsigned)target * 17u + (unsigned)bytes) % HOPS;
+static struct hop find_hop(struct replay *replay, int source, int target, int64_t bytes) {
+    uint64_t key = ((uint64_t)source << 32 | (uint64_t)target) * 31 + (uint64_t)bytes;
+    unsigned place = (unsigned)(key * 0x9e3779b97f4a7c15 >> 32) % HOPS;
     struct hop *hop = &replay->hops[place];
     if (hop->of == replay->factorisations && hop->source == source && hop->target == target &&
         hop->bytes == bytes)
-        return hop;
+        return *hop;
     const struct network_model *model = replay->machine->network;
     const struct network_segment *segment = segment_of(replay, source, target, bytes);
     double size = (double)bytes;
@@ -305,7 +306,7 @@ static const struct hop *find_hop(struct replay *replay, int source, int target,
                         .receive = waits ? 0 : network_cost(segment, NETWORK_RECV, size),
                         .waits = waits,
                         .starts_when_both_are_ready = waits || size >= model->eager_below};
-    return hop;
+    return *hop;
 }
 
 /* A and B exchange messages in the factorisation, by recurrence. */
@@ -313,26 +314,26 @@ static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t 
     struct replay *replay = replay_of(sink);
     struct process *sides[] = {process_at(replay, row_a, sink->column),
                                process_at(replay, row_b, sink->column)};
-    const struct hop *hops[2] = {NULL}; /* what each side sends */
+    const int64_t bytes[] = {a_to_b, b_to_a};
+    struct hop hops[2]; /* what each side sends */
     double sent[2], got[2] = {0};
     for (int i = 0; i < 2; i++) {
-        int64_t bytes = i == 0 ? a_to_b : b_to_a;
-        if (bytes > 0)
+        if (bytes[i] > 0)
             hops[i] = find_hop(replay, (int)(sides[i] - replay->processes),
-                               (int)(sides[1 - i] - replay->processes), bytes);
-        sent[i] = sides[i]->now + (bytes > 0 ? hops[i]->send : 0);
+                               (int)(sides[1 - i] - replay->processes), bytes[i]);
+        sent[i] = sides[i]->now + (bytes[i] > 0 ? hops[i].send : 0);
     }
     for (int i = 0; i < 2; i++)
-        if (hops[i]) {
-            bool waits = hops[i]->starts_when_both_are_ready && sides[1 - i]->now > sent[i];
-            got[1 - i] = (waits ? sides[1 - i]->now : sent[i]) + hops[i]->transit;
+        if (bytes[i] > 0) {
+            bool waits = hops[i].starts_when_both_are_ready && sides[1 - i]->now > sent[i];
+            got[1 - i] = (waits ? sides[1 - i]->now : sent[i]) + hops[i].transit;
         }
     for (int i = 0; i < 2; i++) {
         double end = sent[i];
-        if (hops[i] && hops[i]->waits && got[1 - i] > end)
+        if (bytes[i] > 0 && hops[i].waits && got[1 - i] > end)
             end = got[1 - i];
-        if (hops[1 - i])
-            end = (got[i] > end ? got[i] : end) + hops[1 - i]->receive;
+        if (bytes[1 - i] > 0)
+            end = (got[i] > end ? got[i] : end) + hops[1 - i].receive;
         sent[i] = end;
     }
     for (int i = 0; i < 2; i++)
