@@ -5,22 +5,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { EVENT_ID_BITS = 29, EVENT_KINDS = 8 };
+
 struct event {
     double time;
-    uint32_t order;
-    int32_t id;
-    uint8_t kind;
+    uint64_t key; /* order, then kind, then id */
 };
 
 struct event_queue {
-    struct event *heap; /* 4 below each; NULL at first, freed by the owner */
+    struct event *heap; /* 4 below each; NULL at first */
+    void *memory;
     size_t count, size;
     uint32_t order;
 };
 
-/* 0 or -ENOMEM. */
-int event_push(struct event_queue *queue, double time, uint8_t kind, int id);
+static inline unsigned event_kind(struct event event) {
+    return (unsigned)(event.key >> EVENT_ID_BITS) % EVENT_KINDS;
+}
+static inline int event_id(struct event event) {
+    return (int)(event.key & ((1u << EVENT_ID_BITS) - 1));
+}
+
+/* 0 or -ENOMEM. KIND is below EVENT_KINDS, ID of EVENT_ID_BITS. */
+int event_push(struct event_queue *queue, double time, unsigned kind, int id);
 /* The first event, which leaves the queue. There is one. */
 struct event event_pop(struct event_queue *queue);
+void event_clear(struct event_queue *queue);
 
 #endif

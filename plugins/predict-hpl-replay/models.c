@@ -400,7 +400,7 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
                                                   .node_of = numbers,
                                                   .context = machine,
                                                   .probe_grows = request->is_smpi,
-                                                  .whole_microseconds = request->is_smpi};
+                                                  .whole_microseconds = request->is_cut};
         for (size_t i = 0; i < ranks; i++)
             numbers[i] = (int)i / request->ranks_per_node;
         r = make_network(inputs, request, output, machine, message);

@@ -60,6 +60,7 @@ enum {
     THREADS,
     CPUS_PER_NODE,
     PROBING_RULE,
+    WHOLE_MICROSECONDS,
     IPROBE,
     CARD,
     NOISE,
@@ -120,6 +121,10 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
     [PROBING_RULE] =
         {"probing", PLUGIN_WORD, .words = probing_words, .fallback = "physical",
          .help = "what waiting for a panel costs: the calls of MPI_Iprobe, or what SMPI 3.32 makes of them"},
+    [WHOLE_MICROSECONDS] =
+        {"whole-microseconds", PLUGIN_WORD, .words = yes_words,
+         .help = "kernel calls are cut to them, as by HPL's emulation on dahu; by default with "
+                 "probing=smpi"},
     [IPROBE] = {"iprobe", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1,
                 .help = "of a call of MPI_Iprobe; by default that of the network's model"},
     [CARD] = {"card", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15, .plausible_minimum = 1e6,
@@ -444,15 +449,17 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
         .hpl = &hpl, .output = output, .wants_panels = output->wants(output->context, TABLE_PANELS)};
     struct trace *trace = &observation.trace;
     struct replay_observer observer = {&observation, panel_done, NULL};
-    struct models_request request = {.hpl = &hpl,
-                                     .ranks_per_node = (int)v[RANKS_PER_NODE].number,
-                                     .cpus_per_node =
-                                         v[CPUS_PER_NODE].is_set ? (int)v[CPUS_PER_NODE].number : 0,
-                                     .threads = (int)v[THREADS].number,
-                                     .has_noise = v[NOISE].number == 1,
-                                     .probe = v[IPROBE].number,
-                                     .card = v[CARD].number,
-                                     .is_smpi = v[PROBING_RULE].number == 1};
+    struct models_request request = {
+        .hpl = &hpl,
+        .ranks_per_node = (int)v[RANKS_PER_NODE].number,
+        .cpus_per_node = v[CPUS_PER_NODE].is_set ? (int)v[CPUS_PER_NODE].number : 0,
+        .threads = (int)v[THREADS].number,
+        .has_noise = v[NOISE].number == 1,
+        .probe = v[IPROBE].number,
+        .card = v[CARD].number,
+        .is_smpi = v[PROBING_RULE].number == 1,
+        .is_cut =
+            v[WHOLE_MICROSECONDS].is_set ? v[WHOLE_MICROSECONDS].number == 1 : v[PROBING_RULE].number == 1};
     struct machine *machine;
     if ((double)hpl.p * hpl.q > 1e6)
         return plugin_refuse(message, -EINVAL, "P x Q is %g; at most 1000000 processes are replayed",

@@ -57,7 +57,7 @@ struct transfer {
     uint8_t is_detached, is_eager, is_matched, is_sender_done;
 };
 
-enum process_state { READY, AT_FACTOR, IN_SEND, IN_RECEIVE, IN_CHUNKS, DONE };
+enum process_state { READY, AT_FACTOR, IN_CALL, IN_CHUNKS, DONE };
 
 struct process {
     struct operations queue, urgent;
@@ -69,10 +69,11 @@ struct process {
     int incoming;     /* first of the transfers that have been sent to it and not received */
     int receive_from; /* rank of a receive that no transfer has met; or NONE */
     double receive_posted;
-    int receiving, sending; /* transfers */
-    int pending;            /* panel, or NONE */
-    int source;             /* rank that sends it */
-    int latest;             /* the last panel that it sent first, or began to receive */
+    int receiving, sending;                 /* transfers */
+    bool waits_for_send, waits_for_receive; /* in the call that it is in */
+    int pending;                            /* panel, or NONE */
+    int source;                             /* rank that sends it */
+    int latest;                             /* the last panel that it sent first, or began to receive */
     int chunk_panel, chunk_left;
     bool is_probing; /* it comes back to a probe */
     bool has_probed;
@@ -122,7 +123,7 @@ struct replay {
 };
 
 static void push(struct replay *replay, double time, enum event_kind kind, int id) {
-    if (event_push(&replay->events, time, (uint8_t)kind, id) < 0)
+    if (event_push(&replay->events, time, kind, id) < 0)
         replay->error = -ENOMEM;
 }
 
@@ -289,12 +290,13 @@ static double small_time(const struct replay *replay, int source, int target, in
 
 /* What a message between two processes of a column costs. Shares of cards do not change within one
  * factorisation, so it is found once for each; kept. */
-static const struct hop *find_hop(struct replay *replay, int source, int target, int64_t bytes) {
-    unsigned place = ((unsigned)source * 31u + (unsigned)target * 17u + (unsigned)bytes) % HOPS;
+static struct hop find_hop(struct replay *replay, int source, int target, int64_t bytes) {
+    uint64_t key = ((uint64_t)source << 32 | (uint64_t)target) * 31 + (uint64_t)bytes;
+    unsigned place = (unsigned)(key * 0x9e3779b97f4a7c15 >> 32) % HOPS;
     struct hop *hop = &replay->hops[place];
     if (hop->of == replay->factorisations && hop->source == source && hop->target == target &&
         hop->bytes == bytes)
-        return hop;
+        return *hop;
     const struct network_model *model = replay->machine->network;
     const struct network_segment *segment = segment_of(replay, source, target, bytes);
     double size = (double)bytes;
@@ -308,7 +310,7 @@ static const struct hop *find_hop(struct replay *replay, int source, int target,
                         .receive = waits ? 0 : network_cost(segment, NETWORK_RECV, size),
                         .waits = waits,
                         .starts_when_both_are_ready = waits || size >= model->eager_below};
-    return hop;
+    return *hop;
 }
 
 /* A and B exchange messages in the factorisation, by recurrence. */
@@ -316,29 +318,29 @@ static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t 
     struct replay *replay = replay_of(sink);
     struct process *sides[] = {process_at(replay, row_a, sink->column),
                                process_at(replay, row_b, sink->column)};
-    const struct hop *hops[2] = {NULL}; /* what each side sends */
+    const int64_t bytes[] = {a_to_b, b_to_a};
+    struct hop hops[2]; /* what each side sends */
     double sent[2], got[2] = {0};
     for (int i = 0; i < 2; i++) {
-        int64_t bytes = i == 0 ? a_to_b : b_to_a;
-        if (bytes > 0)
+        if (bytes[i] > 0)
             hops[i] = find_hop(replay, (int)(sides[i] - replay->processes),
-                               (int)(sides[1 - i] - replay->processes), bytes);
-        sent[i] = sides[i]->now + (bytes > 0 ? hops[i]->send : 0);
+                               (int)(sides[1 - i] - replay->processes), bytes[i]);
+        sent[i] = sides[i]->now + (bytes[i] > 0 ? hops[i].send : 0);
     }
     for (int i = 0; i < 2; i++)
-        if (hops[i]) {
-            bool waits = hops[i]->starts_when_both_are_ready && sides[1 - i]->now > sent[i];
-            got[1 - i] = (waits ? sides[1 - i]->now : sent[i]) + hops[i]->transit;
+        if (bytes[i] > 0) {
+            bool waits = hops[i].starts_when_both_are_ready && sides[1 - i]->now > sent[i];
+            got[1 - i] = (waits ? sides[1 - i]->now : sent[i]) + hops[i].transit;
         }
     if (replay->trace)
         trace_exchange(replay->trace, (int)(sides[0] - replay->processes),
                        (int)(sides[1] - replay->processes), got[0] > sent[0], got[1] > sent[1]);
     for (int i = 0; i < 2; i++) {
         double end = sent[i];
-        if (hops[i] && hops[i]->waits && got[1 - i] > end)
+        if (bytes[i] > 0 && hops[i].waits && got[1 - i] > end)
             end = got[1 - i];
-        if (hops[1 - i])
-            end = (got[i] > end ? got[i] : end) + hops[1 - i]->receive;
+        if (bytes[1 - i] > 0)
+            end = (got[i] > end ? got[i] : end) + hops[1 - i].receive;
         sent[i] = end;
     }
     for (int i = 0; i < 2; i++)
@@ -381,15 +383,26 @@ static void resume(struct replay *replay, double time, int rank) {
         push(replay, time, RESUME, rank);
 }
 
+/* Whether all messages that PROCESS waits for in its call have their time. */
+static bool is_call_done(const struct replay *replay, const struct process *process) {
+    const struct transfer *transfers = replay->transfers;
+    if (process->waits_for_send && process->sending != NONE && isnan(transfers[process->sending].done))
+        return false;
+    if (!process->waits_for_receive)
+        return true;
+    return process->receiving != NONE ? !isnan(transfers[process->receiving].done)
+                                      : process->receive_from == NONE;
+}
+
 /* The data of ID are there at TIME: whoever waits for them goes on. */
 static void finish_transfer(struct replay *replay, int id, double time) {
     struct transfer *transfer = &replay->transfers[id];
     struct process *source = &replay->processes[transfer->source],
                    *target = &replay->processes[transfer->target];
     transfer->done = time;
-    if (source->state == IN_SEND && source->sending == id)
+    if (source->state == IN_CALL && source->sending == id && is_call_done(replay, source))
         resume(replay, fmax(time, source->now), transfer->source);
-    if (target->state == IN_RECEIVE && target->receiving == id)
+    if (target->state == IN_CALL && target->receiving == id && is_call_done(replay, target))
         resume(replay, fmax(time, target->now), transfer->target);
 }
 
@@ -485,37 +498,27 @@ static void follow(struct replay *replay, struct process *process, int id, doubl
         trace_follow(replay->trace, (int)(process - replay->processes), id);
 }
 
-/* Waits for the data that are received. False: they are not there yet. */
-static bool end_receive(struct replay *replay, struct process *process) {
+/* The data that PROCESS receives are there. */
+static void end_receive(struct replay *replay, struct process *process) {
     int id = process->receiving;
-    if (id == NONE || isnan(replay->transfers[id].done)) {
-        process->state = IN_RECEIVE;
-        return false;
-    }
-    const struct transfer *transfer = &replay->transfers[id];
+    struct transfer *transfer = &replay->transfers[id];
     follow(replay, process, id, transfer->done);
     process->now = fmax(process->now, transfer->done);
     if (transfer->is_detached)
         process->now += network_cost(segment_of(replay, transfer->source, transfer->target, transfer->bytes),
                                      NETWORK_RECV, (double)transfer->bytes);
-    replay->transfers[id].is_matched = 2;
+    transfer->is_matched = 2;
     process->receiving = NONE;
     release(replay, id);
-    return true;
 }
 
-static bool end_send(struct replay *replay, struct process *process) {
+static void end_send(struct replay *replay, struct process *process) {
     struct transfer *transfer = &replay->transfers[process->sending];
-    if (isnan(transfer->done)) {
-        process->state = IN_SEND;
-        return false;
-    }
     follow(replay, process, process->sending, transfer->done);
     process->now = fmax(process->now, transfer->done);
     transfer->is_sender_done = true;
     release(replay, process->sending);
     process->sending = NONE;
-    return true;
 }
 
 /* Carries out OPERATION, or continues one that was begun. False: it is not finished, and PROCESS waits. */
@@ -528,12 +531,15 @@ static bool do_call(struct replay *replay, struct process *process, const struct
         if (calls[call].sends)
             post_send(replay, process, operation);
     }
-    process->state = READY;
-    if (calls[call].ends_send && process->sending != NONE && !end_send(replay, process))
+    process->waits_for_send = calls[call].ends_send;
+    process->waits_for_receive = calls[call].ends_receive;
+    process->state = is_call_done(replay, process) ? READY : IN_CALL;
+    if (process->state == IN_CALL)
         return false;
-    if (calls[call].ends_receive && (process->receiving != NONE || process->receive_from != NONE) &&
-        !end_receive(replay, process))
-        return false;
+    if (calls[call].ends_send && process->sending != NONE)
+        end_send(replay, process);
+    if (calls[call].ends_receive && process->receiving != NONE)
+        end_receive(replay, process);
     pass(replay, process, MESSAGES, operation->phase, process->since, process->now);
     return true;
 }
@@ -556,23 +562,25 @@ static void pay_probe(struct replay *replay, struct process *process) {
 }
 
 /* Whether the panel that PROCESS awaits cannot have been sent by now, although the events are not that far:
- * its sender is ahead, or has to receive it first. */
+ * its sender is ahead, or has to receive it first, as may the sender's sender. */
 static bool is_early(const struct replay *replay, const struct process *process) {
     const struct hpl *hpl = replay->hpl;
-    const struct process *source = &replay->processes[process->source];
-    int panel = process->pending, column = hpl_column_of(hpl, process->source);
-    double earliest = source->now > replay->clock ? source->now : replay->clock;
-    if (source->latest >= panel)
-        return false;
-    if (process->now >= earliest && column != hpl_panel_column(hpl, panel)) {
-        int row = hpl_row_of(hpl, process->source), width = hpl_panel_width(hpl, panel);
-        int64_t bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, row) * width;
-        const struct network_segment *segment = segment_of(
-            replay, hpl_rank(hpl, row, hpl_ring_source(hpl, panel, column)), process->source, bytes);
-        if ((double)bytes >= replay->machine->network->detached_below)
-            earliest += segment->latency + (double)bytes / segment->rate;
+    int panel = process->pending, at = process->source, row = hpl_row_of(hpl, at);
+    int64_t bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, row) * hpl_panel_width(hpl, panel);
+    double delay = 0;
+    for (;;) {
+        const struct process *source = &replay->processes[at];
+        int column = hpl_column_of(hpl, at);
+        if (process->now < (source->now > replay->clock ? source->now : replay->clock) + delay)
+            return true;
+        if (source->latest >= panel || column == hpl_panel_column(hpl, panel) ||
+            (double)bytes < replay->machine->network->detached_below)
+            return false;
+        int before = hpl_rank(hpl, row, hpl_ring_source(hpl, panel, column));
+        const struct network_segment *segment = segment_of(replay, before, at, bytes);
+        delay += segment->latency + (double)bytes / segment->rate;
+        at = before;
     }
-    return process->now < earliest;
 }
 
 /* Whether the panel is there now. A process that is ahead of the events comes back at its time: then
@@ -822,6 +830,8 @@ static int count_neighbours(struct replay *replay) {
 }
 
 static int simulate(struct replay *replay) {
+    static void (*const handlers[])(struct replay *,
+                                    int) = {[RESUME] = run, [FLOW_BEGINS] = begin_flow, [FACTOR] = factor};
     int ranks = replay->hpl->p * replay->hpl->q;
     for (int rank = 0; rank < ranks; rank++)
         push(replay, 0, RESUME, rank);
@@ -837,18 +847,13 @@ static int simulate(struct replay *replay) {
         }
         if (flow > event) {
             struct event next = event_pop(&replay->events), *after = replay->events.heap;
-            if (replay->events.count > 0 &&
-                after->kind == RESUME) { /* its operations are seldom in a cache */
-                const struct operations *queue = &replay->processes[after->id].queue;
+            if (replay->events.count > 0 && event_kind(*after) == RESUME) {
+                /* its operations are seldom in a cache */
+                const struct operations *queue = &replay->processes[event_id(*after)].queue;
                 __builtin_prefetch(queue->items + queue->head);
             }
             replay->clock = next.time;
-            if (next.kind == FLOW_BEGINS)
-                begin_flow(replay, next.id);
-            else if (next.kind == FACTOR)
-                factor(replay, next.id);
-            else
-                run(replay, next.id);
+            handlers[event_kind(next)](replay, event_id(next));
         }
         for (int i = 0; i < replay->ready_count; i++)
             run(replay, replay->ready[i]);
@@ -901,7 +906,7 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
     free(replay.processes);
     free(replay.columns);
     free(replay.transfers);
-    free(replay.events.heap);
+    event_clear(&replay.events);
     network_free(replay.network);
     hpl_space_free(space);
     return r;

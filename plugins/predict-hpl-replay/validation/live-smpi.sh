@@ -45,7 +45,7 @@ while IFS=, read -r n nb ranks p q nodes bcast depth; do
         probing=$([ $grow = yes ] && echo smpi || echo physical) took=$(simulated wall "$n" "$p" "$q" "$nodes" "$bcast" "$depth" $grow)
         start=$(date +%s%N)
         "$assay" predict hpl-replay dgemm=dgemm.json network=network.json "${kernels[@]}" --set N="$n" --set NB="$nb" --set P="$p" --set Q="$q" \
-            --set BCAST="$bcast" --set DEPTH="$depth" --set ranks-per-node=$((ranks / nodes)) --set noise=no --set probing=$probing -o out.csv >>log 2>&1
+            --set BCAST="$bcast" --set DEPTH="$depth" --set ranks-per-node=$((ranks / nodes)) --set noise=no --set probing=$probing --set whole-microseconds=no -o out.csv >>log 2>&1
         end=$(date +%s%N)
         line+=$(awk -F, -v s="$(simulated time "$n" "$p" "$q" "$nodes" "$bcast" "$depth" $grow)" '
             NR == 1 { for (i = 1; i <= NF; i++) if ($i == "time") c = i }
