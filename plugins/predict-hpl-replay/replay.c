@@ -394,15 +394,22 @@ static bool is_call_done(const struct replay *replay, const struct process *proc
                                       : process->receive_from == NONE;
 }
 
+/* Whether PROCESS is in a call that waits for ID, and for no other message whose time is not known. */
+static bool waited_for(const struct replay *replay, const struct process *process, int id) {
+    bool is_awaited = (process->waits_for_send && process->sending == id) ||
+                      (process->waits_for_receive && process->receiving == id);
+    return process->state == IN_CALL && is_awaited && is_call_done(replay, process);
+}
+
 /* The data of ID are there at TIME: whoever waits for them goes on. */
 static void finish_transfer(struct replay *replay, int id, double time) {
     struct transfer *transfer = &replay->transfers[id];
     struct process *source = &replay->processes[transfer->source],
                    *target = &replay->processes[transfer->target];
     transfer->done = time;
-    if (source->state == IN_CALL && source->sending == id && is_call_done(replay, source))
+    if (waited_for(replay, source, id))
         resume(replay, fmax(time, source->now), transfer->source);
-    if (target->state == IN_CALL && target->receiving == id && is_call_done(replay, target))
+    if (waited_for(replay, target, id))
         resume(replay, fmax(time, target->now), transfer->target);
 }
 
