@@ -11,24 +11,6 @@ const char *const hpl_kernel_names[HPL_KERNELS] = {
 const char *const hpl_phase_names[HPL_PHASES] = {"fact", "bcast", "swap", "update", "trsv"};
 const char *const hpl_call_names[HPL_CALLS] = {"Send", "Ssend", "Issend", "Recv", "Irecv", "Wait"};
 
-int hpl_dimensions(enum hpl_kernel kernel) {
-    switch (kernel) {
-    case HPL_DGEMM:
-    case HPL_DTRSM:
-        return 3;
-    case HPL_DSCAL:
-    case HPL_DAXPY:
-    case HPL_DCOPY:
-    case HPL_IDAMAX:
-    case HPL_DLOCMAX:
-    case HPL_DLOCSWP_N:
-    case HPL_DLOCSWP_T:
-        return 1;
-    default:
-        return 2;
-    }
-}
-
 int hpl_panel_count(const struct hpl *hpl) {
     return hpl->n / hpl->nb + (hpl->n % hpl->nb > 0);
 }
