@@ -147,8 +147,8 @@ static void emit_update(struct hpl_sink *sink, const struct hpl_step *step) {
 }
 
 /* Local rows of ROW in the last OF rows before row END. */
-static int rows_before(const struct hpl *hpl, int row, int end, int of) {
-    int from = of < end ? end - of : 0;
+static int rows_before(const struct hpl *hpl, int row, int end, int64_t of) {
+    int from = of < end ? end - (int)of : 0;
     return hpl_local(end, hpl->nb, row, hpl->p) - hpl_local(from, hpl->nb, row, hpl->p);
 }
 
@@ -177,7 +177,7 @@ static void emit_solve(struct hpl_sink *sink, int previous) {
                 sink->call(sink, HPL_RECV, row, row, holder, 8 * (int64_t)rows);
         } else {
             int above = hpl_local(previous * nb, nb, row, p);
-            int near = rows_before(hpl, row, previous * nb, q > 2 ? (q - 1) * nb : nb);
+            int near = rows_before(hpl, row, previous * nb, q > 2 ? (int64_t)(q - 1) * nb : nb);
             int64_t part = 8 * (int64_t)width_before, sums = 8 * (int64_t)near;
             if (column == column_before) {
                 if (row != row_before)

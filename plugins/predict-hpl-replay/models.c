@@ -277,7 +277,8 @@ static int read_pivots(const struct predict_source *source, int n, int *ret, str
         double numbers[3] = {NAN, NAN, NAN};
         int count = 0;
         char *end;
-        while (count < 3 && (numbers[count] = strtod(at, &end), end != at)) {
+        while (count < 3 && (at += strspn(at, " \t"), *at != '\n' && *at != '\r') &&
+               (numbers[count] = strtod(at, &end), end != at)) {
             count++;
             at = end;
             if (*at != ',')

@@ -355,6 +355,12 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
     r = replay_run(&hpl, &machine->replay, &observer, &times, machine->computing);
     if (r == 0) {
         fill(&hpl, &times, ret_values);
+        if (times.unusable_count > 0)
+            predict_remark(
+                output, true,
+                "%llu of %llu kernel calls had a time below 0 s, or none, by their models, and took "
+                "0 s; fit the models to calls as small as those of a panel (NBMIN=%d columns), too",
+                (unsigned long long)times.unusable_count, (unsigned long long)times.kernel_count, hpl.nbmin);
         if (output->wants(output->context, TABLE_RANKS))
             report_ranks(&hpl, machine->computing, times.time, output);
         if (output->wants(output->context, TABLE_CALLS) || output->wants(output->context, TABLE_KERNELS))

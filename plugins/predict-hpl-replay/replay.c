@@ -177,6 +177,8 @@ static struct process *process_at(struct replay *replay, int row, int column) {
 /* Whether KERNEL does nothing with these sizes. */
 static bool is_empty(enum hpl_kernel kernel, int m, int n, int k) {
     int arity = hpl_dimensions(kernel);
+    if (kernel == HPL_DLASWP04_N || kernel == HPL_DLASWP04_T) /* copies m rows and k rows */
+        return n == 0 || (m == 0 && k == 0);
     return m == 0 || (arity > 1 && n == 0) || (arity > 2 && k == 0);
 }
 
@@ -256,9 +258,13 @@ static void spend(struct replay *replay, struct process *process, enum hpl_kerne
         return;
     double time = machine->kernel[kernel](machine->context, kernel, (int)(process - replay->processes), m, n,
                                           k, process->calls++);
+    replay->times.kernel_count++;
+    if (!(time >= 0)) {
+        replay->times.unusable_count++;
+        time = 0;
+    }
     if (machine->whole_microseconds)
         time = floor(time * 1e6) / 1e6;
-    time = time > 0 ? time : 0;
     pass(replay, process, KERNEL, kernel, process->now, process->now + time);
 }
 

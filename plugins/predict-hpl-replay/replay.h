@@ -36,6 +36,7 @@ struct replay_times {
     double panel_wait;           /* for a panel, with nothing else to do */
     double probing;
     uint64_t events, message_count, kernel_count;
+    uint64_t unusable_count; /* of kernel calls: their time was negative or no number, and 0 was taken */
 };
 
 struct replay_observer {
