@@ -11,24 +11,6 @@ const char *const hpl_kernel_names[HPL_KERNELS] = {
 const char *const hpl_phase_names[HPL_PHASES] = {"fact", "bcast", "swap", "update", "trsv"};
 const char *const hpl_call_names[HPL_CALLS] = {"Send", "Ssend", "Issend", "Recv", "Irecv", "Wait"};
 
-int hpl_dimensions(enum hpl_kernel kernel) {
-    switch (kernel) {
-    case HPL_DGEMM:
-    case HPL_DTRSM:
-        return 3;
-    case HPL_DSCAL:
-    case HPL_DAXPY:
-    case HPL_DCOPY:
-    case HPL_IDAMAX:
-    case HPL_DLOCMAX:
-    case HPL_DLOCSWP_N:
-    case HPL_DLOCSWP_T:
-        return 1;
-    default:
-        return 2;
-    }
-}
-
 int hpl_panel_count(const struct hpl *hpl) {
     return hpl->n / hpl->nb + (hpl->n % hpl->nb > 0);
 }
@@ -165,8 +147,8 @@ static void emit_update(struct hpl_sink *sink, const struct hpl_step *step) {
 }
 
 /* Local rows of ROW in the last OF rows before row END. */
-static int rows_before(const struct hpl *hpl, int row, int end, int of) {
-    int from = of < end ? end - of : 0;
+static int rows_before(const struct hpl *hpl, int row, int end, int64_t of) {
+    int from = of < end ? end - (int)of : 0;
     return hpl_local(end, hpl->nb, row, hpl->p) - hpl_local(from, hpl->nb, row, hpl->p);
 }
 
@@ -195,7 +177,7 @@ static void emit_solve(struct hpl_sink *sink, int previous) {
                 sink->call(sink, HPL_RECV, row, row, holder, 8 * (int64_t)rows);
         } else {
             int above = hpl_local(previous * nb, nb, row, p);
-            int near = rows_before(hpl, row, previous * nb, q > 2 ? (q - 1) * nb : nb);
+            int near = rows_before(hpl, row, previous * nb, q > 2 ? (int64_t)(q - 1) * nb : nb);
             int64_t part = 8 * (int64_t)width_before, sums = 8 * (int64_t)near;
             if (column == column_before) {
                 if (row != row_before)

@@ -80,7 +80,9 @@ enum hpl_kernel {
 };
 extern const char *const hpl_kernel_names[HPL_KERNELS];
 /* How many of m, n, k a kernel has; with one of them 0 it does nothing. */
-int hpl_dimensions(enum hpl_kernel kernel);
+static inline int hpl_dimensions(enum hpl_kernel kernel) {
+    return kernel <= HPL_DTRSM ? 3 : kernel >= HPL_DSCAL && kernel <= HPL_DLOCSWP_T ? 1 : 2;
+}
 extern const char *const hpl_phase_names[HPL_PHASES];
 
 enum hpl_call { HPL_SEND, HPL_SSEND, HPL_ISSEND, HPL_RECV, HPL_IRECV, HPL_WAIT, HPL_CALLS };

@@ -349,7 +349,8 @@ static int read_pivots(const struct predict_source *source, int n, int *ret, str
         double numbers[3] = {NAN, NAN, NAN};
         int count = 0;
         char *end;
-        while (count < 3 && (numbers[count] = strtod(at, &end), end != at)) {
+        while (count < 3 && (at += strspn(at, " \t"), *at != '\n' && *at != '\r') &&
+               (numbers[count] = strtod(at, &end), end != at)) {
             count++;
             at = end;
             if (*at != ',')
@@ -385,14 +386,12 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
     size_t ranks = (size_t)hpl->p * (size_t)hpl->q;
     struct machine *machine = calloc(1, sizeof *machine);
     int *numbers = calloc((HPL_KERNELS + 1) * ranks + (size_t)hpl->n, sizeof *numbers);
-    double *computing = calloc(ranks, sizeof *computing);
-    int r = machine && numbers && computing ? 0 : -ENOMEM;
+    int r = machine && numbers ? 0 : -ENOMEM;
     if (r == 0) {
         *machine = (struct machine){.models = models,
                                     .has_noise = request->has_noise,
                                     .node_of = numbers,
                                     .pivots = numbers + (HPL_KERNELS + 1) * ranks,
-                                    .computing = computing,
                                     .memory = numbers};
         machine->replay = (struct replay_machine){.network = &machine->network,
                                                   .nodes = ((int)ranks + request->ranks_per_node - 1) /
@@ -429,7 +428,6 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
     }
     free(machine);
     free(numbers);
-    free(computing);
     return r;
 }
 
@@ -437,6 +435,5 @@ void machine_free(struct machine *machine) {
     if (!machine)
         return;
     free(machine->memory);
-    free(machine->computing);
     free(machine);
 }

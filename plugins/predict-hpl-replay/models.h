@@ -30,7 +30,6 @@ struct machine {
     double seconds[HPL_KERNELS];          /* of a unit of the model's response, shared by threads */
     int *node_of, *group_of[HPL_KERNELS]; /* by rank; of kernels with the same groups the same */
     int *pivots;
-    double *computing; /* by rank, for the replay's result */
     void *memory;
 };
 

@@ -473,7 +473,7 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
     hpl.pivots = machine->pivots;
     r = begin_trace(&observation, v);
     observer.trace = trace->ranks > 0 ? trace : NULL;
-    r = r < 0 ? r : replay_run(&hpl, &machine->replay, &observer, &times, NULL);
+    r = r < 0 ? r : replay_run(&hpl, &machine->replay, &observer, &times);
     if (r == 0) {
         fill(&hpl, &times, ret_values);
         if (observer.trace) {
@@ -481,6 +481,12 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
             report_parts(trace, times.time, output);
             report_ranks(&hpl, trace, times.time, output);
         }
+        if (times.unusable_count > 0)
+            predict_remark(
+                output, true,
+                "%llu of %llu kernel calls had a time below 0 s, or none, by their models, and took "
+                "0 s; fit the models to calls as small as those of a panel (NBMIN=%d columns), too",
+                (unsigned long long)times.unusable_count, (unsigned long long)times.kernel_count, hpl.nbmin);
         if (output->wants(output->context, TABLE_CALLS) || output->wants(output->context, TABLE_KERNELS))
             r = report_counts(&hpl, v[FOUND].number == 1, output);
     } else if (r == -EDEADLK) {

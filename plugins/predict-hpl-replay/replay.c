@@ -30,7 +30,7 @@ static const struct {
 
 struct operation {
     uint8_t kind, what, phase; /* what: hpl_call or EXCHANGE, hpl_kernel or hpl_control */
-    bool probes;               /* HPL_PROBE follows it */
+    uint8_t probes;            /* so many HPL_PROBE follow it */
     union {
         int peer; /* rank; of a control: panel */
         int m;
@@ -63,8 +63,7 @@ struct process {
     struct operations queue, urgent;
     double now, since; /* its clock; when the operation that it is in began */
     uint64_t calls;
-    int neighbours;   /* processes of its column on its node, itself included */
-    double computing; /* s in kernels */
+    int neighbours; /* processes of its column on its node, itself included */
     enum process_state state;
     int incoming;     /* first of the transfers that have been sent to it and not received */
     int receive_from; /* rank of a receive that no transfer has met; or NONE */
@@ -111,6 +110,9 @@ struct replay {
     struct column *columns;
     struct transfer *transfers;
     int transfer_count, free_transfer;
+    int begin_last; /* of the last event FLOW_BEGINS: its last transfer, time and place */
+    double begin_time;
+    uint32_t begin_order;
     struct event_queue events;
     double clock;
     int ready[2], ready_count; /* ranks that go on at this time */
@@ -137,7 +139,6 @@ static void pass(struct replay *replay, struct process *process, enum activity a
                     : activity == PANEL_WAIT ? &times->panel_wait
                                              : &times->probing;
     *total += until - from;
-    process->computing += activity == KERNEL ? until - from : 0;
     process->now = until;
     if (replay->trace)
         trace_pass(replay->trace, (int)(process - replay->processes), activity, what, from, until);
@@ -174,19 +175,30 @@ static struct process *process_at(struct replay *replay, int row, int column) {
     return &replay->processes[hpl_rank(replay->hpl, row, column)];
 }
 
+/* Whether KERNEL does nothing with these sizes. */
+static bool is_empty(enum hpl_kernel kernel, int m, int n, int k) {
+    int arity = hpl_dimensions(kernel);
+    if (kernel == HPL_DLASWP04_N || kernel == HPL_DLASWP04_T) /* copies m rows and k rows */
+        return n == 0 || (m == 0 && k == 0);
+    return m == 0 || (arity > 1 && n == 0) || (arity > 2 && k == 0);
+}
+
 static void queue_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
                          int same, int n, int k) {
     struct replay *replay = replay_of(sink);
     if (!replay->machine->kernel[kernel])
         return;
-    for (int row = from; row < to; row++)
-        append(replay, &process_at(replay, row, sink->column)->queue,
-               (struct operation){.kind = DO_KERNEL,
-                                  .what = (uint8_t)kernel,
-                                  .phase = (uint8_t)sink->phase,
-                                  .m = each ? each[row] : same,
-                                  .n = n,
-                                  .k = k});
+    for (int row = from; row < to; row++) {
+        int m = each ? each[row] : same;
+        if (!is_empty(kernel, m, n, k))
+            append(replay, &process_at(replay, row, sink->column)->queue,
+                   (struct operation){.kind = DO_KERNEL,
+                                      .what = (uint8_t)kernel,
+                                      .phase = (uint8_t)sink->phase,
+                                      .m = m,
+                                      .n = n,
+                                      .k = k});
+    }
 }
 
 static void queue_call(struct hpl_sink *sink, enum hpl_call call, int row, int peer_row, int peer_column,
@@ -227,8 +239,9 @@ static void queue_control(struct hpl_sink *sink, enum hpl_control control, int f
     for (int row = from; row < to; row++) {
         struct operations *queue = &process_at(replay, row, sink->column)->queue;
         struct operation *last = queue->head < queue->count ? &queue->items[queue->count - 1] : NULL;
-        if (control == HPL_PROBE && last && last->kind != DO_CONTROL)
-            last->probes = true;
+        bool takes_probes = last && (last->kind != DO_CONTROL || last->what == HPL_PROBE);
+        if (control == HPL_PROBE && takes_probes && last->probes < UINT8_MAX)
+            last->probes++;
         else
             append(replay, queue,
                    (struct operation){.kind = DO_CONTROL,
@@ -242,14 +255,17 @@ static void queue_control(struct hpl_sink *sink, enum hpl_control control, int f
 static void spend(struct replay *replay, struct process *process, enum hpl_kernel kernel, int m, int n,
                   int k) {
     const struct replay_machine *machine = replay->machine;
-    int arity = hpl_dimensions(kernel);
-    if (m == 0 || (arity > 1 && n == 0) || (arity > 2 && k == 0))
+    if (is_empty(kernel, m, n, k))
         return;
     double time = machine->kernel[kernel](machine->context, kernel, (int)(process - replay->processes), m, n,
                                           k, process->calls++);
+    replay->times.kernel_count++;
+    if (!(time >= 0)) {
+        replay->times.unusable_count++;
+        time = 0;
+    }
     if (machine->whole_microseconds)
         time = floor(time * 1e6) / 1e6;
-    time = time > 0 ? time : 0;
     pass(replay, process, KERNEL, kernel, process->now, process->now + time);
 }
 
@@ -413,6 +429,19 @@ static void finish_transfer(struct replay *replay, int id, double time) {
         resume(replay, fmax(time, target->now), transfer->target);
 }
 
+/* The flow of ID begins at TIME: by one event with the one before, if both of an exchange begin then. */
+static void begin_later(struct replay *replay, int id, double time) {
+    replay->transfers[id].next = NONE;
+    if (replay->begin_time == time && replay->begin_order == replay->events.order) {
+        replay->transfers[replay->begin_last].next = id;
+    } else {
+        push(replay, time, FLOW_BEGINS, id);
+        replay->begin_time = time;
+        replay->begin_order = replay->events.order;
+    }
+    replay->begin_last = id;
+}
+
 /* The data of ID begin to travel at TIME. */
 static void begin_transfer(struct replay *replay, int id, double time) {
     struct transfer *transfer = &replay->transfers[id];
@@ -421,7 +450,7 @@ static void begin_transfer(struct replay *replay, int id, double time) {
     if (transfer->bytes < LARGE || !is_remote)
         finish_transfer(replay, id, time + small_time(replay, source, target, transfer->bytes));
     else
-        push(replay, time + segment_of(replay, source, target, transfer->bytes)->latency, FLOW_BEGINS, id);
+        begin_later(replay, id, time + segment_of(replay, source, target, transfer->bytes)->latency);
 }
 
 static void match(struct replay *replay, int id, double receive_posted) {
@@ -789,7 +818,7 @@ static void run(struct replay *replay, int rank) {
             return;
         }
         const struct operation *operation = &list->items[list->head];
-        bool probes = operation->probes;
+        uint8_t probes = operation->probes;
         if (operation->kind == DO_KERNEL)
             spend(replay, process, operation->what, operation->m, operation->n, operation->k);
         else if (!(operation->kind == DO_CALL ? do_call : do_control)(replay, process, operation)) {
@@ -799,23 +828,26 @@ static void run(struct replay *replay, int rank) {
                 continue; /* the panel is received first */
             return;
         }
-        if (probes && process->pending != NONE) /* becomes a probe */
-            list->items[list->head] = (struct operation){.kind = DO_CONTROL, .what = HPL_PROBE};
+        if (probes > 0 && process->pending != NONE) /* becomes a probe */
+            list->items[list->head] =
+                (struct operation){.kind = DO_CONTROL, .what = HPL_PROBE, .probes = (uint8_t)(probes - 1)};
         else
             list->head++;
     }
 }
 
 static void begin_flow(struct replay *replay, int id) {
-    const struct transfer *transfer = &replay->transfers[id];
     const struct network_model *model = replay->machine->network;
     const int *node_of = replay->machine->node_of;
-    const struct network_segment *segment =
-        segment_of(replay, transfer->source, transfer->target, transfer->bytes);
-    int r =
-        network_start(replay->network, replay->clock, node_of[transfer->source], node_of[transfer->target],
-                      ((double)transfer->bytes + model->envelope) / segment->rate_factor, id);
-    replay->error = r < 0 ? r : replay->error;
+    for (int next; id != NONE && replay->error == 0; id = next) {
+        const struct transfer *transfer = &replay->transfers[id];
+        int source = transfer->source, target = transfer->target;
+        double work = ((double)transfer->bytes + model->envelope) /
+                      segment_of(replay, source, target, transfer->bytes)->rate_factor;
+        next = transfer->next;
+        replay->error =
+            network_start(replay->network, replay->clock, node_of[source], node_of[target], work, id);
+    }
 }
 
 static int count_neighbours(struct replay *replay) {
@@ -870,7 +902,7 @@ static int simulate(struct replay *replay) {
 }
 
 int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
-               const struct replay_observer *observer, struct replay_times *ret, double *ret_computing) {
+               const struct replay_observer *observer, struct replay_times *ret) {
     size_t ranks = (size_t)hpl->p * (size_t)hpl->q;
     struct replay replay = {.hpl = hpl,
                             .machine = machine,
@@ -904,8 +936,6 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
     for (size_t i = 0; replay.processes && i < ranks; i++) {
         struct process *process = &replay.processes[i];
         replay.times.time = fmax(replay.times.time, process->now);
-        if (ret_computing)
-            ret_computing[i] = process->computing;
         free(process->queue.items);
         free(process->urgent.items);
     }

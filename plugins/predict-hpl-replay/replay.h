@@ -36,6 +36,7 @@ struct replay_times {
     double panel_wait;           /* for a panel, with nothing else to do */
     double probing;
     uint64_t events, message_count, kernel_count;
+    uint64_t unusable_count; /* of kernel calls: their time was negative or no number, and 0 was taken */
 };
 
 struct replay_observer {
@@ -48,7 +49,6 @@ struct replay_observer {
 
 /* Negative errno: -ENOMEM, or the observer's; -EDEADLK: the processes wait for each other. */
 int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
-               const struct replay_observer *observer, struct replay_times *ret,
-               double *ret_computing /* by rank: s in kernels; or NULL */);
+               const struct replay_observer *observer, struct replay_times *ret);
 
 #endif

@@ -60,6 +60,10 @@ check "more processes than blocks" four 200 250 2
 report $(output 'some processes have no rows or columns'; echo $?) "are warned of"
 check "a matrix that does not fit" four 200 8 2 --set node-memory=10kB
 report $(output 'HPL would not run'; echo $?) "is warned of"
+awk -F, 'NR > 1 { $6 = -$6 } 1' OFS=, dgemm.csv >negative.csv
+"$ASSAY" fit linear negative.csv --by node,core --terms 'm*n*k' -o negative.json >fit.out 2>&1
+check "times below 0" four 200 8 2 dtrsm=negative.json
+report $(output '[0-9]+ of [0-9]+ kernel calls had a time below 0 s, or none'; echo $?) "are counted and warned of"
 check "larger messages than were measured" four 30000 128 2
 report $(output 'measure larger ones'; echo $?) "are warned of"
 
@@ -94,6 +98,8 @@ echo '4,0,1' >pivots.csv
 refuse "too few pivots" 2 'pivots.csv has 1 pivots; expected one for each of N = 4 columns' "$ASSAY" predict hpl-replay dgemm=dgemm.json pivots=pivots.csv --set N=4 --set NB=2 --set P=1 --set Q=1
 printf '0,1\n1,0\n2,2\n3,3\n' >pivots.csv
 refuse "a pivot above its column" 2 'pivots.csv:2: row 0 for column 1' "$ASSAY" predict hpl-replay dgemm=dgemm.json pivots=pivots.csv --set N=4 --set NB=2 --set P=1 --set Q=1
+printf '0,1\n1,\n3\n2,2\n3,3\n' >pivots.csv
+refuse "a row on the next line" 2 'pivots.csv has 3 pivots' "$ASSAY" predict hpl-replay dgemm=dgemm.json pivots=pivots.csv --set N=4 --set NB=2 --set P=1 --set Q=1
 printf '0,1\n1,3\n2,2\n3,3\n' >pivots.csv
 check "pivots that are right" "$ASSAY" predict hpl-replay dgemm=dgemm.json pivots=pivots.csv --set N=4 --set NB=2 --set P=1 --set Q=1
 finish

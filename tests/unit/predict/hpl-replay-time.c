@@ -76,7 +76,7 @@ static struct replay_times replay_traced(struct hpl hpl, const struct network_mo
     machine.network = network;
     machine.node_of = node_of;
     machine.nodes = hpl.p * hpl.q;
-    assert_ok(replay_run(&hpl, &machine, trace ? &observer : NULL, &ret, NULL));
+    assert_ok(replay_run(&hpl, &machine, trace ? &observer : NULL, &ret));
     return ret;
 }
 
@@ -116,6 +116,20 @@ TEST(one_process_takes_what_its_kernels_take) {
     struct hpl hpl = {.n = 64, .nb = 8, .p = 1, .q = 1, .rfact = HPL_RIGHT, .nbmin = 2, .ndiv = 2};
     struct replay_machine machine = {.kernel = {[HPL_DGEMM] = one_second}};
     assert_float_equal(replay(hpl, &plain, 1, &machine).time, 8 * 3 + 7, 0);
+}
+
+static double never(void *context, enum hpl_kernel kernel, int rank, double m, double n, double k,
+                    uint64_t number) {
+    return kernel == HPL_DGEMM ? -1 : NAN;
+}
+
+TEST(times_below_zero_are_counted) {
+    struct hpl hpl = {.n = 64, .nb = 8, .p = 1, .q = 1, .rfact = HPL_RIGHT, .nbmin = 2, .ndiv = 2};
+    struct replay_machine machine = {.kernel = {[HPL_DGEMM] = never, [HPL_IDAMAX] = never}};
+    struct replay_times times = replay(hpl, &plain, 1, &machine);
+    assert_float_equal(times.time, 0, 0);
+    assert_int_equal(times.unusable_count, 8 * 3 + 7 + 64);
+    assert_int_equal(times.kernel_count, times.unusable_count);
 }
 
 TEST(a_message_by_hand) {
