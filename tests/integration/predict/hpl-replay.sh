@@ -79,6 +79,8 @@ report $(output 'wild.json.* not usable'; echo $?) "is warned of"
 alone() { "$ASSAY" predict hpl-replay dgemm=dgemm.json "${one[@]}" "$@"; }
 is "two threads halve dgemm" "$(awk -v a="$(value dgemm alone)" -v b="$(value dgemm alone --set threads=2)" 'BEGIN { printf "%.6f", a / b }')" 2.000000
 
+report $(awk -v t="$(value dgemm alone --set whole-microseconds=yes)" 'BEGIN { exit (1e6 * t - int(1e6 * t + 0.5)) ^ 2 > 1e-6 }'; echo $?) "kernel times are cut to whole microseconds on demand"
+
 # One model of several kernels, as the experiment blas suggests it: dgemv 1e-9 and dscal 1e-6 s an operation.
 awk 'BEGIN { print "node,core,kernel,m,n,k,operations,duration"
     for (i = 1; i < 9; i++) print "a,1,dgemv," i "," 9 * i ",1," 18 * i * i "," 18e-9 * i * i
