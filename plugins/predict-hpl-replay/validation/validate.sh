@@ -4,7 +4,7 @@
 #
 #   2018-10 2019-03 2019-10-30 2020-10   matrix sizes on dahu: 32 x 32 processes on 32 nodes, NB = 128, 2ring, look-ahead 1
 #   dahu4                                4 nodes with a process of 32 threads each: N, NB, BCAST, DEPTH, PFACT and RFACT vary
-#   smpi                                 runs of SimGrid 3.32's SMPI with the same models, instead of real runs
+#   smpi                                 runs of SimGrid 3.32's SMPI with the same models, instead of real runs; with -- --set probing=smpi
 #
 # Without STUDY: all. --orders: these N alone. --seeds: the mean over so many seeds instead of one. OPTION goes to `assay predict
 # hpl-replay`, such as --set probing=smpi. $ASSAY is the program, by default the one in PATH.
@@ -41,7 +41,7 @@ replay() {
 points() {
     local hpl=$data/hpl
     case $1 in
-        smpi) awk -F, -v OFS=' ' 'NR > 1 { print $1, $2, $3, $4, 32, $5, $6, "crout", "right", $9, "-" }' "$hpl/smpi_runs.csv" ;;
+        smpi) awk -F, -v OFS=' ' 'NR > 1 { print $1, $2, $3, $4, 32, $5, $6, $3 == 8 ? "left" : "crout", "right", $9, "-" }' "$hpl/smpi_runs.csv" ;;
         dahu4) awk -F, -v OFS=' ' 'NR > 1 { print $1, $2, $3, $4, 1, $5, $6, $7, $8, $9, "-" }' "$hpl/dahu4_factorial_threads.csv" ;;
         *) awk -F, -v date="$1" '
             NR == 1 { next }
