@@ -16,4 +16,7 @@ for role in "dgemm.zip' is fitted for the role 'dgemm" "blas.zip' is fitted for 
 done
 report $(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { exit !($at["dgemm"] > 0 && $at["other_kernels"] > 0 && $at["messages"] > 0 && $at["time"] > $at["dgemm"]) }' loop/predicted.csv; echo $?) \
     "dgemm, the other kernels and messages take time in the replay"
+"$ASSAY" fit loop/dgemm.zip -o dgemm.json >fit.out 2>&1
+check "a kernel with a model of its own beside those of an archive" "$ASSAY" predict hpl-replay dgemm=dgemm.json daxpy=dgemm.json --from loop/blas.zip --set N=64 --set NB=8 --set P=1 --set Q=1
+report $(output "blas.zip' is fitted for the role 'kernel'"; echo $?) "has them both"
 finish
