@@ -160,6 +160,11 @@ static void factor_recursively(struct panel *panel, int width) {
     const struct hpl *hpl = panel->hpl;
     int first = panel->done, blocks = (width + hpl->nbmin - 1) / hpl->nbmin;
     int step = (blocks + hpl->ndiv - 1) / hpl->ndiv * hpl->nbmin;
+    if (first + width < panel->from || first >= panel->to) {
+        panel->done += width;
+        panel->rows[panel->root] -= width;
+        return;
+    }
     if (width <= hpl->nbmin) {
         factor_columns(panel, width);
         return;

@@ -88,16 +88,17 @@ struct column {
     double begun; /* when its first process began to factor the panel */
 };
 
-/* What a message costs in the factorisation of a panel. */
-struct hop {
-    int64_t bytes;
-    int source, target;
+/* What an exchange of messages between two processes costs in the factorisation of a panel: what each sends.
+ */
+struct exchange {
+    int64_t bytes[2];
+    int rows[2];
     uint32_t of; /* number of the factorisation */
-    bool waits, starts_when_both_are_ready;
-    double send, transit, receive;
+    bool starts_when_both_are_ready[2], waits[2];
+    double send[2], transit[2], receive[2];
 };
 
-enum { HOPS = 1024, COLUMNS_AT_ONCE = 16 };
+enum { EXCHANGES = 1024, COLUMNS_AT_ONCE = 16 };
 
 struct replay {
     struct hpl_sink queue_sink, clock_sink;
@@ -120,7 +121,7 @@ struct replay {
     int error;
     int done;
     uint32_t factorisations;
-    struct hop hops[HOPS]; /* known ones, by chance */
+    struct exchange exchanges[EXCHANGES]; /* known ones, by chance */
     struct replay_times times;
 };
 
@@ -304,63 +305,57 @@ static double small_time(const struct replay *replay, int source, int target, in
     return segment->latency + ((double)bytes + model->envelope) / rate;
 }
 
-/* What a message between two processes of a column costs. Shares of cards do not change within one
- * factorisation, so it is found once for each; kept. */
-static struct hop find_hop(struct replay *replay, int source, int target, int64_t bytes) {
-    uint64_t key = ((uint64_t)source << 32 | (uint64_t)target) * 31 + (uint64_t)bytes;
-    unsigned place = (unsigned)(key * 0x9e3779b97f4a7c15 >> 32) % HOPS;
-    struct hop *hop = &replay->hops[place];
-    if (hop->of == replay->factorisations && hop->source == source && hop->target == target &&
-        hop->bytes == bytes)
-        return *hop;
+/* Shares of cards do not change within a piece of a factorisation, so costs are found once for each. */
+static const struct exchange *find_exchange(struct replay *replay, int column, const int rows[2],
+                                            const int64_t bytes[2]) {
+    unsigned place = ((unsigned)rows[0] * 0x9e3779b1u + (unsigned)rows[1] * 0x85ebca6bu) >> 22;
+    struct exchange *ret = &replay->exchanges[place % EXCHANGES];
     const struct network_model *model = replay->machine->network;
-    const struct network_segment *segment = segment_of(replay, source, target, bytes);
-    double size = (double)bytes;
-    bool waits = size >= model->detached_below;
-    *hop = (struct hop){.of = replay->factorisations,
-                        .source = source,
-                        .target = target,
-                        .bytes = bytes,
-                        .send = waits ? 0 : network_cost(segment, NETWORK_SEND, size),
-                        .transit = small_time(replay, source, target, bytes),
-                        .receive = waits ? 0 : network_cost(segment, NETWORK_RECV, size),
-                        .waits = waits,
-                        .starts_when_both_are_ready = waits || size >= model->eager_below};
-    return *hop;
+    if (ret->of == replay->factorisations && ret->rows[0] == rows[0] && ret->rows[1] == rows[1] &&
+        ret->bytes[0] == bytes[0] && ret->bytes[1] == bytes[1])
+        return ret;
+    *ret = (struct exchange){.of = replay->factorisations};
+    for (int i = 0; i < 2; i++) {
+        int source = hpl_rank(replay->hpl, rows[i], column),
+            target = hpl_rank(replay->hpl, rows[1 - i], column);
+        const struct network_segment *segment = segment_of(replay, source, target, bytes[i]);
+        double size = (double)bytes[i];
+        bool is_sent = bytes[i] > 0, waits = is_sent && size >= model->detached_below;
+        ret->rows[i] = rows[i];
+        ret->bytes[i] = bytes[i];
+        ret->waits[i] = waits;
+        ret->starts_when_both_are_ready[i] = waits || (is_sent && size >= model->eager_below);
+        ret->transit[i] = is_sent ? small_time(replay, source, target, bytes[i]) : -INFINITY;
+        if (is_sent && !waits) {
+            ret->send[i] = network_cost(segment, NETWORK_SEND, size);
+            ret->receive[i] = network_cost(segment, NETWORK_RECV, size);
+        }
+    }
+    return ret;
+}
+
+static double later(double a, double b) {
+    return a > b ? a : b;
 }
 
 /* A and B exchange messages in the factorisation, by recurrence. */
 static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t a_to_b, int64_t b_to_a) {
     struct replay *replay = replay_of(sink);
-    struct process *sides[] = {process_at(replay, row_a, sink->column),
-                               process_at(replay, row_b, sink->column)};
-    const int64_t bytes[] = {a_to_b, b_to_a};
-    struct hop hops[2]; /* what each side sends */
-    double sent[2], got[2] = {0};
-    for (int i = 0; i < 2; i++) {
-        if (bytes[i] > 0)
-            hops[i] = find_hop(replay, (int)(sides[i] - replay->processes),
-                               (int)(sides[1 - i] - replay->processes), bytes[i]);
-        sent[i] = sides[i]->now + (bytes[i] > 0 ? hops[i].send : 0);
-    }
-    for (int i = 0; i < 2; i++)
-        if (bytes[i] > 0) {
-            bool waits = hops[i].starts_when_both_are_ready && sides[1 - i]->now > sent[i];
-            got[1 - i] = (waits ? sides[1 - i]->now : sent[i]) + hops[i].transit;
-        }
+    const struct exchange *costs =
+        find_exchange(replay, sink->column, (const int[]){row_a, row_b}, (const int64_t[]){a_to_b, b_to_a});
+    struct process *a = process_at(replay, row_a, sink->column), *b = process_at(replay, row_b, sink->column);
+    double a_sent = a->now + costs->send[0], b_sent = b->now + costs->send[1];
+    double b_got =
+        (costs->starts_when_both_are_ready[0] ? later(a_sent, b->now) : a_sent) + costs->transit[0];
+    double a_got =
+        (costs->starts_when_both_are_ready[1] ? later(b_sent, a->now) : b_sent) + costs->transit[1];
+    double a_end = later(costs->waits[0] ? later(a_sent, b_got) : a_sent, a_got) + costs->receive[1];
+    double b_end = later(costs->waits[1] ? later(b_sent, a_got) : b_sent, b_got) + costs->receive[0];
     if (replay->trace)
-        trace_exchange(replay->trace, (int)(sides[0] - replay->processes),
-                       (int)(sides[1] - replay->processes), got[0] > sent[0], got[1] > sent[1]);
-    for (int i = 0; i < 2; i++) {
-        double end = sent[i];
-        if (bytes[i] > 0 && hops[i].waits && got[1 - i] > end)
-            end = got[1 - i];
-        if (bytes[1 - i] > 0)
-            end = (got[i] > end ? got[i] : end) + hops[1 - i].receive;
-        sent[i] = end;
-    }
-    for (int i = 0; i < 2; i++)
-        pass(replay, sides[i], MESSAGES, HPL_FACT, sides[i]->now, sent[i]);
+        trace_exchange(replay->trace, (int)(a - replay->processes), (int)(b - replay->processes),
+                       a_got > a_sent, b_got > b_sent);
+    pass(replay, a, MESSAGES, HPL_FACT, a->now, a_end);
+    pass(replay, b, MESSAGES, HPL_FACT, b->now, b_end);
     replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
 }
 
@@ -601,18 +596,24 @@ static void pay_probe(struct replay *replay, struct process *process) {
  * its sender is ahead, or has to receive it first, as may the sender's sender. */
 static bool is_early(const struct replay *replay, const struct process *process) {
     const struct hpl *hpl = replay->hpl;
-    int panel = process->pending, at = process->source, row = hpl_row_of(hpl, at);
-    int64_t bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, row) * hpl_panel_width(hpl, panel);
-    double delay = 0;
-    for (;;) {
+    int panel = process->pending, at = process->source, row = -1, column = -1, root = -1;
+    int64_t bytes = 0;
+    for (double delay = 0;;) {
         const struct process *source = &replay->processes[at];
-        int column = hpl_column_of(hpl, at);
-        if (process->now < (source->now > replay->clock ? source->now : replay->clock) + delay)
+        if (process->now < later(source->now, replay->clock) + delay)
             return true;
-        if (source->latest >= panel || column == hpl_panel_column(hpl, panel) ||
-            (double)bytes < replay->machine->network->detached_below)
+        if (source->latest >= panel)
             return false;
-        int before = hpl_rank(hpl, row, hpl_ring_source(hpl, panel, column));
+        if (row < 0) {
+            row = hpl_row_of(hpl, at);
+            column = hpl_column_of(hpl, at);
+            root = hpl_panel_column(hpl, panel);
+            bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, row) * hpl_panel_width(hpl, panel);
+        }
+        if (column == root || (double)bytes < replay->machine->network->detached_below)
+            return false;
+        column = hpl_ring_source(hpl, panel, column);
+        int before = hpl_rank(hpl, row, column);
         const struct network_segment *segment = segment_of(replay, before, at, bytes);
         delay += segment->latency + (double)bytes / segment->rate;
         at = before;
