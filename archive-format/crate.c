@@ -14,6 +14,7 @@
 
 #define PROCESS_PROFILE "https://w3id.org/ro/wfrun/process/0.5"
 #define NO_LICENSE_ID "#no-license"
+#define OTHER_ENGINE_ID "#measured-by"
 
 struct crate {
     const struct staging *staging;
@@ -173,11 +174,11 @@ static void describe_run(struct crate *crate) {
     bool completed = strcmp(description->status, "completed") == 0;
     char time[CLOCK_TEXT_SIZE];
     cleanup_free char *name =
-        xformat(description->kind == ARCHIVE_OF_PREDICTION ? "%s" : "Run of %s", description->name);
+        xformat(description->kind == ARCHIVE_OF_RUN ? "Run of %s" : "%s", description->name);
     cJSON *run = entity(crate, crate->run, "CreateAction", name, description->command);
     json_add_string(run, "startTime", clock_format(description->started_ns, time));
     json_add_string(run, "endTime", clock_format(description->ended_ns, time));
-    refer(run, "instrument", crate->engine);
+    refer(run, "instrument", description->measured_by ? OTHER_ENGINE_ID : crate->engine);
     if (description->agent)
         refer(run, "agent", "#agent");
     refer_to_places(crate, json_add_array(run, "object"), ARCHIVE_PLACE_OBJECT);
@@ -208,6 +209,9 @@ static void describe_others(struct crate *crate) {
     json_add_string(engine, "version", description->engine_version);
     if (description->engine_url)
         json_add_string(engine, "url", description->engine_url);
+    if (description->measured_by)
+        entity(crate, OTHER_ENGINE_ID, "SoftwareApplication", description->measured_by,
+               "The program that measured; assay imported what it wrote");
     if (description->agent)
         entity(crate, "#agent", "Person", description->agent, NULL);
 }

@@ -144,7 +144,7 @@ static void take_field(const struct document_node *node, struct column *ret) {
         .type = type == COLUMN_UNKNOWN || type == COLUMN_TIME ? COLUMN_STRING : type,
         .unit = text_of(node, "unit")[0] ? text_of(node, "unit") : NULL,
         .role = find_role(text_of(node, "role")),
-        .label = text_of(node, "title"),
+        .label = text_of(node, "title")[0] ? text_of(node, "title") : NULL,
         .help = text_of(node, "description"),
     });
 }

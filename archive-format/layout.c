@@ -21,6 +21,9 @@ const struct archive_place archive_places[] = {
     {ARCHIVE_SOURCE, "Source", "What the experiment built, before it was built", true, ARCHIVE_PLACE_OTHER},
     {ARCHIVE_DESIGN, "Design", "The planned rows; results.csv says in which order they ran", true,
      ARCHIVE_PLACE_OBJECT},
+    {ARCHIVE_IMPORTS, "Imported files",
+     "What was imported, byte for byte, but for the files of nodes; run.json has its name and hash", true,
+     ARCHIVE_PLACE_OBJECT},
     {ARCHIVE_MODELS, "Models", "The models that the prediction was made from; run.json has their roles", true,
      ARCHIVE_PLACE_OBJECT},
     {ARCHIVE_SCENARIOS, "Scenarios", "The table of scenarios, byte for byte as it was given", true,
@@ -46,6 +49,8 @@ const struct archive_place archive_places[] = {
     {ARCHIVE_VERSIONS, "Software versions", "Compiler, libraries and programs that the experiment used",
      false, ARCHIVE_PLACE_OTHER},
     {ARCHIVE_LOGS, "Logs", "Logs of the engine and of the experiment", true, ARCHIVE_PLACE_OTHER},
+    {ARCHIVE_COMMAND_TABLE, "Commands", "The commands that the other engine ran, one a line", false,
+     ARCHIVE_PLACE_OTHER},
     {ARCHIVE_LOG, "Engine log", "What the engine printed for its user", false, ARCHIVE_PLACE_OTHER},
 };
 const size_t archive_place_count = sizeof archive_places / sizeof *archive_places;

@@ -24,6 +24,9 @@
 #define ARCHIVE_SOURCE "source.tar"
 #define ARCHIVE_DESIGN "design.csv"
 
+/* Of an import: what was imported, as it was. */
+#define ARCHIVE_IMPORTS "imported"
+
 /* Of a prediction. */
 #define ARCHIVE_MODELS "models"
 #define ARCHIVE_SCENARIOS "scenarios.csv"
@@ -38,6 +41,7 @@
 #define ARCHIVE_JOURNAL "journal.jsonl"
 #define ARCHIVE_LOGS "logs"
 #define ARCHIVE_LOG "logs/engine.log"
+#define ARCHIVE_COMMAND_TABLE "logs/commands.csv" /* of an import */
 #define ARCHIVE_CUT "logs/cut"
 #define ARCHIVE_COMMANDS "logs/commands"
 

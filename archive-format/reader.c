@@ -4,6 +4,7 @@
 #include "archive-format/reader-private.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 
 #include <errno.h>
@@ -16,6 +17,8 @@
 enum {
     MANIFEST_LINE_MAX = HASH_HEX_SIZE - 1 + 2 + ARCHIVE_NAME_MAX + 1,
 };
+
+enum origin { OURS, OF_ANOTHER_PROGRAM };
 
 #define refuse(archive, failure, ...) failure_verification((failure), (archive)->path, __VA_ARGS__)
 
@@ -51,7 +54,7 @@ static int check_names(struct archive_reader *archive, struct failure *failure) 
 
 /* Dangerous names are named first, whatever the file is; then whether it is ours at all; then the finer
  * rules, for which a stranger's zip should not be blamed. */
-static int check_content(struct archive_reader *archive, struct failure *failure) {
+static int check_content(struct archive_reader *archive, enum origin origin, struct failure *failure) {
     const struct zip_directory *zip = &archive->zip;
     for (size_t i = 0; i < zip->count; i++) {
         const char *danger = archive_name_danger(zip->entries[i].name);
@@ -59,7 +62,7 @@ static int check_content(struct archive_reader *archive, struct failure *failure
             return refuse_name(archive, zip->entries[i].name, danger, failure);
     }
     const char *needed[] = {ARCHIVE_RUN, ARCHIVE_MANIFEST, ARCHIVE_CRATE};
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    for (size_t i = 0; origin == OURS && i < sizeof needed / sizeof *needed; i++) {
         const struct zip_entry *entry = archive_entry_called(archive, needed[i]);
         if (!entry || entry->folder)
             return refuse(archive, failure, "not an assay archive: no %s in it", needed[i]);
@@ -194,8 +197,8 @@ void archive_cleanup(struct archive_reader **archive) {
     archive_close(*archive);
 }
 
-int archive_open_descriptor(int given, const char *name, struct archive_reader **ret,
-                            struct failure *failure) {
+static int open_zip(int given, const char *name, enum origin origin, struct archive_reader **ret,
+                    struct failure *failure) {
     cleanup_close int descriptor = given;
     cleanup(archive_cleanup) struct archive_reader *archive = xcalloc(1, sizeof *archive);
     archive->descriptor = take_descriptor(descriptor);
@@ -204,15 +207,25 @@ int archive_open_descriptor(int given, const char *name, struct archive_reader *
     if (r < 0)
         return r;
     index_entries(archive);
-    r = check_content(archive, failure);
-    if (r == 0)
+    r = check_content(archive, origin, failure);
+    if (r == 0 && origin == OURS)
         r = read_manifest(archive, failure);
-    if (r == 0)
+    if (r == 0 && origin == OURS)
         r = read_run(archive, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(archive);
     return 0;
+}
+
+int archive_open_descriptor(int descriptor, const char *name, struct archive_reader **ret,
+                            struct failure *failure) {
+    return open_zip(descriptor, name, OURS, ret, failure);
+}
+
+int archive_open_foreign(const char *path, struct archive_reader **ret, struct failure *failure) {
+    int descriptor = file_open(path, FILE_REGULAR, failure);
+    return descriptor < 0 ? descriptor : open_zip(descriptor, path, OF_ANOTHER_PROGRAM, ret, failure);
 }
 
 static int open_folder(int descriptor, const char *path, struct archive_reader **ret,

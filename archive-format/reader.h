@@ -63,6 +63,9 @@ int archive_open(const char *path, struct archive_reader **ret, struct failure *
  * for messages. */
 int archive_open_descriptor(int descriptor, const char *name, struct archive_reader **ret,
                             struct failure *failure);
+/* A zip that another program made, by the same rules but that it has a manifest and a run.json: of members,
+ * size and CRC-32 are checked, and archive_run() is empty. */
+int archive_open_foreign(const char *path, struct archive_reader **ret, struct failure *failure);
 void archive_close(struct archive_reader *archive);    /* NULL is fine; close its members first */
 void archive_cleanup(struct archive_reader **archive); /* for cleanup() */
 

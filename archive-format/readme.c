@@ -34,6 +34,12 @@ static const char how_to_use[] =
     "it, and edit `campaign.yaml`. `experiment: ./experiment` is then the archive's experiment, where it has "
     "that folder, and a source that was a folder is what `tar -xf source.tar -C FOLDER` unpacks: "
     "`source: {folder: FOLDER}`.\n\n";
+static const char how_to_use_import[] = "## Use it\n\n"
+                                        "    assay fit ARCHIVE.zip\n"
+                                        "    assay report ARCHIVE.zip\n\n"
+                                        "`run.json` says from which file it was imported (`import`), what "
+                                        "was left out or assumed (`notes`), and which "
+                                        "files of `imported/` are there only (`kept`).\n\n";
 static const char how_to_use_prediction[] =
     "## Use it\n\n"
     "    assay report ARCHIVE.zip\n\n"
@@ -95,7 +101,9 @@ static int print_machines(const struct staging *staging, struct text *ret) {
 static int print(const struct staging *staging, const struct archive_description *description,
                  struct text *ret) {
     char started[CLOCK_TEXT_SIZE], ended[CLOCK_TEXT_SIZE];
-    bool is_prediction = description->kind == ARCHIVE_OF_PREDICTION;
+    static const char *const uses[] = {[ARCHIVE_OF_RUN] = how_to_use,
+                                       [ARCHIVE_OF_PREDICTION] = how_to_use_prediction,
+                                       [ARCHIVE_IMPORTED] = how_to_use_import};
     const char *kind = archive_kind_name(description->kind);
     clock_format(description->started_ns, started);
     clock_format(description->ended_ns, ended);
@@ -117,7 +125,7 @@ static int print(const struct staging *staging, const struct archive_description
     if (r == 0)
         r = text_append_string(ret, how_to_open);
     if (r == 0)
-        r = text_append_string(ret, is_prediction ? how_to_use_prediction : how_to_use);
+        r = text_append_string(ret, uses[description->kind]);
     if (r == 0)
         r = text_printf(ret,
                         "## Cite it\n\n"

@@ -104,6 +104,15 @@ static const struct bind_field prediction_fields[] = {
     {BIND_ROW("notes", BIND_TEXTS, archive_prediction, notes)},
 };
 
+static const struct bind_field import_fields[] = {
+    {BIND_ROW("format", BIND_TEXT, archive_import, format), .required = true},
+    TEXT(archive_import, file),
+    TEXT(archive_import, sha256),
+    TEXT(archive_import, engine),
+    {BIND_ROW("kept", BIND_TEXTS, archive_import, kept)},
+    {BIND_ROW("notes", BIND_TEXTS, archive_import, notes)},
+};
+
 static const struct bind_field fields[] = {
     {BIND_ROW("archive_version", BIND_TEXT, archive_run, version)},
     {BIND_ROW("kind", BIND_CHOICE, archive_run, kind), .choices = kinds},
@@ -132,6 +141,7 @@ static const struct bind_field fields[] = {
      BIND_STRUCTS(archive_answer, archive_answer_fields), .scalar = "best"},
     {BIND_ROW("prediction", BIND_OPTIONAL, archive_run, prediction),
      BIND_STRUCTS(archive_prediction, prediction_fields)},
+    {BIND_ROW("import", BIND_OPTIONAL, archive_run, import), BIND_STRUCTS(archive_import, import_fields)},
     {BIND_ROW("command", BIND_TEXTS, archive_run, command)},
     {BIND_ROW("parts", BIND_ITEMS, archive_run, parts), BIND_STRUCTS(archive_part, part_fields)},
     {BIND_ROW("phases", BIND_ITEMS, archive_run, phases), BIND_STRUCTS(archive_phase, phase_fields)},

@@ -92,6 +92,14 @@ struct archive_prediction {
     struct bind_texts warnings, notes; /* sentences, each once; results.csv has those of each scenario */
 };
 
+/* What an import was made from. */
+struct archive_import {
+    char *format, *file, *sha256; /* "peanut" or "csv"; its base name, and the SHA-256 of its bytes */
+    char *engine;                 /* that measured: "peanut 0.0.1"; NULL: not known */
+    struct bind_texts kept;       /* files of imported/ that nothing else in the archive was made from */
+    struct bind_texts notes;      /* sentences: what was left out, and what was assumed */
+};
+
 /* Times are wall clock, ns since 1970. */
 struct archive_run {
     char *version; /* read only: "1.0" */
@@ -113,6 +121,7 @@ struct archive_run {
     struct archive_model *model;
     struct archive_answer *answer;
     struct archive_prediction *prediction;
+    struct archive_import *import;
     struct bind_texts command;
     struct bind_items parts;  /* struct archive_part */
     struct bind_items phases; /* struct archive_phase; of the last part */

@@ -359,6 +359,22 @@ static int write_and_publish(struct seal *seal, char sha256[static HASH_HEX_SIZE
     return r;
 }
 
+int archive_check_target(const char *target, struct failure *failure) {
+    cleanup_free char *parent = xstrndup(target, (size_t)(file_base_name(target) - target));
+    const char *folder = parent[0] ? parent : ".";
+    if (!text_ends_in(target, ".zip"))
+        return failure_input(failure, NULL, 0, 0,
+                             "'%s' is no name of an archive; expected one that ends in .zip", target);
+    if (access(target, F_OK) == 0)
+        return failure_input(failure, NULL, 0, 0,
+                             "'%s' is already there, and archives are not replaced; give another name",
+                             target);
+    if (access(folder, W_OK | X_OK) < 0)
+        return failure_input(failure, NULL, 0, 0, "cannot write into the folder '%s': %s", folder,
+                             strerror(errno));
+    return 0;
+}
+
 int archive_seal(const char *staging_folder, const char *target_path,
                  const struct archive_description *description, char sha256[static HASH_HEX_SIZE],
                  struct failure *failure) {

@@ -29,7 +29,8 @@ struct archive_description {
     const char *engine_version; /* "0.1.0" */
     const char *engine_url;     /* where the engine is to be had; NULL when it has no address */
     const char *command;        /* the command line, for people */
-    const char *agent;          /* who ran it; NULL when that is not to be recorded */
+    const char *measured_by; /* of an import: the engine that measured, with its version; NULL: not known */
+    const char *agent;       /* who ran it; NULL when that is not to be recorded */
 };
 
 /*
@@ -52,6 +53,10 @@ struct archive_description {
 int archive_seal(const char *staging_folder, const char *target_path,
                  const struct archive_description *description, char sha256[static HASH_HEX_SIZE],
                  struct failure *failure);
+
+/* Whether TARGET ends in .zip, is not there yet, and is in a folder that can be written: for a command whose
+ * user named it. */
+int archive_check_target(const char *target, struct failure *failure);
 
 /* Why NAME (a relative path, without a slash at its end) cannot be a member, or NULL when it can: letters,
  * digits,

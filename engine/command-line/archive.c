@@ -1,4 +1,5 @@
-/* assay archive: lists, prints, extracts, verifies and fetches sealed runs. */
+/* assay archive: lists, prints, extracts, verifies, fetches and imports archives. */
+#include "engine/command-line/archive-import.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/status/fetch.h"
 #include "engine/command-line/verb.h"
@@ -239,6 +240,7 @@ static const struct verb_action actions[] = {
     {"verify", 1, SIZE_MAX, "archives", "--json", verify},
     {"fetch", 1, 2, "HOST:RUN, and a folder or nothing", "--partial --jump --ssh-config --quiet",
      archive_fetch},
+    {"import", 2, 2, "a format, peanut or csv, and a file", "--output --mapping --json", archive_import},
     {0},
 };
 

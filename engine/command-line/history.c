@@ -3,6 +3,7 @@
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
 #include "engine/history/check.h"
 #include "engine/history/store.h"
 #include "engine/report/shown.h"
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { BATCH = 64 }; /* archives that are added in one transaction */
 
 #define DEFAULT_FILE "assay-history.sqlite"
 
@@ -39,49 +42,84 @@ static void print_addition(const char *path, const struct history_addition *addi
                addition->values, addition->flagged);
 }
 
+struct adding {
+    struct history_store *store;
+    const char *const *paths;
+    size_t count, refused;
+    bool with_flagged;
+};
+
+/* Adds up to BATCH archives from FIRST on in one transaction, then prints what became of each. One that
+ * cannot be added is counted in `refused`, with its failure in FAILURE. */
+static int add_batch(struct adding *adding, size_t first, struct failure *failure) {
+    size_t end = adding->count - first < BATCH ? adding->count : first + BATCH;
+    struct history_addition additions[BATCH];
+    bool is_added[BATCH];
+    int r = history_store_begin(adding->store, failure);
+    if (r < 0)
+        return r;
+    for (size_t i = first; i < end; i++) {
+        struct failure own = {0};
+        is_added[i - first] = history_store_add(adding->store, adding->paths[i], adding->with_flagged,
+                                                &additions[i - first], &own) == 0;
+        if (is_added[i - first])
+            continue;
+        adding->refused++;
+        *failure = own;
+        if (adding->count > 1)
+            output_failure(&own);
+    }
+    struct failure why = {0};
+    r = history_store_commit(adding->store, &why);
+    if (r < 0)
+        *failure = why;
+    for (size_t i = first; r == 0 && i < end; i++)
+        if (is_added[i - first])
+            print_addition(adding->paths[i], &additions[i - first]);
+    return r;
+}
+
 /* All of them, whatever becomes of each. */
 static int add(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(history_store_cleanup) struct history_store *store = NULL;
-    size_t count = arguments->operand_count - 1, refused = 0;
+    struct adding adding = {.paths = arguments->operands + 1,
+                            .count = arguments->operand_count - 1,
+                            .with_flagged = verb_switch(arguments, "--with-flagged")};
     int r = open_store(arguments, true, &store, failure);
-    for (size_t i = 1; r == 0 && i <= count; i++) {
-        struct history_addition addition;
-        struct failure own = {0};
-        char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE + 4];
-        if (history_store_add(store, arguments->operands[i], verb_switch(arguments, "--with-flagged"),
-                              &addition, &own) == 0) {
-            print_addition(arguments->operands[i], &addition);
-            continue;
-        }
-        *failure = own;
-        if (refused++ == 0 && count == 1)
-            return own.code;
-        fprintf(stderr, "assay: %s\n", shown(failure_describe(&own, sentence, sizeof sentence)).text);
-    }
-    if (r < 0 || refused == 0)
+    adding.store = store;
+    for (size_t i = 0; r == 0 && i < adding.count; i += BATCH)
+        r = add_batch(&adding, i, failure);
+    if (r < 0 || adding.refused == 0)
         return r;
+    if (adding.count == 1)
+        return failure->code;
     return failure_set_kind(failure, failure->kind, failure->code, "%zu of %zu archives were not added",
-                            refused, count);
+                            adding.refused, adding.count);
+}
+
+/* ---- Tables */
+
+static int print_tables(const struct verb_arguments *arguments, history_store_reporter *reporter,
+                        struct failure *failure) {
+    cleanup(history_store_cleanup) struct history_store *store = NULL;
+    cleanup(report_cleanup) struct report *report = report_new();
+    int r = open_store(arguments, false, &store, failure);
+    r = r < 0 ? r : reporter(store, arguments->operands[1], report->root, failure);
+    if (r == 0)
+        print_report(arguments, report);
+    return r;
 }
 
 static int list(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(history_store_cleanup) struct history_store *store = NULL;
-    cleanup(report_cleanup) struct report *report = report_new();
-    int r = open_store(arguments, false, &store, failure);
-    r = r < 0 ? r : history_store_report_archives(store, report->root, failure);
-    if (r == 0)
-        print_report(arguments, report);
-    return r;
+    return print_tables(arguments, history_store_report_archives, failure);
 }
 
 static int show(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(history_store_cleanup) struct history_store *store = NULL;
-    cleanup(report_cleanup) struct report *report = report_new();
-    int r = open_store(arguments, false, &store, failure);
-    r = r < 0 ? r : history_store_report_run(store, arguments->operands[1], report->root, failure);
-    if (r == 0)
-        print_report(arguments, report);
-    return r;
+    return print_tables(arguments, history_store_report_run, failure);
+}
+
+static int log_(const struct verb_arguments *arguments, struct failure *failure) {
+    return print_tables(arguments, history_store_report_log, failure);
 }
 
 /* ---- The log */
@@ -114,22 +152,12 @@ static int note_outlier(const struct verb_arguments *arguments, struct failure *
     return note(arguments, HISTORY_OUTLIER, failure);
 }
 
-static int log_(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(history_store_cleanup) struct history_store *store = NULL;
-    cleanup(report_cleanup) struct report *report = report_new();
-    int r = open_store(arguments, false, &store, failure);
-    r = r < 0 ? r : history_store_report_log(store, report->root, failure);
-    if (r == 0)
-        print_report(arguments, report);
-    return r;
-}
-
 /* ---- Series */
 
 static struct history_filter read_filter(const struct verb_arguments *arguments) {
-    return (struct history_filter){.campaign = verb_value(arguments, "--campaign"),
-                                   .response = verb_value(arguments, "--response"),
-                                   .node = verb_value(arguments, "--node")};
+    return (struct history_filter){.names = {[HISTORY_CAMPAIGN] = verb_value(arguments, "--campaign"),
+                                             [HISTORY_RESPONSE] = verb_value(arguments, "--response"),
+                                             [HISTORY_NODE] = verb_value(arguments, "--node")}};
 }
 
 static int export_series(void *context, const struct history_series *series) {
@@ -188,7 +216,7 @@ static int read_rule(const struct verb_arguments *arguments, struct history_rule
                      struct failure *failure) {
     static const char *const methods[] = {"shift", "chew", "e-divisive"};
     const char *method = verb_value(arguments, "--method"), *p = verb_value(arguments, "--p");
-    *ret = (struct history_rule){HISTORY_SHIFT, 0.0005};
+    *ret = (struct history_rule){HISTORY_SHIFT, 0.0005, verb_value(arguments, "--output") != NULL};
     for (int i = 0; method && i < 3; i++)
         if (strcmp(method, methods[i]) == 0) {
             ret->method = (enum history_method)i;
@@ -203,18 +231,36 @@ static int read_rule(const struct verb_arguments *arguments, struct history_rule
     return 0;
 }
 
+static int check_page(const struct verb_arguments *arguments, struct failure *failure) {
+    const char *page = verb_value(arguments, "--output");
+    if (page && !text_ends_in(page, ".html"))
+        return failure_input(failure, NULL, 0, 0,
+                             "check writes a page; expected --output NAME.html, not '%.64s'", page);
+    return page ? output_check(page, arguments->operands + 1, arguments->operand_count - 1, failure) : 0;
+}
+
 static int check(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(history_store_cleanup) struct history_store *store = NULL;
     cleanup(report_cleanup) struct report *report = report_new();
     const struct history_filter filter = read_filter(arguments);
     struct history_rule rule;
     struct history_result result;
-    int r = read_rule(arguments, &rule, failure);
-    r = r < 0 ? r : open_store(arguments, false, &store, failure);
-    r = r < 0 ? r : history_check(store, &filter, &rule, report->root, &result, failure);
+    int r = check_page(arguments, failure);
+    r = r < 0 ? r : read_rule(arguments, &rule, failure);
+    struct history_source source = {.paths = arguments->operands + 1,
+                                    .path_count = arguments->operand_count - 1};
+    if (r == 0 && source.path_count == 0)
+        r = open_store(arguments, false, &store, failure);
+    source.store = store;
+    r = r < 0 ? r : history_check(&source, &filter, &rule, report->root, &result, failure);
     if (r < 0)
         return r;
-    print_report(arguments, report);
+    const char *page = verb_value(arguments, "--output");
+    r = page ? report_write_page(report, "history check", page, failure) : 0;
+    if (r < 0)
+        return r;
+    if (!page)
+        print_report(arguments, report);
     if (verb_switch(arguments, "--exit-code") && result.changed > 0)
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ERANGE, "%zu of %zu series changed",
                                 result.changed, result.series);
@@ -229,8 +275,8 @@ static const struct verb_action actions[] = {
     {"outlier", 1, 1, "a run", "--nodes --author --reason", note_outlier},
     {"log", 0, 0, "nothing more", "--json --verbose", log_},
     {"export", 0, 0, "nothing more", "--campaign --node --response --output", export},
-    {"check", 0, 0, "nothing more", "--campaign --node --response --method --p --exit-code --json --verbose",
-     check},
+    {"check", 0, SIZE_MAX, "CSV files, or nothing more",
+     "--campaign --node --response --method --p --exit-code --output --json --verbose", check},
     {0},
 };
 

@@ -5,11 +5,14 @@
 
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
+#include "engine/report/report.h"
 
 #include <stdbool.h>
 
-/* Prints version, models, parameters and options of the plugin KIND-NAME, such as fit-linear, as text or
- * JSON. */
+/* Adds version, models, parameters and options of the plugin KIND-NAME, such as fit-linear, to TO. */
+int plugin_describe_in(struct report_section *to, const struct installation *installation, const char *kind,
+                       const char *name, struct failure *failure);
+/* Prints them, as text or JSON. */
 int plugin_describe(const struct installation *installation, const char *kind, const char *name, bool json,
                     struct failure *failure);
 

@@ -3,7 +3,7 @@
 #include "engine/command-line/plugin-describe.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/text.h"
+#include "engine/foundation/memory.h"
 #include "engine/plugin/library.h"
 
 #include <stdlib.h>
@@ -51,30 +51,34 @@ static int list(const struct verb_arguments *arguments, struct failure *failure)
     return 0;
 }
 
-/* The file called KIND-NAME, or, where only one kind has it, NAME. */
+/* The file called KIND-NAME, or the plugins of all kinds that are called NAME. */
 static int show(const struct verb_arguments *arguments, struct failure *failure) {
-    const char *wanted = arguments->operands[1], *found = "fit", *name = wanted;
+    const char *wanted = arguments->operands[1];
+    cleanup(report_cleanup) struct report *report = report_new();
     cleanup(installation_names_clear) struct installation_names names = {0};
-    cleanup(text_clear) struct text list;
+    const char *found[KINDS][2]; /* kind and name */
     size_t count = 0;
     int r = installation_list(arguments->installation, INSTALLATION_PLUGIN, &names, failure);
-    text_init(&list, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; r == 0 && i < KINDS * names.count; i++) {
-        const char *file = names.items[i % names.count], *of = name_of(file, kinds[i / names.count]);
-        if (!of || (strcmp(of, wanted) != 0 && strcmp(file, wanted) != 0))
-            continue;
-        (void)text_printf(&list, "%s%s", count++ ? ", " : "", file);
-        found = kinds[i / names.count];
-        name = of;
+        const char *file = names.items[i % names.count], *kind = kinds[i / names.count],
+                   *name = name_of(file, kind);
+        if (name && count < KINDS && (strcmp(name, wanted) == 0 || strcmp(file, wanted) == 0)) {
+            found[count][0] = kind;
+            found[count++][1] = name;
+        }
     }
-    if (r == 0 && count != 1)
-        return failure_input(failure, NULL, 0, 0,
-                             count ? "'%.64s' may be one of %s; give that name"
-                                   : "there is no plugin '%.64s'%s; 'assay plugins' lists all",
-                             wanted, list.bytes);
-    return r < 0 ? r
-                 : plugin_describe(arguments->installation, found, name, verb_switch(arguments, "--json"),
-                                   failure);
+    if (r == 0 && count == 0)
+        return failure_input(failure, NULL, 0, 0, "there is no plugin '%.64s'; 'assay plugins' lists all",
+                             wanted);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        cleanup_free char *file = xformat("%s-%s", found[i][0], found[i][1]);
+        struct report_section *in =
+            count == 1 ? report->root : report_section(report->root, file, file, false);
+        r = plugin_describe_in(in, arguments->installation, found[i][0], found[i][1], failure);
+    }
+    if (r == 0)
+        output_report(report, verb_switch(arguments, "--json"), false);
+    return r;
 }
 
 int command_plugins(const struct verb_arguments *arguments, struct failure *failure) {

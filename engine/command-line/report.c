@@ -3,6 +3,7 @@
 
 #include "engine/analysis/answer.h"
 #include "engine/analysis/influence.h"
+#include "engine/analysis/run-page.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SETTINGS_AFTER_RUN = 10, BEST_BYTES_MAX = 64 << 20 };
+enum { SETTINGS_AFTER_RUN = 10, SETTINGS_MEANWHILE = 3, BEST_BYTES_MAX = 64 << 20 };
 
 static int read(const char *const *paths, size_t count, const char *response, bool most,
                 struct measurements *ret, struct failure *failure) {
@@ -56,6 +57,14 @@ static struct archive_reader *open_prediction(const char *path) {
     return archive_run(archive)->kind == ARCHIVE_OF_PREDICTION ? take_pointer(archive) : NULL;
 }
 
+static int write_prediction_page(const char *path, struct archive_reader *archive, struct failure *failure) {
+    cleanup(report_cleanup) struct report *report = report_new();
+    struct report_section *prediction = report_section(report->root, "prediction", "Prediction", false);
+    int r = prediction_archive_report(archive, true, prediction, failure);
+    r = r < 0 ? r : prediction_archive_charts(archive, report->root, failure);
+    return r < 0 ? r : report_write_page(report, file_base_name(archive_path(archive)), path, failure);
+}
+
 static int report_prediction(const struct verb_arguments *arguments, struct archive_reader *archive,
                              struct failure *failure) {
     static const char *const rankings[] = {"--best", "--most", "--least"};
@@ -68,6 +77,8 @@ static int report_prediction(const struct verb_arguments *arguments, struct arch
     if (arguments->operand_count > 1)
         return failure_input(failure, archive_path(archive), 0, 0,
                              "this is the archive of a prediction; give it alone");
+    if (verb_value(arguments, "--output"))
+        return write_prediction_page(verb_value(arguments, "--output"), archive, failure);
     cleanup(report_cleanup) struct report *report = report_new();
     int r = prediction_archive_report(archive, !json, report->root, failure);
     if (r == 0)
@@ -75,7 +86,32 @@ static int report_prediction(const struct verb_arguments *arguments, struct arch
     return r;
 }
 
+/* The inputs, --json and --best are not what a page could be written over or with. */
+static int check_output(const struct verb_arguments *arguments, struct failure *failure) {
+    static const char *const others[] = {"--json", "--best", "--verbose"};
+    const char *output = verb_value(arguments, "--output");
+    for (size_t i = 0; output && i < sizeof others / sizeof *others; i++)
+        if (verb_switch(arguments, others[i]))
+            return failure_input(failure, NULL, 0, 0,
+                                 "%s prints, and --output writes a page; give one of them", others[i]);
+    if (output && !text_ends_in(output, ".html"))
+        return failure_input(failure, NULL, 0, 0,
+                             "the page '%s' has no name of a page; expected one that ends in .html", output);
+    return output_check(output, arguments->operands, arguments->operand_count, failure);
+}
+
+static int write_run_page(const char *path, const struct measurements *measurements,
+                          const struct ranking *ranking, struct failure *failure) {
+    cleanup(report_cleanup) struct report *report = report_new();
+    cleanup_free char *title = run_page_title(measurements);
+    int r = run_page_report(report->root, measurements, ranking, failure);
+    return r < 0 ? r : report_write_page(report, title, path, failure);
+}
+
 int command_report(const struct verb_arguments *arguments, struct failure *failure) {
+    int r = check_output(arguments, failure);
+    if (r < 0)
+        return r;
     cleanup(archive_cleanup) struct archive_reader *prediction = open_prediction(arguments->operands[0]);
     if (prediction)
         return report_prediction(arguments, prediction, failure);
@@ -88,13 +124,15 @@ int command_report(const struct verb_arguments *arguments, struct failure *failu
     if (json && verb_switch(arguments, "--best"))
         return failure_input(failure, NULL, 0, 0,
                              "--best prints no JSON; the first of 'settings' of --json is the best");
-    int r = read(arguments->operands, arguments->operand_count, most ? most : least, most, &measurements,
-                 failure);
+    r = read(arguments->operands, arguments->operand_count, most ? most : least, most, &measurements,
+             failure);
     if (r < 0)
         return r;
     ranking_make(&measurements, &ranking);
     if (verb_switch(arguments, "--best"))
         return print_best(&measurements, &ranking, failure);
+    if (verb_value(arguments, "--output"))
+        return write_run_page(verb_value(arguments, "--output"), &measurements, &ranking, failure);
     cleanup(report_cleanup) struct report *report = report_new();
     answer_report(report->root, &measurements, &ranking, SIZE_MAX);
     influence_report(report->root, &measurements);
@@ -126,4 +164,18 @@ void report_after_run(const char *folder, const char *archive) {
         fprintf(stderr, "the settings are not ranked: %s\n", shown(why.text).text);
     else
         print_answer(archive, &measurements);
+}
+
+char *report_best_settings(const char *folder) {
+    cleanup(measurements_clear) struct measurements measurements = {0};
+    cleanup(ranking_clear) struct ranking ranking = {0};
+    cleanup(report_cleanup) struct report *report = report_new();
+    struct failure why = {0};
+    if (read(&folder, 1, NULL, false, &measurements, &why) < 0)
+        return NULL;
+    ranking_make(&measurements, &ranking);
+    if (!ranking.best)
+        return NULL;
+    answer_report(report->root, &measurements, &ranking, SETTINGS_MEANWHILE);
+    return report_render(report, false);
 }

@@ -11,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void close_reader(struct csv_reader **reader) {
-    csv_close(*reader);
-}
-
 /* A table in the reading: its columns, what each must hold, and how many lines there is room for. */
 struct table {
     struct csv_reader *reader;
@@ -172,7 +168,7 @@ static int find_types(struct csv_reader *reader, struct design_factor *expected,
 
 int design_read(const char *path, const struct design_factors *factors, struct design **ret,
                 struct failure *failure) {
-    cleanup(close_reader) struct csv_reader *first = NULL, *second = NULL;
+    cleanup(csv_reader_cleanup) struct csv_reader *first = NULL, *second = NULL;
     cleanup_free struct design_factor *expected = NULL;
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, DESIGN_FILE_MAX);

@@ -45,6 +45,5 @@ int csv_reader_open(const char *name, csv_read_function read, void *context, siz
 int csv_reader_open_named(const char *name, csv_read_function read, void *context, size_t capacity,
                           int separator, const char *const *columns, size_t count, struct csv_reader **ret,
                           struct failure *failure);
-void csv_reader_cleanup(struct csv_reader **reader);
 
 #endif

@@ -61,6 +61,7 @@ int csv_open_descriptor(int descriptor, const char *name, int separator, const c
                         size_t count, struct csv_reader **ret, struct failure *failure);
 /* NULL is fine. */
 void csv_close(struct csv_reader *reader);
+void csv_reader_cleanup(struct csv_reader **reader); /* for cleanup() */
 
 size_t csv_column_count(const struct csv_reader *reader);
 const char *csv_column_name(const struct csv_reader *reader, size_t column);

@@ -42,7 +42,7 @@ static const char *const *noise_words(const struct library *library, const struc
             return NULL;
     for (const struct plugin_parameter *p = library->fit->parameters; p && p->name; p++)
         if (strcmp(p->name, "noise") == 0 && p->type == PLUGIN_WORD)
-            return p->words;
+            return p->choices;
     return NULL;
 }
 
@@ -76,7 +76,7 @@ static int list_items(const struct installation *installation, const struct alte
         int r = library_open(installation, "fit", request->methods[ret->library_count], library, failure);
         if (r < 0)
             return r;
-        if ((*library)->fit->whole)
+        if ((*library)->fit->needs_all_rows)
             return failure_input(failure, NULL, 0, 0,
                                  "'%s' cannot be cross-validated: its result depends on all rows",
                                  (*library)->plugin->name);

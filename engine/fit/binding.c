@@ -42,9 +42,9 @@ static char *find_usual(const struct fit_binding *binding, const struct plugin_p
     bool is_list = parameter->type == PLUGIN_COLUMNS || parameter->type == PLUGIN_CATEGORIES;
     const char *found = NULL;
     char *names = NULL;
-    for (size_t i = 0; parameter->words && parameter->words[i] && (is_list || !names); i++)
-        if (table_find(table, parameter->words[i])) {
-            char *longer = xformat("%s%s%s", names ? names : "", names ? "," : "", parameter->words[i]);
+    for (size_t i = 0; parameter->choices && parameter->choices[i] && (is_list || !names); i++)
+        if (table_find(table, parameter->choices[i])) {
+            char *longer = xformat("%s%s%s", names ? names : "", names ? "," : "", parameter->choices[i]);
             free(names);
             names = longer;
         }

@@ -592,7 +592,7 @@ static int fit_group(struct fitting *fitting, size_t g, struct failure *failure)
     for (size_t p = 0; p < group->part_count; p++)
         set_domain(fitting, &group->parts[p]);
     add_to_hull(fitting);
-    if (plugin->whole)
+    if (plugin->needs_all_rows)
         return show_rows(fitting, group, failure);
     r = test_lack_of_fit(fitting, group, failure);
     return r < 0 || binding->options->folds < 2 ? r : cross_validate(fitting, group, failure);

@@ -188,17 +188,22 @@ static bool report_curve(const struct fit *fit, const struct table *table, const
     return true;
 }
 
+void fit_report_curves(struct report_section *in, const struct fit *fit, const struct table *table) {
+    const struct model *model = fit->model;
+    size_t curves = 0;
+    for (size_t g = 0; g < model->group_count && curves < CURVES_MAX; g++)
+        curves += report_curve(fit, table, &model->groups[g], in);
+}
+
 int fit_plot(const struct fit *fit, const struct library *library, const struct table *table,
              const char *path, struct failure *failure) {
-    const struct model *model = fit->model;
     cleanup(report_cleanup) struct report *report = report_new();
-    size_t curves = 0, worst[WORST];
+    size_t worst[WORST];
     if (find_worst(fit, table, worst) == 0)
         return failure_input(failure, NULL, 0, 0, "--plot: '%s' leaves no residuals that could be drawn",
                              library->plugin->name);
     report_residuals(fit, table, report->root);
-    for (size_t g = 0; g < model->group_count && curves < CURVES_MAX; g++)
-        curves += report_curve(fit, table, &model->groups[g], report->root);
+    fit_report_curves(report->root, fit, table);
     return report_write_svg(report, path, failure);
 }
 

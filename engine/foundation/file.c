@@ -355,6 +355,22 @@ static bool stat_file(const char *path, struct stat *ret) {
     return r == 0 && (S_ISREG(ret->st_mode) || S_ISBLK(ret->st_mode));
 }
 
+int file_copy(const char *from, enum file_kinds kinds, const char *to, struct failure *failure) {
+    cleanup_close int source = file_open(from, kinds, failure);
+    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
+    char piece[1 << 16];
+    int r = source < 0 ? source : file_output_open(to, 0666, &output, failure);
+    while (r == 0) {
+        ssize_t got = TEMP_FAILURE_RETRY(read(source, piece, sizeof piece));
+        if (got < 0)
+            return failure_set(failure, -errno, "cannot read '%s': %s", from, strerror(errno));
+        if (got == 0)
+            break;
+        r = file_output_write(&output, piece, (size_t)got, failure);
+    }
+    return r < 0 ? r : file_output_commit(&output, failure);
+}
+
 bool file_is_same(const char *a, const char *b) {
     struct stat x, y;
     return stat_file(a, &x) && stat_file(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;

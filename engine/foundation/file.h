@@ -60,6 +60,9 @@ void file_output_clear(struct file_output *output);
 /* All of it at once, with the usual mode. */
 int file_write_output(const char *path, const void *bytes, size_t length, struct failure *failure);
 
+/* Copies the content of FROM, one of KINDS, to TO, by the rules of file_output. */
+int file_copy(const char *from, enum file_kinds kinds, const char *to, struct failure *failure);
+
 /* Whether A and B, links followed, are the same file; "-" is standard input. Only for files with content to
  * lose: false for devices, pipes and what is not there. */
 bool file_is_same(const char *a, const char *b);

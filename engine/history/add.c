@@ -105,6 +105,29 @@ static char *name_setting(const struct adding *adding, const struct groups *grou
     return xstrdup(text.length > 0 ? text.bytes : "");
 }
 
+/* The number of the series with NAMES, in the order of the table's columns; a new one is added. */
+static int find_series(struct adding *adding, const char *const names[static 6], int64_t *ret,
+                       struct failure *failure) {
+    cleanup(database_release) sqlite3_stmt *found = NULL;
+    sqlite3_stmt *insert = NULL;
+    int r = database_prepare(adding->store, &found, failure,
+                             "SELECT id FROM series WHERE campaign = ? AND experiment = ? AND response = ?"
+                             " AND unit = ? AND setting = ? AND node = ?",
+                             "tttttt", names[0], names[1], names[2], names[3], names[4], names[5]);
+    r = r < 0 ? r : database_step(adding->store, found, failure);
+    if (r == 1)
+        *ret = sqlite3_column_int64(found, 0);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    r = database_prepare(adding->store, &insert, failure,
+                         "INSERT INTO series (campaign, experiment, response, unit, setting, node)"
+                         " VALUES (?, ?, ?, ?, ?, ?)",
+                         "tttttt", names[0], names[1], names[2], names[3], names[4], names[5]);
+    r = database_run(adding->store, r, insert, failure);
+    *ret = sqlite3_last_insert_rowid(adding->store->database);
+    return r;
+}
+
 static int add_value(struct adding *adding, const struct groups *groups, size_t g, size_t response,
                      struct failure *failure) {
     const struct column *column = &adding->table->columns[adding->responses[response]];
@@ -126,20 +149,13 @@ static int add_value(struct adding *adding, const struct groups *groups, size_t 
                            column->name,      column->unit ? column->unit : "",
                            setting,           node};
     sqlite3_stmt *statement = NULL;
-    int r =
-        database_prepare(adding->store, &statement, failure,
-                         "INSERT OR IGNORE INTO series (campaign, experiment, response, unit, setting, node)"
-                         " VALUES (?, ?, ?, ?, ?, ?)",
-                         "tttttt", names[0], names[1], names[2], names[3], names[4], names[5]);
-    r = database_run(adding->store, r, statement, failure);
+    int64_t series = 0;
+    int r = find_series(adding, names, &series, failure);
     if (r < 0)
         return r;
-    r = database_prepare(
-        adding->store, &statement, failure,
-        "INSERT INTO value SELECT id, ?, ?, ?, ? FROM series WHERE campaign = ? AND experiment = ?"
-        " AND response = ? AND unit = ? AND setting = ? AND node = ?",
-        "iiddtttttt", adding->archive, (int64_t)count, mean, count > 1 ? sqrt(squares / (count - 1)) : NAN,
-        names[0], names[1], names[2], names[3], names[4], names[5]);
+    r = database_prepare(adding->store, &statement, failure, "INSERT INTO value VALUES (?, ?, ?, ?, ?)",
+                         "iiidd", series, adding->archive, (int64_t)count, mean,
+                         count > 1 ? sqrt(squares / (count - 1)) : NAN);
     adding->addition->values++;
     return database_run(adding->store, r, statement, failure);
 }
@@ -190,7 +206,7 @@ static int add_values(struct adding *adding, struct failure *failure) {
 
 /* 1: the archive, or a later part of its run, is there already. */
 static int find_archive(struct adding *adding, struct failure *failure) {
-    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    cleanup(database_release) sqlite3_stmt *statement = NULL;
     int r = database_prepare(adding->store, &statement, failure,
                              "SELECT 1 FROM archive WHERE (run = ? AND parts > ?) OR (sha256 = ? AND NOT ?)",
                              "titi", adding->run->run_id, (int64_t)adding->run->parts.count,
@@ -220,33 +236,34 @@ static int add_all(struct adding *adding, struct archive_reader *archive, struct
     return r < 0 ? r : add_values(adding, failure);
 }
 
+/* The archive as a whole or nothing of it, within the transaction of all that are added. */
 static int add_opened(struct adding *adding, struct archive_reader *archive, struct failure *failure) {
-    int r = database_execute(adding->store, "BEGIN IMMEDIATE", failure);
+    int r = database_execute(adding->store, "SAVEPOINT archive", failure);
     if (r < 0)
         return r;
     r = find_archive(adding, failure);
     adding->addition->was_there = r == 1;
     r = r == 0 ? add_all(adding, archive, failure) : r;
     struct failure ignored = {0};
-    if (r == 0)
-        return database_execute(adding->store, "COMMIT", failure);
-    database_execute(adding->store, "ROLLBACK", &ignored);
-    return r < 0 ? r : 0;
+    if (r < 0)
+        database_execute(adding->store, "ROLLBACK TO archive", &ignored);
+    int end = database_execute(adding->store, "RELEASE archive", r < 0 ? &ignored : failure);
+    return r < 0 ? r : end;
 }
 
 int history_store_add(struct history_store *store, const char *path, bool with_flagged,
                       struct history_addition *ret, struct failure *failure) {
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
-    const struct table_options options = {.member = ARCHIVE_RESULTS, .hash = true};
     struct adding adding = {.store = store, .with_flagged = with_flagged, .addition = ret};
     *ret = (struct history_addition){0};
     int r = archive_open(path, &archive, failure);
     if (r < 0)
         return r;
+    const struct table_options options = {.member = ARCHIVE_RESULTS, .hash = true, .archive = archive};
     adding.run = archive_run(archive);
-    if (archive_is_folder(archive) || adding.run->kind != ARCHIVE_OF_RUN || !adding.run->run_id ||
+    if (archive_is_folder(archive) || adding.run->kind == ARCHIVE_OF_PREDICTION || !adding.run->run_id ||
         !adding.run->name)
-        return failure_input(failure, path, 0, 0, "this is not the archive of a run");
+        return failure_input(failure, path, 0, 0, "this is not the archive of a run or of an import");
     r = table_open(&path, 1, &options, &adding.table, failure);
     r = r < 0 ? r : add_opened(&adding, archive, failure);
     table_free(adding.table);

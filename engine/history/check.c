@@ -2,9 +2,12 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
 #include "engine/history/change-points.h"
 #include "engine/history/non-regression.h"
+#include "engine/history/plots.h"
+#include "engine/history/series-csv.h"
 #include "engine/history/shift.h"
 
 #include <math.h>
@@ -13,15 +16,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { WHY_BYTES_MAX = 4096, DAY_SIZE = 16 };
+enum { WHY_BYTES_MAX = 4096, DAY_SIZE = 32 };
 static const double FAMILY_P_MOST = 0.05;
 
 /* What was found in one series. */
 struct finding {
-    char *campaign, *response, *unit, *setting, *node;
-    size_t runs;
+    char *campaign, *experiment, *response, *unit, *setting, *node;
+    size_t runs, run;                /* how many; from 1, the first that is changed */
     double p, adjusted;              /* NaN: not tested */
-    double time;                     /* of the run since which it is changed */
+    double time;                     /* of that run; NaN: not known */
     double before, after;            /* levels */
     double low, high;                /* of the difference; NaN: not known */
     int64_t archive_before, archive; /* the last run before the change, and the first after it */
@@ -64,6 +67,7 @@ static void note_change(const struct history_series *series, const struct rows *
                         double before, double after, struct finding *finding) {
     finding->before = before;
     finding->after = after;
+    finding->run = rows->runs[row] + 1;
     finding->time = series->times[rows->runs[row]];
     finding->archive = series->archives[rows->runs[row]];
     finding->archive_before = series->archives[rows->runs[row > 0 ? row - 1 : 0]];
@@ -126,6 +130,7 @@ static int test_series(void *context, const struct history_series *series) {
     }
     struct finding *finding = &checking->findings[checking->count++];
     *finding = (struct finding){.campaign = xstrdup(series->campaign),
+                                .experiment = xstrdup(series->experiment),
                                 .response = xstrdup(series->response),
                                 .unit = xstrdup(series->unit),
                                 .setting = xstrdup(series->setting),
@@ -136,14 +141,15 @@ static int test_series(void *context, const struct history_series *series) {
                                 .low = NAN,
                                 .high = NAN};
     checking->most_runs = series->count > checking->most_runs ? series->count : checking->most_runs;
-    if (checking->rule->method == HISTORY_CHEW)
-        return find_regression(series, checking->rule->p_most, finding);
+    int r = 0;
     choose_rows(series, &rows);
-    if (checking->rule->method == HISTORY_SHIFT)
+    if (checking->rule->method == HISTORY_CHEW)
+        r = find_regression(series, checking->rule->p_most, finding);
+    else if (checking->rule->method == HISTORY_SHIFT)
         find_shift(series, &rows, finding);
     else
         find_change_point(series, &rows, checking->rule->p_most, finding);
-    return 0;
+    return r;
 }
 
 /* ---- All of them */
@@ -174,9 +180,14 @@ static void decide(struct checking *checking, struct history_result *ret) {
     ret->untested = checking->count - count;
 }
 
-static const char *print_day(double seconds, char buffer[DAY_SIZE]) {
-    time_t whole = (time_t)seconds;
+/* "2026-10-12", or "run 17" where it is not known when the run began. */
+static const char *print_since(const struct finding *finding, char buffer[DAY_SIZE]) {
     struct tm parts;
+    if (isnan(finding->time)) {
+        snprintf(buffer, DAY_SIZE, "run %zu", finding->run);
+        return buffer;
+    }
+    time_t whole = (time_t)finding->time;
     strftime(buffer, DAY_SIZE, "%Y-%m-%d", gmtime_r(&whole, &parts));
     return buffer;
 }
@@ -187,22 +198,23 @@ static int report_finding(struct history_store *store, const struct finding *fin
     char day[DAY_SIZE];
     double percent = 100 / fabs(finding->before);
     text_init(&why, WHY_BYTES_MAX);
-    int r = history_store_describe_changes(store, finding->node, finding->archive_before, finding->archive,
-                                           &why, failure);
+    int r = store ? history_store_describe_changes(store, finding->node, finding->archive_before,
+                                                   finding->archive, &why, failure)
+                  : 0;
     if (r < 0)
         return r;
-    report_cell_text(table, finding->campaign);
-    report_cell_text(table, finding->node);
-    report_cell_text(table, finding->response);
-    report_cell_text(table, finding->setting);
-    report_cell_text(table, print_day(finding->time, day));
+    const char *const texts[] = {finding->campaign, finding->experiment, finding->node,
+                                 finding->response, finding->unit,       finding->setting};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        report_cell_text(table, texts[i]);
+    report_cell_text(table, print_since(finding, day));
     report_cell(table, (finding->after - finding->before) * percent);
     report_cell(table, finding->low * percent);
     report_cell(table, finding->high * percent);
     report_cell(table, finding->p);
     report_cell(table, finding->adjusted);
     report_cell(table, (double)finding->runs);
-    report_cell_text(table, why.length > 0 ? why.bytes : "nothing that was recorded");
+    report_cell_text(table, !store ? NULL : why.length > 0 ? why.bytes : "nothing that was recorded");
     return 0;
 }
 
@@ -211,8 +223,10 @@ static int report_all(struct history_store *store, const struct checking *checki
                       struct failure *failure) {
     static const struct column columns[] = {
         {.name = "campaign", .type = COLUMN_STRING},
+        {.name = "experiment", .type = COLUMN_STRING},
         {.name = "node", .type = COLUMN_STRING},
         {.name = "response", .type = COLUMN_STRING},
+        {.name = "unit", .type = COLUMN_STRING, .detail = true},
         {.name = "setting", .type = COLUMN_STRING},
         {.name = "since", .type = COLUMN_TIME},
         {.name = "change", .unit = "%", .digits = 3},
@@ -242,20 +256,69 @@ static int report_all(struct history_store *store, const struct checking *checki
     return r;
 }
 
-int history_check(struct history_store *store, const struct history_filter *filter,
+/* ---- Charts */
+
+/* What is drawn in a second walk over the series, which has the order of the findings. */
+struct plotting {
+    const struct checking *checking;
+    size_t next; /* finding */
+    struct report_section *in, **of_nodes;
+    struct text_set nodes; /* the names of of_nodes, by the same numbers */
+};
+
+static int plot_series(void *context, const struct history_series *series) {
+    struct plotting *plotting = context;
+    const struct finding *finding = &plotting->checking->findings[plotting->next++];
+    const char *node = series->node[0] ? series->node : "all nodes";
+    size_t known = plotting->nodes.count;
+    if (plotting->next > HISTORY_CHARTS_MAX)
+        return 0;
+    uint32_t index = text_set_add(&plotting->nodes, node, strlen(node));
+    if (index == known) {
+        plotting->of_nodes = xrealloc(plotting->of_nodes, (known + 1) * sizeof(struct report_section *));
+        plotting->of_nodes[known] = report_section(plotting->in, node, node, false);
+    }
+    return history_plot(plotting->of_nodes[index], series, finding->is_changed ? finding->run : 0,
+                        plotting->checking->rule->p_most, plotting->next);
+}
+
+static int read_series(const struct history_source *source, const struct history_filter *filter,
+                       history_series_taker *take, void *context, struct failure *failure) {
+    return source->store
+               ? history_store_read(source->store, filter, take, context, failure)
+               : history_csv_read(source->paths, source->path_count, filter, take, context, failure);
+}
+
+static int plot_all(const struct checking *checking, const struct history_source *source,
+                    const struct history_filter *filter, struct report_section *in, struct failure *failure) {
+    struct plotting plotting = {.checking = checking, .in = in};
+    int r = read_series(source, filter, plot_series, &plotting, failure);
+    if (checking->count > HISTORY_CHARTS_MAX)
+        report_note(in, REPORT_NOTE,
+                    "the first %d of %zu series have a chart; --node, --response or "
+                    "--campaign chooses others",
+                    (int)HISTORY_CHARTS_MAX, checking->count);
+    text_set_clear(&plotting.nodes);
+    free(plotting.of_nodes);
+    return r;
+}
+
+int history_check(const struct history_source *source, const struct history_filter *filter,
                   const struct history_rule *rule, struct report_section *in, struct history_result *ret,
                   struct failure *failure) {
     struct checking checking = {.rule = rule};
     *ret = (struct history_result){0};
-    int r = history_store_read(store, filter, test_series, &checking, failure);
+    int r = read_series(source, filter, test_series, &checking, failure);
     if (r == 0) {
         decide(&checking, ret);
-        r = report_all(store, &checking, ret, in, failure);
+        r = report_all(source->store, &checking, ret, in, failure);
+        if (r == 0 && rule->with_charts)
+            r = plot_all(&checking, source, filter, in, failure);
     }
     for (size_t i = 0; i < checking.count; i++) {
         struct finding *finding = &checking.findings[i];
-        free(finding->campaign), free(finding->response), free(finding->unit), free(finding->setting);
-        free(finding->node);
+        free(finding->campaign), free(finding->experiment), free(finding->response);
+        free(finding->unit), free(finding->setting), free(finding->node);
     }
     free(checking.findings);
     return r;

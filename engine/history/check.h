@@ -19,15 +19,23 @@ enum history_method { HISTORY_SHIFT, HISTORY_CHEW, HISTORY_E_DIVISIVE };
 
 struct history_rule {
     enum history_method method;
-    double p_most; /* of one series: 0.0005 */
+    double p_most;    /* of one series: 0.0005 */
+    bool with_charts; /* of each series (plots.h), in a section for each node */
 };
 
 struct history_result {
     size_t series, changed, untested; /* untested: too few runs */
 };
 
+/* What is tested: the series of a store, or where STORE is NULL those of CSV files (series-csv.h). */
+struct history_source {
+    struct history_store *store;
+    const char *const *paths;
+    size_t path_count;
+};
+
 /* Adds the verdict and a table of what changed to IN. */
-int history_check(struct history_store *store, const struct history_filter *filter,
+int history_check(const struct history_source *source, const struct history_filter *filter,
                   const struct history_rule *rule, struct report_section *in, struct history_result *ret,
                   struct failure *failure);
 

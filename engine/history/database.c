@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { APPLICATION = 0x41535359 /* "ASSY" */, VERSION = 1, BUSY_MS = 10000 };
+enum { APPLICATION = 0x41535359 /* "ASSY" */, VERSION = 1, BUSY_MS = 60000 };
 
 static const char schema[] =
     "CREATE TABLE archive (id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, run TEXT NOT NULL UNIQUE,"
@@ -46,14 +46,25 @@ static int refuse(struct history_store *store, struct failure *failure) {
     return failure_set(failure, -EIO, "%s: %s", store->path, sqlite3_errmsg(store->database));
 }
 
-void database_finalize(sqlite3_stmt **statement) {
-    sqlite3_finalize(*statement);
+void database_release(sqlite3_stmt **statement) {
+    if (!*statement)
+        return;
+    sqlite3_reset(*statement);
+    sqlite3_clear_bindings(*statement);
+}
+
+/* The statement that was prepared of SQL before and is not in use, or NULL. */
+static sqlite3_stmt *find_prepared(struct history_store *store, const char *sql) {
+    sqlite3_stmt *at = sqlite3_next_stmt(store->database, NULL);
+    while (at && (sqlite3_stmt_busy(at) || strcmp(sqlite3_sql(at), sql) != 0))
+        at = sqlite3_next_stmt(store->database, at);
+    return at;
 }
 
 int database_prepare(struct history_store *store, sqlite3_stmt **ret, struct failure *failure,
                      const char *sql, const char *types, ...) {
-    sqlite3_stmt *statement = NULL;
-    int r = sqlite3_prepare_v2(store->database, sql, -1, &statement, NULL);
+    sqlite3_stmt *statement = find_prepared(store, sql);
+    int r = statement ? SQLITE_OK : sqlite3_prepare_v2(store->database, sql, -1, &statement, NULL);
     va_list values;
     va_start(values, types);
     for (int i = 1; r == SQLITE_OK && types[i - 1]; i++)
@@ -68,11 +79,8 @@ int database_prepare(struct history_store *store, sqlite3_stmt **ret, struct fai
             r = sqlite3_bind_double(statement, i, va_arg(values, double));
         }
     va_end(values);
-    if (r != SQLITE_OK) {
-        r = refuse(store, failure);
-        sqlite3_finalize(statement);
-        return r;
-    }
+    if (r != SQLITE_OK)
+        return refuse(store, failure);
     *ret = statement;
     return 0;
 }
@@ -86,7 +94,7 @@ int database_run(struct history_store *store, int r, sqlite3_stmt *statement, st
     if (r < 0)
         return r;
     r = database_step(store, statement, failure);
-    sqlite3_finalize(statement);
+    database_release(&statement);
     return r;
 }
 
@@ -99,9 +107,17 @@ const char *database_text(sqlite3_stmt *statement, int column) {
     return text ? text : "";
 }
 
+int history_store_begin(struct history_store *store, struct failure *failure) {
+    return database_execute(store, "BEGIN IMMEDIATE", failure);
+}
+
+int history_store_commit(struct history_store *store, struct failure *failure) {
+    return database_execute(store, "COMMIT", failure);
+}
+
 /* The number that SQL gives, or 0 where it gives no row. */
 static int read_number(struct history_store *store, const char *sql, int64_t *ret, struct failure *failure) {
-    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    cleanup(database_release) sqlite3_stmt *statement = NULL;
     int r = database_prepare(store, &statement, failure, sql, "");
     r = r < 0 ? r : database_step(store, statement, failure);
     *ret = r == 1 ? sqlite3_column_int64(statement, 0) : 0;
@@ -113,6 +129,9 @@ static int read_number(struct history_store *store, const char *sql, int64_t *re
 void history_store_close(struct history_store *store) {
     if (!store)
         return;
+    sqlite3_stmt *statement;
+    while (store->database && (statement = sqlite3_next_stmt(store->database, NULL)))
+        sqlite3_finalize(statement);
     sqlite3_close(store->database);
     free(store->path);
     free(store);
@@ -122,23 +141,36 @@ void history_store_cleanup(struct history_store **store) {
     history_store_close(*store);
 }
 
-static int make_tables(struct history_store *store, struct failure *failure) {
-    cleanup_free char *sql =
-        xformat("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema,
-                APPLICATION, VERSION);
-    return database_execute(store, sql, failure);
+static int count_tables(struct history_store *store, int64_t *ret, struct failure *failure) {
+    return read_number(store, "SELECT count(*) FROM sqlite_schema", ret, failure);
 }
 
+/* Makes the tables of an empty file, unless another process has made them since the file was found empty. On
+ * failure the transaction ends when the store is closed. */
+static int make_tables(struct history_store *store, struct failure *failure) {
+    int64_t tables;
+    cleanup_free char *sql =
+        xformat("%s PRAGMA application_id = %d; PRAGMA user_version = %d", schema, APPLICATION, VERSION);
+    int r = history_store_begin(store, failure);
+    r = r < 0 ? r : count_tables(store, &tables, failure);
+    r = r == 0 && tables == 0 ? database_execute(store, sql, failure) : r;
+    return r < 0 ? r : history_store_commit(store, failure);
+}
+
+/* The tables are counted first: while another process makes them, a file either has none yet, or has the
+ * application id, too. */
 static int check_tables(struct history_store *store, bool create, struct failure *failure) {
     int64_t application, version, tables;
     int r = database_execute(store, "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF", failure);
+    r = r < 0 ? r : count_tables(store, &tables, failure);
     r = r < 0 ? r : read_number(store, "PRAGMA application_id", &application, failure);
     r = r < 0 ? r : read_number(store, "PRAGMA user_version", &version, failure);
-    r = r < 0 ? r : read_number(store, "SELECT count(*) FROM sqlite_schema", &tables, failure);
+    if (r == 0 && create && tables == 0 && application == 0) {
+        r = make_tables(store, failure);
+        r = r < 0 ? r : read_number(store, "PRAGMA application_id", &application, failure);
+    }
     if (r < 0)
         return r;
-    if (create && tables == 0 && application == 0)
-        return make_tables(store, failure);
     if (application != APPLICATION)
         return failure_input(
             failure, store->path, 0, 0,

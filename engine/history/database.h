@@ -12,14 +12,15 @@ struct history_store {
     char *path;
 };
 
-/* Prepares SQL and binds a value for each letter of TYPES: t a text or NULL, i an int64_t, d a double, of
- * which NaN is null. The caller finalizes RET. */
+/* Gives a statement of SQL with a value bound for each letter of TYPES: t a text or NULL, i an int64_t, d a
+ * double, of which NaN is null. The caller releases RET; the statement stays prepared for the next call with
+ * the same SQL, until the store is closed. */
 int database_prepare(struct history_store *store, sqlite3_stmt **ret, struct failure *failure,
                      const char *sql, const char *types, ...);
-void database_finalize(sqlite3_stmt **statement); /* for cleanup() */
+void database_release(sqlite3_stmt **statement); /* for cleanup(); of NULL nothing */
 /* 1: there is a row; 0: there are no more. */
 int database_step(struct history_store *store, sqlite3_stmt *statement, struct failure *failure);
-/* Runs a STATEMENT that gives no rows, and finalizes it. R: what preparing it returned; where that is
+/* Runs a STATEMENT that gives no rows, and releases it. R: what preparing it returned; where that is
  * negative nothing is done. */
 int database_run(struct history_store *store, int r, sqlite3_stmt *statement, struct failure *failure);
 int database_execute(struct history_store *store, const char *sql, struct failure *failure);

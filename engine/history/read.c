@@ -7,6 +7,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/history/database.h"
+#include "engine/history/filter.h"
 
 #include <errno.h>
 #include <math.h>
@@ -48,7 +49,7 @@ static int read_time(const char *text, double *ret, struct failure *failure) {
 
 /* The run's id, of which RUN is the beginning. */
 static int find_run(struct history_store *store, const char *run, char **ret, struct failure *failure) {
-    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    cleanup(database_release) sqlite3_stmt *statement = NULL;
     int r =
         database_prepare(store, &statement, failure,
                          "SELECT run FROM archive WHERE substr(run, 1, length(?1)) = ?1 LIMIT 2", "t", run);
@@ -57,12 +58,16 @@ static int find_run(struct history_store *store, const char *run, char **ret, st
         return r;
     if (r == 0 || !run[0])
         return failure_input(failure, store->path, 0, 0,
-                             "no run begins with '%.64s'; 'assay history list' shows the runs", run);
+                             "no run has an id that begins with '%.64s'; the column 'run' of 'assay history "
+                             "list' has the ids",
+                             run);
     cleanup_free char *found = xstrdup(database_text(statement, 0));
     r = database_step(store, statement, failure);
     if (r == 1)
         return failure_input(failure, store->path, 0, 0,
-                             "several runs begin with '%.64s'; expected more of its characters", run);
+                             "several runs have ids that begin with '%.64s'; expected more characters of "
+                             "the id",
+                             run);
     if (r < 0)
         return r;
     *ret = found;
@@ -95,10 +100,11 @@ int history_store_note(struct history_store *store, const struct history_note *n
 
 /* ---- Tables */
 
-int history_store_report_archives(struct history_store *store, struct report_section *in,
+int history_store_report_archives(struct history_store *store, const char *run, struct report_section *in,
                                   struct failure *failure) {
+    (void)run;
     static const struct column columns[] = {
-        {.name = "number", .digits = 9},
+        {.name = "archive", .digits = 9, .help = "its number, as 'assay history export' has it"},
         {.name = "started", .type = COLUMN_TIME},
         {.name = "campaign", .type = COLUMN_STRING},
         {.name = "experiment", .type = COLUMN_STRING},
@@ -107,7 +113,7 @@ int history_store_report_archives(struct history_store *store, struct report_sec
         {.name = "file", .type = COLUMN_STRING},
         {.name = "sha256", .type = COLUMN_STRING, .detail = true},
     };
-    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    cleanup(database_release) sqlite3_stmt *statement = NULL;
     struct report_table *table =
         report_table(in, "archives", NULL, columns, sizeof columns / sizeof *columns);
     char started[TIME_SIZE];
@@ -157,7 +163,7 @@ int history_store_report_run(struct history_store *store, const char *run, struc
         {.name = "rows", .digits = 9},
         {.name = "mean", .digits = 6},
         {.name = "deviation", .digits = 3, .help = "standard deviation over the rows"}};
-    cleanup(database_finalize) sqlite3_stmt *of_facts = NULL, *of_values = NULL;
+    cleanup(database_release) sqlite3_stmt *of_facts = NULL, *of_values = NULL;
     cleanup_free char *id = NULL;
     int r = find_run(store, run, &id, failure);
     r = r < 0 ? r
@@ -178,8 +184,9 @@ int history_store_report_run(struct history_store *store, const char *run, struc
     return r < 0 ? r : report_rows(store, of_values, 4, report_table(in, "values", "", values, 7), failure);
 }
 
-int history_store_report_log(struct history_store *store, struct report_section *in,
+int history_store_report_log(struct history_store *store, const char *run, struct report_section *in,
                              struct failure *failure) {
+    (void)run;
     static const struct column columns[] = {
         {.name = "kind", .type = COLUMN_STRING},
         {.name = "time", .type = COLUMN_TIME},
@@ -189,7 +196,7 @@ int history_store_report_log(struct history_store *store, struct report_section 
         {.name = "reason", .type = COLUMN_STRING},
         {.name = "added", .type = COLUMN_TIME, .detail = true},
     };
-    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    cleanup(database_release) sqlite3_stmt *statement = NULL;
     struct report_table *table = report_table(in, "log", NULL, columns, sizeof columns / sizeof *columns);
     char time[TIME_SIZE];
     int r = database_prepare(store, &statement, failure,
@@ -228,7 +235,7 @@ struct reading {
 };
 
 static int read_log(struct history_store *store, struct reading *reading, struct failure *failure) {
-    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    cleanup(database_release) sqlite3_stmt *statement = NULL;
     int r = database_prepare(store, &statement, failure,
                              "SELECT log.time, archive.id, log.nodes FROM log LEFT JOIN archive"
                              " ON archive.run = log.run WHERE log.time NOT NULL OR archive.id NOT NULL",
@@ -300,19 +307,45 @@ static int read_values(struct history_store *store, struct reading *reading, int
     return r;
 }
 
+/* Refuses a name of FILTER that no series has. */
+static int check_filter(struct history_store *store, const struct history_filter *filter,
+                        struct failure *failure) {
+    static const char *const distinct[HISTORY_FILTERS] = {
+        "SELECT DISTINCT campaign FROM series ORDER BY 1",
+        "SELECT DISTINCT response FROM series ORDER BY 1",
+        "SELECT DISTINCT node FROM series ORDER BY length(node), node",
+    };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < HISTORY_FILTERS; i++) {
+        cleanup(database_release) sqlite3_stmt *statement = NULL;
+        char **names = NULL;
+        size_t count = 0;
+        if (!filter->names[i])
+            continue;
+        r = database_prepare(store, &statement, failure, distinct[i], "");
+        for (; r == 0 && (r = database_step(store, statement, failure)) == 1; r = 0)
+            xappend(&names, &count, xstrdup(database_text(statement, 0)));
+        r = r < 0 ? r
+                  : history_filter_check(filter, i, (const char *const *)names, count, store->path, failure);
+        for (size_t k = 0; k < count; k++)
+            free(names[k]);
+        free(names);
+    }
+    return r;
+}
+
 int history_store_read(struct history_store *store, const struct history_filter *filter,
-                       int (*take)(void *context, const struct history_series *series), void *context,
-                       struct failure *failure) {
+                       history_series_taker *take, void *context, struct failure *failure) {
     cleanup(reading_clear) struct reading reading = {0};
-    cleanup(database_finalize) sqlite3_stmt *all = NULL, *values = NULL;
-    int r = read_log(store, &reading, failure);
+    cleanup(database_release) sqlite3_stmt *all = NULL, *values = NULL;
+    size_t taken = 0;
+    int r = check_filter(store, filter, failure);
+    r = r < 0 ? r : read_log(store, &reading, failure);
     r = r < 0 ? r
               : database_prepare(store, &all, failure,
                                  "SELECT id, campaign, experiment, response, unit, setting, node FROM series"
-                                 " WHERE ifnull(campaign = ?1, 1) AND ifnull(response = ?2, 1)"
-                                 " AND ifnull(node = ?3, 1)"
                                  " ORDER BY campaign, experiment, response, unit, setting, node",
-                                 "ttt", filter->campaign, filter->response, filter->node);
+                                 "");
     r = r < 0
             ? r
             : database_prepare(store, &values, failure,
@@ -326,6 +359,9 @@ int history_store_read(struct history_store *store, const struct history_filter 
                                         .unit = database_text(all, 4),
                                         .setting = database_text(all, 5),
                                         .node = database_text(all, 6)};
+        r = 0;
+        if (!history_filter_matches(filter, &series))
+            continue;
         r = read_values(store, &reading, sqlite3_column_int64(all, 0), values, failure);
         mark(&reading, series.node);
         series.count = reading.count;
@@ -334,26 +370,32 @@ int history_store_read(struct history_store *store, const struct history_filter 
         series.archives = reading.archives;
         series.is_cut = reading.is_cut;
         series.is_outlier = reading.is_outlier;
-        if (r == 0 && series.count > 0)
-            r = take(context, &series);
+        if (r < 0 || series.count == 0)
+            continue;
+        r = take(context, &series);
+        taken++;
     }
-    return r;
+    return r == 0 && taken == 0 ? history_filter_refuse(filter, store->path, failure) : r;
 }
 
 int history_store_describe_changes(struct history_store *store, const char *node, int64_t before, int64_t now,
                                    struct text *ret, struct failure *failure) {
-    cleanup(database_finalize) sqlite3_stmt *statement = NULL;
+    cleanup(database_release) sqlite3_stmt *statement = NULL;
     int r = database_prepare(store, &statement, failure,
                              "SELECT name, max(CASE archive WHEN ?2 THEN value END) AS old,"
                              " max(CASE archive WHEN ?3 THEN value END) AS new FROM fact"
                              " WHERE node = ?1 AND archive IN (?2, ?3) GROUP BY name"
                              " HAVING old IS NOT new ORDER BY name",
                              "tii", node, before, now);
-    for (size_t i = 0; r == 0 && (r = database_step(store, statement, failure)) == 1; i++)
-        r = text_printf(
-                ret, "%s%s %s became %s", i > 0 ? ", " : "", database_text(statement, 0),
-                sqlite3_column_type(statement, 1) == SQLITE_NULL ? "(none)" : database_text(statement, 1),
-                sqlite3_column_type(statement, 2) == SQLITE_NULL ? "(none)" : database_text(statement, 2)) ==
-            -EFBIG;
+    for (size_t i = 0; r == 0 && (r = database_step(store, statement, failure)) == 1; i++) {
+        const char *name = database_text(statement, 0), *comma = i > 0 ? ", " : "";
+        bool had = sqlite3_column_type(statement, 1) != SQLITE_NULL;
+        bool has = sqlite3_column_type(statement, 2) != SQLITE_NULL;
+        const char *old = database_text(statement, 1), *new = database_text(statement, 2);
+        r = had && has ? text_printf(ret, "%s%s %s became %s", comma, name, old, new)
+                       : text_printf(ret, "%s%s %s %s", comma, name, had ? old : new,
+                                     had ? "is no longer recorded" : "was not recorded before");
+        r = r == -EFBIG;
+    }
     return r < 0 ? r : 0; /* a list that is too long is cut */
 }

@@ -24,6 +24,11 @@ int history_store_open(const char *path, bool create, struct history_store **ret
 void history_store_close(struct history_store *store); /* NULL is fine */
 void history_store_cleanup(struct history_store **store);
 
+/* A transaction: what is added after history_store_begin() is in the file after history_store_commit(), or
+ * none of it. Other processes that write wait for its end, at most 60 s. */
+int history_store_begin(struct history_store *store, struct failure *failure);
+int history_store_commit(struct history_store *store, struct failure *failure);
+
 /* What one archive brought. */
 struct history_addition {
     bool was_there; /* the same archive; nothing was done */
@@ -32,7 +37,8 @@ struct history_addition {
     bool all_flagged; /* every row was flagged: nothing was added but the archive's name */
 };
 
-/* Adds the sealed archive PATH, whole or not at all; with WITH_FLAGGED also the rows that a gate flagged. An
+/* Adds the sealed archive PATH, whole or not at all, between history_store_begin() and
+ * history_store_commit(); with WITH_FLAGGED also the rows that a gate flagged. An
  * earlier part of the same run is replaced; where the store has a later part, nothing is done. FAILURE_INPUT:
  * no archive of a run; FAILURE_VERIFICATION: a damaged one. */
 int history_store_add(struct history_store *store, const char *path, bool with_flagged,
@@ -54,37 +60,38 @@ struct history_note {
 
 int history_store_note(struct history_store *store, const struct history_note *note, struct failure *failure);
 
-/* Tables: the archives; of the run whose id begins with RUN its nodes' facts and its values; the log. */
-int history_store_report_archives(struct history_store *store, struct report_section *in,
-                                  struct failure *failure);
-int history_store_report_run(struct history_store *store, const char *run, struct report_section *in,
-                             struct failure *failure);
-int history_store_report_log(struct history_store *store, struct report_section *in, struct failure *failure);
+/* Adds tables to IN: the archives; the log; the facts and values of the nodes of the run whose id begins with
+ * RUN, which only the last of these functions uses. */
+typedef int history_store_reporter(struct history_store *store, const char *run, struct report_section *in,
+                                   struct failure *failure);
+history_store_reporter history_store_report_archives, history_store_report_log, history_store_report_run;
 
 /* One response of one setting on one node over time. */
 struct history_series {
     const char *campaign, *experiment, *response, *unit, *setting, *node; /* unit: UCUM, or "" */
     size_t count;
-    const double *times; /* when each run began, s since 1970, in order */
+    const double *times; /* when each run began, s since 1970, in order; NaN: not known */
     const double *values;
-    const int64_t *archives; /* numbers of history_store_report_archives() */
+    const int64_t *archives; /* of history_store_report_archives() */
     const bool *is_cut;      /* a change of the log came between the run before and this one */
     const bool *is_outlier;  /* by the log */
 };
 
-/* NULL: any. */
+/* Names that series have; NULL: any. */
+enum { HISTORY_CAMPAIGN, HISTORY_RESPONSE, HISTORY_NODE, HISTORY_FILTERS };
 struct history_filter {
-    const char *campaign, *response, *node;
+    const char *names[HISTORY_FILTERS];
 };
 
-/* Calls TAKE for each series in order of campaign, response, setting and node; what it returns but 0 ends the
- * walk and is returned. */
-int history_store_read(struct history_store *store, const struct history_filter *filter,
-                       int (*take)(void *context, const struct history_series *series), void *context,
-                       struct failure *failure);
+typedef int history_series_taker(void *context, const struct history_series *series);
 
-/* Appends what the facts of NODE say differently in archive NOW than in BEFORE: "microcode 0x1 is 0x2, ...".
- */
+/* Calls TAKE for each series in order of campaign, response, setting and node; what it returns but 0 ends the
+ * walk and is returned. FAILURE_INPUT: no series has a name of FILTER, with the names that there are. */
+int history_store_read(struct history_store *store, const struct history_filter *filter,
+                       history_series_taker *take, void *context, struct failure *failure);
+
+/* Appends what the facts of NODE say differently in archive NOW than in BEFORE: "microcode 0x1 became 0x2,
+ * package gcc 12 is new, ...". */
 int history_store_describe_changes(struct history_store *store, const char *node, int64_t before, int64_t now,
                                    struct text *ret, struct failure *failure);
 

@@ -51,7 +51,9 @@ static int check(struct library *library, const char *prefix, const char *name, 
     if (kind == PLUGIN_FIT) {
         const struct fit_plugin *fit = plugin->operations;
         library->fit = fit;
-        return PLUGIN_HAS(fit, whole) && fit->fit ? 0 : refuse(library->path, failure, "it has no fit()");
+        return PLUGIN_HAS(fit, needs_all_rows) && fit->fit
+                   ? 0
+                   : refuse(library->path, failure, "it has no fit()");
     }
     const struct predict_plugin *predict = plugin->operations;
     library->predict = predict;

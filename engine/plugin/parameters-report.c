@@ -21,9 +21,9 @@ static char *describe_values(const struct plugin_parameter *parameter) {
         [PLUGIN_COLUMNS] = "columns", [PLUGIN_CATEGORY] = "column", [PLUGIN_CATEGORIES] = "columns"};
     struct text text;
     text_init(&text, SIZE_MAX / 4);
-    text_printf(&text, "%s%s", parameter->whole ? "whole " : "", types[parameter->type]);
+    text_printf(&text, "%s%s", parameter->integer ? "whole " : "", types[parameter->type]);
     if (parameter->type == PLUGIN_WORD)
-        text_append_words(&text, parameter->words);
+        text_append_words(&text, parameter->choices);
     append_range(&text, " from ", parameter->minimum, parameter->maximum, parameter->unit);
     append_range(&text, "; plausible ", parameter->plausible_minimum, parameter->plausible_maximum,
                  parameter->unit);
@@ -32,11 +32,13 @@ static char *describe_values(const struct plugin_parameter *parameter) {
 
 /* What holds where the user sets nothing: of a column the names that it is found by. */
 static char *describe_default(const struct plugin_parameter *parameter) {
-    if (parameter->fallback || parameter->type == PLUGIN_WORD || !parameter->words)
-        return xstrdup(parameter->fallback ? parameter->fallback : parameter->required ? "must be set" : "");
+    if (parameter->default_text || parameter->type == PLUGIN_WORD || !parameter->choices)
+        return xstrdup(parameter->default_text ? parameter->default_text
+                       : parameter->required   ? "must be set"
+                                               : "");
     struct text text;
     text_init(&text, SIZE_MAX / 4);
-    text_append_words(&text, parameter->words);
+    text_append_words(&text, parameter->choices);
     return text_take(&text);
 }
 
@@ -47,11 +49,11 @@ void parameters_report(struct report_section *in, const char *title,
     struct report_table *table = report_table(in, "parameters", title, columns, 5);
     for (size_t t = 0; t < count; t++)
         for (const struct plugin_parameter *at = tables[t]; at && at->name; at++) {
-            cleanup_free char *values = describe_values(at), *fallback = describe_default(at);
+            cleanup_free char *values = describe_values(at), *default_text = describe_default(at);
             report_cell_text(table, at->name);
             report_cell_text(table, unit_label(at->unit));
             report_cell_text(table, values);
-            report_cell_text(table, fallback);
+            report_cell_text(table, default_text);
             report_cell_text(table, at->help);
         }
 }

@@ -43,12 +43,12 @@ static int parse_word(const struct plugin_parameter *parameter, const char *text
                       double *ret, struct failure *failure) {
     cleanup(text_clear) struct text list;
     text_init(&list, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; parameter->words[i]; i++)
-        if (strcmp(parameter->words[i], text) == 0) {
+    for (size_t i = 0; parameter->choices[i]; i++)
+        if (strcmp(parameter->choices[i], text) == 0) {
             *ret = (double)i;
             return 0;
         }
-    text_append_words(&list, parameter->words);
+    text_append_words(&list, parameter->choices);
     return failure_input(failure, place.file, place.line, place.column,
                          "%s: there is no '%.200s'; expected one of %s", parameter->name, text, list.bytes);
 }
@@ -69,7 +69,7 @@ static int parse_number(const struct plugin_parameter *parameter, const char *te
                              "%s: '%.200s' is out of range; expected %.15g to %.15g%s%s", parameter->name,
                              text, parameter->minimum, parameter->maximum, unit && unit->label[0] ? " " : "",
                              unit ? unit->label : "");
-    if (parameter->whole && value != floor(value))
+    if (parameter->integer && value != floor(value))
         return failure_input(failure, place.file, place.line, place.column,
                              "%s: '%.200s' is not a whole number", parameter->name, text);
     *ret = value;
@@ -147,7 +147,9 @@ int parameters_init(struct parameters *parameters, const struct plugin_parameter
     parameters->values = xcalloc(parameters->count + 1, sizeof *parameters->values);
     for (size_t i = 0; i < parameters->count; i++) {
         parameters->values[i].number = NAN;
-        int r = table[i].fallback ? parameters_set(parameters, i, table[i].fallback, NULL, 0, 0, failure) : 0;
+        int r = table[i].default_text
+                    ? parameters_set(parameters, i, table[i].default_text, NULL, 0, 0, failure)
+                    : 0;
         if (r < 0)
             return failure_prefix(failure, "the plugin's own default");
         parameters->values[i].is_set = false;

@@ -68,7 +68,7 @@ static int add_terms(struct prediction *prediction, size_t column, const struct 
     return r;
 }
 
-int prediction_explain(struct prediction *prediction, struct report_section *section,
+int prediction_explain(struct prediction *prediction, struct report_section *section, struct explanation *ret,
                        struct failure *failure) {
     static const struct column part_columns[] = {
         {.name = "part"}, {.name = "share", .unit = "%", .digits = DIGITS}, {.name = "help"}};
@@ -111,9 +111,10 @@ int prediction_explain(struct prediction *prediction, struct report_section *sec
     for (size_t p = prediction->scenarios.option_count; r == 0 && p < parameters->count; p++) {
         const struct plugin_parameter *parameter = &parameters->table[p];
         double *number = &parameters->values[p].number;
-        if (parameter->type == PLUGIN_NUMBER && !parameter->whole && isfinite(*number))
+        if (parameter->type == PLUGIN_NUMBER && !parameter->integer && isfinite(*number))
             r = add_effect(prediction, column, &(struct varied){&number, 1}, "parameter", parameter->name,
                            effects, failure);
     }
+    *ret = (struct explanation){parts, effects};
     return r;
 }

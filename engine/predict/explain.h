@@ -4,6 +4,11 @@
 
 #include "engine/predict/prediction.h"
 
+/* Tables of the section: the shares of the parts, the effects of terms and parameters. */
+struct explanation {
+    struct report_table *parts, *effects;
+};
+
 /*
  * Adds to SECTION, for the only scenario of PREDICTION and its main column (the first with a goal, or else
  * the first number): the share of each column that is a part of it; and by how many per cent it changes when
@@ -11,7 +16,7 @@
  * derivative, by central differences. If the prediction is a sum of such terms, these are their shares.
  * FAILURE_INPUT: there are several scenarios, or the result is no number.
  */
-int prediction_explain(struct prediction *prediction, struct report_section *section,
+int prediction_explain(struct prediction *prediction, struct report_section *section, struct explanation *ret,
                        struct failure *failure);
 
 #endif

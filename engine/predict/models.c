@@ -17,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRAWN_BYTES_MAX = 1 << 26 }; /* of the drawn models of one model */
+enum {
+    DRAWN_BYTES_MAX = 1 << 26, /* of the drawn models of one model */
+    CPUS_MAX = 1 << 16,        /* of a machine; a cpu_set_t has 1,024 */
+};
 
 /* A part of what a model said that is smaller than this may be extrapolated without a warning. */
 static const double noteworthy = 0.01;
@@ -332,8 +335,9 @@ static double normal(void *context, const char *name, uint64_t index) {
 }
 
 static size_t cpu_count(void) {
-    cpu_set_t allowed;
-    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? (size_t)CPU_COUNT(&allowed) : 1;
+    cleanup_free cpu_set_t *allowed = xcalloc(CPUS_MAX / CPU_SETSIZE, sizeof *allowed);
+    size_t size = CPUS_MAX / CPU_SETSIZE * sizeof *allowed;
+    return sched_getaffinity(0, size, allowed) == 0 ? (size_t)CPU_COUNT_S(size, allowed) : 1;
 }
 
 int models_open(struct role_models *models, const struct library *library, const char *const *words,

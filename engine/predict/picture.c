@@ -4,10 +4,10 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 #include "engine/predict/gantt.h"
 #include "engine/report/chart.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,6 +23,18 @@ static enum picture_form form_of(const char *file) {
         if (strcmp(ending, endings[form]) == 0)
             return form;
     return PICTURE_LINES;
+}
+
+/* Why trace events are refused, before what is expected; the caller frees it. */
+static char *explain_no_intervals(const struct prediction *prediction) {
+    cleanup(text_clear) struct text names;
+    text_init(&names, FAILURE_TEXT_SIZE / 2);
+    for (size_t t = 0; t < prediction->table_count; t++)
+        if (prediction->tables[t].table->shape == PREDICT_INTERVALS) /* what is too long is cut */
+            (void)text_printf(&names, "%s%s", names.length ? ", " : "", prediction->tables[t].table->name);
+    return names.length > 0 ? xformat("it is no table of intervals of time, which are: %s; ", names.bytes)
+                            : xformat("it is no table of intervals of time, and %s-%s has none; ",
+                                      prediction->prefix, prediction->library->plugin->name);
 }
 
 int picture_read(const struct prediction *prediction, const char *word, struct picture *ret,
@@ -50,11 +62,14 @@ int picture_read(const struct prediction *prediction, const char *word, struct p
     const char *allowed =
         picture.table < SIZE_MAX ? forms[prediction->tables[picture.table].table->shape] : ".svg .html";
     const char *ending = picture.file ? strrchr(picture.file, '.') : NULL;
-    if (picture.file && (picture.form == PICTURE_LINES || !strstr(allowed, ending)))
+    if (picture.file && (picture.form == PICTURE_LINES || !strstr(allowed, ending))) {
+        cleanup_free char *reason =
+            picture.form == PICTURE_TRACE ? explain_no_intervals(prediction) : xstrdup("");
         return failure_input(
             failure, NULL, 0, 0,
-            "'%.64s' cannot be written into '%.200s'; expected a name that ends in one of %s", picture.name,
-            picture.file, allowed);
+            "'%.64s' cannot be written into '%.200s'; %sexpected a name that ends in one of %s", picture.name,
+            picture.file, reason, allowed);
+    }
     *ret = picture;
     picture.name = NULL;
     return 0;
@@ -122,6 +137,16 @@ static bool is_same(const struct plugin_value *one, const struct plugin_value *o
     return one->number == other->number;
 }
 
+/* BEFORE, and "bandwidth = 10 GB/s": parameter P of a scenario. */
+static void append_value(const struct scenario *of, size_t p, const char *before, struct text *text) {
+    const char *value = of->parameters.values[p].text, *unit = of->parameters.table[p].unit;
+    double number;
+    bool is_bare = unit && value && number_parse_double(value, strlen(value), &number);
+    const char *label = is_bare ? unit_label(unit) : "";
+    (void)text_printf(text, "%s%s = %s%s%s", before, of->parameters.table[p].name, value ? value : "",
+                      label[0] ? " " : "", label);
+}
+
 /* "scenario 2: NB = 128, P = 4": the parameters that are not those of the first scenario or, of the first, of
  * the second. The caller frees it. */
 static char *name_scenario(const struct prediction *prediction, size_t scenario) {
@@ -133,11 +158,7 @@ static char *name_scenario(const struct prediction *prediction, size_t scenario)
     const char *before = ": ";
     for (size_t p = prediction->scenarios.option_count; p < of->parameters.count; p++)
         if (!is_same(&of->parameters.values[p], &items[other].parameters.values[p])) {
-            const char *value = of->parameters.values[p].text, *unit = of->parameters.table[p].unit;
-            bool is_bare = unit && value && value[0] && isdigit((unsigned char)value[strlen(value) - 1]);
-            const char *label = is_bare ? unit_label(unit) : "";
-            (void)text_printf(&text, "%s%s = %s%s%s", before, of->parameters.table[p].name,
-                              value ? value : "", label[0] ? " " : "", label);
+            append_value(of, p, before, &text);
             before = ", ";
         }
     return text_take(&text);
@@ -164,54 +185,112 @@ static void draw_curves(const struct prediction *prediction, size_t t, struct dr
     }
 }
 
-/* How many parameters vary over the scenarios; RET has the first of these that is a number, or SIZE_MAX. */
-static size_t find_varying(const struct prediction *prediction, size_t *ret) {
-    const struct scenario *items = prediction->scenarios.items;
-    size_t varying = 0;
-    *ret = SIZE_MAX;
-    for (size_t p = prediction->scenarios.option_count; p < items[0].parameters.count; p++) {
-        size_t i = 1;
-        while (i < prediction->scenarios.count &&
-               is_same(&items[i].parameters.values[p], &items[0].parameters.values[p]))
-            i++;
-        bool is_equal = i >= prediction->scenarios.count;
-        if (!is_equal && prediction->scenarios.table[p].type == PLUGIN_NUMBER && *ret == SIZE_MAX)
-            *ret = p;
-        varying += !is_equal;
-    }
-    return varying;
+/* Whether all parameters but EXCEPT are the same in two scenarios. */
+static bool is_same_but(const struct prediction *prediction, size_t one, size_t other, size_t except) {
+    const struct parameters *a = &prediction->scenarios.items[one].parameters,
+                            *b = &prediction->scenarios.items[other].parameters;
+    for (size_t p = prediction->scenarios.option_count; p < a->count; p++)
+        if (p != except && !is_same(&a->values[p], &b->values[p]))
+            return false;
+    return true;
 }
 
-/* One chart: the column, and the ends of its intervals. Points are joined if nothing else varies. */
+/* The first parameter that varies over the scenarios and is a number, or SIZE_MAX. */
+static size_t find_varying(const struct prediction *prediction) {
+    const struct scenario *items = prediction->scenarios.items;
+    for (size_t p = prediction->scenarios.option_count; p < items[0].parameters.count; p++)
+        for (size_t i = 1;
+             prediction->scenarios.table[p].type == PLUGIN_NUMBER && i < prediction->scenarios.count; i++)
+            if (!is_same(&items[i].parameters.values[p], &items[0].parameters.values[p]))
+                return p;
+    return SIZE_MAX;
+}
+
+/* Scenarios that only PARAMETER tells apart: FIRST has the first scenario of each group, GROUP_OF the group
+ * of each scenario. Returns how many groups there are; 0: more than MOST. */
+static size_t find_groups(const struct prediction *prediction, size_t parameter, size_t most, size_t *first,
+                          size_t *group_of) {
+    size_t count = 0;
+    for (size_t i = 0; i < prediction->scenarios.count; i++) {
+        size_t g = 0;
+        while (g < count && !is_same_but(prediction, first[g], i, parameter))
+            g++;
+        if (g == count && count++ < most)
+            first[g] = i;
+        if (count > most)
+            return 0;
+        group_of[i] = g;
+    }
+    return count;
+}
+
+/* "NB = 128, P = 4": the parameters but EXCEPT that vary over the scenarios FIRST; "predicted": none. The
+ * caller frees it. */
+static char *name_group(const struct prediction *prediction, const size_t *first, size_t count, size_t group,
+                        size_t except) {
+    const struct scenario *items = prediction->scenarios.items;
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX / 4);
+    for (size_t p = prediction->scenarios.option_count; p < items[0].parameters.count; p++) {
+        size_t g = 1;
+        while (g < count &&
+               is_same(&items[first[g]].parameters.values[p], &items[first[0]].parameters.values[p]))
+            g++;
+        if (p != except && g < count)
+            append_value(&items[first[group]], p, text.length ? ", " : "", &text);
+    }
+    return text.length ? text_take(&text) : xstrdup("predicted");
+}
+
+/* One chart: the column, and the ends of its intervals, a line for each value of what varies besides; points
+ * where a line would go back, or where there are too many lines. */
 static int draw_column(const struct prediction *prediction, size_t column, struct drawing *drawing,
                        struct failure *failure) {
+    static const char *const ends[] = {"", ", 2.5 % of the draws are below",
+                                       ", 2.5 % of the draws are above"};
     const struct column *of = &prediction->plugin->columns[column];
-    size_t parameter, rows = 0, at = 0, lines = prediction->draws > 0 && !of->exact ? 3 : 1;
-    bool is_line = find_varying(prediction, &parameter) == 1;
+    size_t parameter = find_varying(prediction), rows = 0, scenarios = prediction->scenarios.count,
+           lines = prediction->draws > 0 && !of->exact ? 3 : 1, first[SERIES_MAX] = {0};
     if (parameter == SIZE_MAX)
         return failure_input(
             failure, NULL, 0, 0,
             "cannot draw '%s': no number varies over the scenarios; give a parameter several "
             "values, such as --set NAME=LOW..HIGH:STEP",
             of->name);
-    for (size_t i = 0; i < prediction->scenarios.count; i++)
+    cleanup_free size_t *group_of = xcalloc(scenarios + 1, sizeof *group_of);
+    size_t groups = find_groups(prediction, parameter, SERIES_MAX / lines, first, group_of);
+    bool are_joined = groups > 0;
+    if (!are_joined) {
+        groups = 1;
+        memset(group_of, 0, scenarios * sizeof *group_of);
+    }
+    for (size_t i = 0; i < scenarios; i++)
         rows += prediction->results[i].row_count;
     const struct plugin_parameter *over = &prediction->scenarios.table[parameter];
-    drawing_init(drawing, of->help, axis_name(over->name, over->unit), of, 1, lines, rows * (lines + 1));
+    drawing_init(drawing, of->help, axis_name(over->name, over->unit), of, 1, groups * lines,
+                 rows * (lines + 1));
     double *x = drawing->numbers;
-    for (size_t i = 0; i < prediction->scenarios.count; i++)
-        for (size_t k = 0; k < prediction->results[i].row_count; k++, at++) {
-            const struct prediction_row *row = &prediction->results[i].rows[k];
-            x[at] = prediction->scenarios.items[i].parameters.values[parameter].number;
-            is_line = is_line && (at == 0 || x[at] > x[at - 1]);
-            x[rows + at] = row->values[column];
-            for (size_t l = 1; l < lines; l++)
-                x[(l + 1) * rows + at] = row->intervals[column][PREDICTION_MEAN + l];
+    for (size_t g = 0; g < groups; g++) {
+        bool is_line = are_joined;
+        size_t count = 0;
+        for (size_t i = 0; i < scenarios; i++)
+            for (size_t k = 0; group_of[i] == g && k < prediction->results[i].row_count; k++, count++) {
+                const struct prediction_row *row = &prediction->results[i].rows[k];
+                x[count] = prediction->scenarios.items[i].parameters.values[parameter].number;
+                is_line = is_line && (count == 0 || x[count] > x[count - 1]);
+                x[rows + count] = row->values[column];
+                for (size_t l = 1; l < lines; l++)
+                    x[(l + 1) * rows + count] = row->intervals[column][PREDICTION_MEAN + l];
+            }
+        cleanup_free char *name =
+            are_joined ? name_group(prediction, first, groups, g, parameter) : xstrdup("predicted");
+        for (size_t l = 0; l < lines; l++) {
+            drawing->series_names[g * lines + l] = xformat("%s%s", name, ends[l]);
+            drawing->series[g * lines + l] = (struct chart_series){x, x + (l + 1) * rows, count, is_line,
+                                                                   drawing->series_names[g * lines + l]};
         }
-    static const char *const names[] = {"predicted", "2.5 % of the draws are below",
-                                        "2.5 % of the draws are above"};
-    for (size_t l = 0; l < lines; l++)
-        drawing->series[l] = (struct chart_series){x, x + (l + 1) * rows, rows, is_line, names[l]};
+        x += count;
+    }
     return 0;
 }
 

@@ -18,29 +18,13 @@
 
 /* ---- Beginning and end */
 
-static int check_target(const char *target, struct failure *failure) {
-    cleanup_free char *parent = xstrndup(target, (size_t)(file_base_name(target) - target));
-    const char *folder = parent[0] ? parent : ".";
-    if (!text_ends_in(target, ".zip"))
-        return failure_input(failure, NULL, 0, 0,
-                             "'%s' is no name of an archive; expected one that ends in .zip", target);
-    if (access(target, F_OK) == 0)
-        return failure_input(failure, NULL, 0, 0,
-                             "'%s' is already there, and archives are not replaced; give another name",
-                             target);
-    if (access(folder, W_OK | X_OK) < 0)
-        return failure_input(failure, NULL, 0, 0, "cannot write into the folder '%s': %s", folder,
-                             strerror(errno));
-    return 0;
-}
-
 int prediction_archive_open(struct prediction_archive *archive, const char *target, struct failure *failure) {
     static const char *const folders[] = {ARCHIVE_TABLES, ARCHIVE_MODELS};
     const char *parent = getenv("TMPDIR");
     cleanup_free char *folder = file_join(parent && *parent ? parent : "/tmp", "assay-XXXXXX");
     *archive = (struct prediction_archive){
         .target = target, .results = {.output = FILE_OUTPUT_NONE}, .started_ns = clock_wall_ns()};
-    int r = check_target(target, failure);
+    int r = archive_check_target(target, failure);
     if (r < 0)
         return r;
     if (!mkdtemp(folder))
@@ -58,7 +42,7 @@ void prediction_archive_clear(struct prediction_archive *archive) {
     report_file_clear(&archive->results);
     if (archive->folder)
         file_remove_tree(archive->folder, NULL);
-    text_set_clear(&archive->warnings), text_set_clear(&archive->notes);
+    text_set_clear(&archive->warnings.set), text_set_clear(&archive->notes.set);
     free(archive->folder), free(archive->results_path);
     *archive = (struct prediction_archive){.results = {.output = FILE_OUTPUT_NONE}};
 }
@@ -68,26 +52,34 @@ void prediction_archive_clear(struct prediction_archive *archive) {
 int prediction_archive_take_scenarios(struct prediction_archive *archive, const char *path, char **ret,
                                       struct failure *failure) {
     cleanup_free char *copy = file_join(archive->folder, ARCHIVE_SCENARIOS);
-    cleanup_close int from = file_open(path, FILE_OR_PIPE, failure);
-    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
-    char piece[1 << 16];
-    int r = from < 0 ? from : file_output_open(copy, 0666, &output, failure);
-    while (r == 0) {
-        ssize_t got = TEMP_FAILURE_RETRY(read(from, piece, sizeof piece));
-        if (got < 0)
-            return failure_set(failure, -errno, "cannot read '%s': %s", path, strerror(errno));
-        if (got == 0)
-            break;
-        r = file_output_write(&output, piece, (size_t)got, failure);
-    }
-    r = r < 0 ? r : file_output_commit(&output, failure);
+    int r = file_copy(path, FILE_OR_PIPE, copy, failure);
     *ret = r < 0 ? NULL : take_pointer(copy);
     return r;
 }
 
-static void add_sentence(struct text_set *set, const char *sentence) {
-    if (set->count < PREDICTION_ARCHIVE_SENTENCES_MAX)
-        text_set_add(set, sentence, strlen(sentence));
+/* Of SCENARIO. */
+static void add_sentence(struct prediction_sentences *sentences, const char *sentence, size_t scenario) {
+    uint32_t number;
+    bool is_known = text_set_find(&sentences->set, sentence, strlen(sentence), &number);
+    if (!is_known && sentences->set.count == PREDICTION_ARCHIVE_SENTENCES_MAX)
+        return;
+    if (!is_known) {
+        number = text_set_add(&sentences->set, sentence, strlen(sentence));
+        sentences->of[number].first = scenario;
+    }
+    sentences->of[number].count++;
+}
+
+/* "scenario 3 and 12 more: SENTENCE"; of all SCENARIOS the sentence. */
+static void describe_sentences(const struct prediction_sentences *sentences, int64_t scenarios,
+                               struct bind_texts *to) {
+    for (size_t i = 0; i < sentences->set.count; i++) {
+        size_t others = sentences->of[i].count - 1;
+        cleanup_free char *which = xformat("scenario %zu", sentences->of[i].first),
+                          *more = others > 0 ? xformat(" and %zu more", others) : xstrdup(""),
+                          *text = xformat("%s%s: %s", which, more, sentences->set.texts[i]);
+        bind_texts_add(to, (int64_t)others + 1 == scenarios ? sentences->set.texts[i] : text);
+    }
 }
 
 int prediction_archive_add(struct prediction_archive *archive, const struct prediction *prediction,
@@ -97,38 +89,52 @@ int prediction_archive_add(struct prediction_archive *archive, const struct pred
         const struct prediction_result *result = &prediction->results[i];
         for (size_t k = 0; k < result->remark_count; k++)
             add_sentence(result->remarks[k].warning ? &archive->warnings : &archive->notes,
-                         result->remarks[k].sentence);
+                         result->remarks[k].sentence, prediction->scenarios.items[i].number);
         archive->scenarios++;
+        archive->rows += (int64_t)result->row_count;
     }
     return report_file_add(&archive->results, prediction_report_table(prediction, first, report->root),
                            failure);
 }
 
-/* The tables that were wanted, and what the columns of all tables are. */
+/* Writes ROWS into results/tables/NAME.csv; RET is what it is, with a path of its own. */
+static int write_table(const struct prediction_archive *archive, const struct report_table *rows,
+                       const char *name, const char *help, struct archive_table *ret,
+                       struct failure *failure) {
+    cleanup(text_clear) struct text csv;
+    text_init(&csv, SIZE_MAX / 4);
+    ret->path = archive_table_path(name);
+    ret->description = help;
+    ret->columns = report_table_columns(rows, &ret->column_count);
+    cleanup_free char *path = file_join(archive->folder, ret->path);
+    int r = report_table_append_csv(rows, &csv, failure);
+    return r < 0 ? r : file_write_output(path, csv.bytes, csv.length, failure);
+}
+
+/* The tables that were wanted, the explanation, and what the columns of all tables are. */
 static int write_tables(const struct prediction_archive *archive, const struct prediction *prediction,
-                        struct failure *failure) {
+                        const struct explanation *explanation, struct failure *failure) {
     cleanup(report_cleanup) struct report *report = report_new();
     size_t count = 0, last = prediction->scenarios.count - 1;
-    cleanup_free struct archive_table *tables = xcalloc(prediction->table_count + 1, sizeof *tables);
+    cleanup_free struct archive_table *tables = xcalloc(prediction->table_count + 3, sizeof *tables);
     const struct report_table *results = prediction_report_table(prediction, last, report->root);
     int r = 0;
     tables[count++] = (struct archive_table){
         .path = ARCHIVE_RESULTS, .description = "a row a scenario, or as many as the method gives"};
     tables->columns = report_table_columns(results, &tables->column_count);
     for (size_t t = 0; r == 0 && t < prediction->table_count; t++) {
-        if (!prediction->tables[t].is_wanted)
-            continue;
-        const struct report_table *rows = prediction_report_rows(prediction, t, report->root);
-        struct archive_table *table = &tables[count++];
-        cleanup(text_clear) struct text csv;
-        text_init(&csv, SIZE_MAX / 4);
-        table->path = archive_table_path(prediction->tables[t].table->name);
-        table->description = prediction->tables[t].table->help;
-        table->columns = report_table_columns(rows, &table->column_count);
-        cleanup_free char *path = file_join(archive->folder, table->path);
-        r = report_table_append_csv(rows, &csv, failure);
-        r = r < 0 ? r : file_write_output(path, csv.bytes, csv.length, failure);
+        const struct predict_table *of = prediction->tables[t].table;
+        if (prediction->tables[t].is_wanted)
+            r = write_table(archive, prediction_report_rows(prediction, t, report->root), of->name, of->help,
+                            &tables[count++], failure);
     }
+    if (r == 0 && explanation && explanation->parts)
+        r = write_table(archive, explanation->parts, "explained-parts",
+                        "the share of each part of the result", &tables[count++], failure);
+    if (r == 0 && explanation && explanation->effects)
+        r = write_table(archive, explanation->effects, "explained-effects",
+                        "the change of the result if a term or parameter is 1 % greater", &tables[count++],
+                        failure);
     cleanup_free char *package = file_join(archive->folder, ARCHIVE_DATAPACKAGE);
     r = r < 0 ? r
               : archive_write_datapackage(package, prediction->library->plugin->name, tables, count, failure);
@@ -188,10 +194,8 @@ static void describe_run(const struct prediction_archive *archive, const struct 
     run->started_ns = archive->started_ns;
     run->ended_ns = clock_wall_ns();
     run->seed = xformat("%" PRIu64, prediction->models.seed);
-    run->counts = (struct archive_counts){.rows = archive->scenarios,
-                                          .planned = archive->scenarios,
-                                          .done = archive->scenarios,
-                                          .rows_settled = -1};
+    run->counts = (struct archive_counts){
+        .rows = archive->rows, .planned = archive->scenarios, .done = archive->scenarios, .rows_settled = -1};
     for (size_t i = 0; i < scenarios->option_count; i++)
         if (scenarios->options.values[i].text) {
             bind_texts_add(&run->options, scenarios->table[i].name);
@@ -203,8 +207,8 @@ static void describe_run(const struct prediction_archive *archive, const struct 
     made->version = xstrdup(prediction->library->plugin->version);
     made->draws = (int64_t)prediction->draws;
     made->searched = (int64_t)prediction->searched;
-    add_texts(&made->warnings, (const char *const *)archive->warnings.texts, archive->warnings.count);
-    add_texts(&made->notes, (const char *const *)archive->notes.texts, archive->notes.count);
+    describe_sentences(&archive->warnings, archive->scenarios, &made->warnings);
+    describe_sentences(&archive->notes, archive->scenarios, &made->notes);
 }
 
 static int seal(const struct prediction_archive *archive, const struct prediction *prediction,
@@ -227,14 +231,15 @@ static int seal(const struct prediction_archive *archive, const struct predictio
 }
 
 int prediction_archive_seal(struct prediction_archive *archive, const struct prediction *prediction,
-                            const char *const *settings, size_t setting_count, const char *const *command,
+                            const struct explanation *explanation, const char *const *settings,
+                            size_t setting_count, const char *const *command,
                             char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     cleanup(archive_run_clear) struct archive_run run = {.prediction = xcalloc(1, sizeof *run.prediction)};
     cleanup_free char *path = file_join(archive->folder, ARCHIVE_RUN);
     char id[ARCHIVE_ID_SIZE];
     int r = report_file_commit(&archive->results, failure);
     r = r < 0 ? r : archive_draw_id(id, failure);
-    r = r < 0 ? r : write_tables(archive, prediction, failure);
+    r = r < 0 ? r : write_tables(archive, prediction, explanation, failure);
     r = r < 0 ? r : write_models(archive, prediction, run.prediction, failure);
     if (r < 0)
         return r;
@@ -279,7 +284,7 @@ static void report_head(const struct archive_run *run, struct report_section *in
     report_text(in, "ended", "predicted", run->ended_ns ? clock_format(run->ended_ns, time) : NULL, false);
     report_text(in, "seed", NULL, run->seed, true);
     report_number(in, "draws", NULL, (double)prediction->draws, NULL, 0, prediction->draws == 0);
-    report_number(in, "scenario_count", "scenarios", (double)run->counts.rows, NULL, 0, false);
+    report_number(in, "scenario_count", "scenarios", (double)run->counts.done, NULL, 0, false);
     if (prediction->searched > 0)
         report_note(in, REPORT_NOTE, "the best of %" PRId64 " scenarios that were run", prediction->searched);
     struct report_section *options = report_section(in, "options", NULL, true);

@@ -13,6 +13,7 @@
 #include "archive-format/reader.h"
 #include "engine/foundation/hash.h"
 #include "engine/foundation/text-set.h"
+#include "engine/predict/explain.h"
 #include "engine/predict/prediction.h"
 
 enum {
@@ -20,13 +21,21 @@ enum {
     PREDICTION_ARCHIVE_SHOWN_MAX = 10000,    /* rows that a report has */
 };
 
+/* What the user was told, each sentence once. */
+struct prediction_sentences {
+    struct text_set set;
+    struct {
+        size_t first, count; /* the scenario that it is of first, and of how many it is */
+    } of[PREDICTION_ARCHIVE_SENTENCES_MAX];
+};
+
 struct prediction_archive {
     const char *target; /* borrowed */
     char *folder;       /* what it is made in; removed by prediction_archive_clear() */
     char *results_path;
     struct report_file results;
-    struct text_set warnings, notes;
-    int64_t started_ns, scenarios;
+    struct prediction_sentences warnings, notes;
+    int64_t started_ns, scenarios, rows;
 };
 
 /* TARGET must end in ".zip", and not be there yet: FAILURE_INPUT. ARCHIVE is to be cleared after failures
@@ -39,10 +48,12 @@ int prediction_archive_take_scenarios(struct prediction_archive *archive, const 
 /* The scenarios from FIRST on, in their order: as the sink of a prediction is called. */
 int prediction_archive_add(struct prediction_archive *archive, const struct prediction *prediction,
                            size_t first, struct failure *failure);
-/* PREDICTION is complete; SETTINGS are the NAME=VALUE that were given, COMMAND is the command line, ended by
- * a NULL. The tables that were wanted are in the archive too. SHA256 is that of the archive. */
+/* PREDICTION is complete; EXPLANATION (may be NULL) is what prediction_explain() has added, SETTINGS are the
+ * NAME=VALUE that were given, COMMAND is the command line, ended by a NULL. The tables that were wanted are
+ * in the archive too. SHA256 is that of the archive. */
 int prediction_archive_seal(struct prediction_archive *archive, const struct prediction *prediction,
-                            const char *const *settings, size_t setting_count, const char *const *command,
+                            const struct explanation *explanation, const char *const *settings,
+                            size_t setting_count, const char *const *command,
                             char sha256[static HASH_HEX_SIZE], struct failure *failure);
 /* Removes what was not sealed. */
 void prediction_archive_clear(struct prediction_archive *archive);
@@ -50,6 +61,10 @@ void prediction_archive_clear(struct prediction_archive *archive);
 /* What such an archive says: of what it was made, its table (FOR_PEOPLE of one scenario a list), warnings and
  * notes. */
 int prediction_archive_report(struct archive_reader *archive, bool for_people, struct report_section *in,
+                              struct failure *failure);
+/* The tables that `--plot` put into it, as a section each: curves as charts, intervals of time as Gantt
+ * charts, of the first scenarios. For pages. */
+int prediction_archive_charts(struct archive_reader *archive, struct report_section *in,
                               struct failure *failure);
 
 #endif

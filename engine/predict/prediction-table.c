@@ -74,7 +74,7 @@ static struct shape shape_of(const struct prediction *prediction, size_t begin) 
         const char *unit = parameter->unit ? parameter->unit : "1";
         add_column(&shape, PARAMETER, first + i,
                    (struct column){.name = parameter->name,
-                                   .type = parameter->whole ? COLUMN_INTEGER : COLUMN_UNKNOWN,
+                                   .type = parameter->integer ? COLUMN_INTEGER : COLUMN_UNKNOWN,
                                    .unit = parameter->type == PLUGIN_NUMBER ? unit : NULL,
                                    .help = parameter->help,
                                    .detail = is_unset(prediction, first + i, begin)});
@@ -190,10 +190,13 @@ struct report_table *prediction_report_rows(const struct prediction *prediction,
 static void report_rest(const struct prediction *prediction, struct report_section *in) {
     if (prediction->searched > 0) {
         const struct column *column = &prediction->plugin->columns[prediction_main_column(prediction)];
-        report_note(in, REPORT_NOTE,
-                    "the best of %zu scenarios that were run, of %zu combinations, by the %s %s; best first",
-                    prediction->searched, scenarios_combinations(&prediction->scenarios),
-                    column->goal == COLUMN_LESS ? "least" : "greatest", column->name);
+        size_t left_out = prediction->scenarios.left_out;
+        report_note(
+            in, REPORT_NOTE,
+            "the best of %zu scenarios that were run, of %s%zu combinations, by the %s %s; best first",
+            prediction->searched, left_out > 0 && !prediction->has_tried_all ? "at most " : "",
+            scenarios_combinations(&prediction->scenarios) - (prediction->has_tried_all ? left_out : 0),
+            column->goal == COLUMN_LESS ? "least" : "greatest", column->name);
     }
     if (prediction->without_answer > 0)
         report_note(in, REPORT_NOTE, "scenarios that were run and have no answer: %zu; the first: %s",
@@ -201,7 +204,8 @@ static void report_rest(const struct prediction *prediction, struct report_secti
     if (prediction->scenarios.left_out > 0) {
         cleanup_free char *count = xformat("%zu", prediction->scenarios.left_out);
         report_note(in, REPORT_NOTE, "combinations that are left out: %s; the first: %s",
-                    prediction->searched > 0 ? "some" : count, prediction->scenarios.left_out_reason);
+                    prediction->searched > 0 && !prediction->has_tried_all ? "some" : count,
+                    prediction->scenarios.left_out_reason);
     }
     if (prediction->scenario_count > prediction->scenarios.count)
         report_note(in, REPORT_NOTE,

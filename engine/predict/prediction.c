@@ -146,6 +146,24 @@ static void free_rows(struct prediction_row *rows, size_t count, size_t columns)
     free(rows);
 }
 
+/* What a model gives is no parameter, too. */
+static int check_given_once(const struct prediction *prediction, const struct scenario *scenario,
+                            struct failure *failure) {
+    const struct predict_role *roles = prediction->plugin->roles;
+    const size_t *counts = prediction->models.view.model_counts;
+    for (size_t p = 0; p < scenario->parameters.count; p++) {
+        const struct plugin_parameter *parameter = &scenario->parameters.table[p];
+        for (size_t role = 0; parameter->instead_of && scenario->parameters.values[p].is_set &&
+                              role < prediction->models.role_count;
+             role++)
+            if (counts[role] > 0 && strcmp(roles[role].name, parameter->instead_of) == 0)
+                return failure_input(failure, NULL, 0, 0,
+                                     "%s is set, and a model is given for '%s'; remove one", parameter->name,
+                                     roles[role].name);
+    }
+    return 0;
+}
+
 /* Runs the plugin on a scenario; the rows are the caller's. A scenario without an answer has one row of NaN,
  * and the reason as a warning. */
 static int run_scenario(struct prediction *prediction, size_t index, struct collector *collector,
@@ -166,6 +184,8 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
         values[c] = NAN;
     models_begin(&prediction->models);
     collector->number = scenario->number;
+    if (check_given_once(prediction, scenario, failure) < 0)
+        return scenario->line ? failure_prefix(failure, "the scenario in line %zu", scenario->line) : -EINVAL;
     int r = hear_progress(collector, 0);
     if (r == 0)
         r = prediction->plugin->run(prediction->state, &prediction->models.view,

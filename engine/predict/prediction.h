@@ -96,6 +96,7 @@ struct prediction {
     size_t result_count;
     size_t searched;                 /* scenarios that a search has run; 0: there was none */
     size_t search_budget;            /* how many it may run; 0: it has ended */
+    bool has_tried_all;              /* it has run all combinations that are not left out */
     size_t without_answer;           /* of those that it has run */
     char *no_answer;                 /* the reason of the first of them */
     bool is_interrupted;             /* the search was: its result is the best of what it had run */

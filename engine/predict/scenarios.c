@@ -6,8 +6,8 @@
 #include "engine/expression/expression.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,11 +219,15 @@ static int bind_column(struct reading *reading, size_t c, struct failure *failur
     if (column->parameter < reading->scenarios->option_count)
         return failure_input(failure, file, 1, 0,
                              "'%.128s' is the same for all scenarios; set it on the command line", name);
+    bool is_set = false, is_twice = false;
     for (size_t i = 0; i < reading->sweep_count; i++)
-        if (reading->sweeps[i].parameter == column->parameter)
-            return failure_input(
-                failure, file, 1, 0,
-                "'%.128s' is a column here and set on the command line; expected one of both", name);
+        is_set |= reading->sweeps[i].parameter == column->parameter;
+    for (size_t i = 0; i < c; i++)
+        is_twice |= !reading->columns[i].is_name && reading->columns[i].parameter == column->parameter;
+    if (is_set || is_twice)
+        return failure_input(failure, file, 1, 0, "the parameter '%s' has %s; remove one",
+                             reading->scenarios->table[column->parameter].name,
+                             is_twice ? "two columns" : "a column and is set on the command line");
     return 0;
 }
 
@@ -242,7 +246,8 @@ static int read_field(const struct reading *reading, const struct csv_field *fie
     if (field->length == 0 || field->length > SCENARIOS_VALUE_MAX)
         return csv_failure(reading->csv, c, failure, "%s: %s", parameter->name,
                            field->length ? "the value is too long" : "there is no value");
-    bool is_bare = column->unit && isdigit((unsigned char)field->bytes[field->length - 1]);
+    double number;
+    bool is_bare = column->unit && number_parse_double(field->bytes, field->length, &number);
     cleanup_free char *value =
         xformat("%.*s%s", (int)field->length, field->bytes, is_bare ? column->unit : "");
     return parameters_set(&scenario->parameters, column->parameter, value, csv_file(reading->csv),

@@ -8,7 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TRIES_MAX = 1 << 20 }; /* places where a search starts: most may be left out */
+/* Random places where a search starts without finding a combination that it has not run: most may be left
+ * out.
+ */
+enum { STARTS_MAX = 1 << 20, STARTS_AFTER_MAX = 10000 /* once it has found any */ };
 
 struct evaluation {
     size_t number; /* of the combination */
@@ -81,6 +84,25 @@ static void descend(struct search *search, size_t number) {
     }
 }
 
+/* From random places, until the budget is used up, or no new combination is found. */
+static void search_from_random_places(struct search *search, size_t all) {
+    const struct prediction_request *request = search->prediction->request;
+    struct random_stream stream;
+    random_stream_init(&stream, search->prediction->models.seed, "search", 0);
+    size_t idle = 0;
+    while (search->error == 0 && search->count < search->budget &&
+           idle < (search->count > 0 ? STARTS_AFTER_MAX : STARTS_MAX)) {
+        size_t before = search->count;
+        descend(search, random_stream_below(&stream, all));
+        idle = search->count > before ? 0 : idle + 1;
+        if (idle > 0 && search->error == 0 && request->progress &&
+            request->progress(request->context, search->count,
+                              (double)search->count / (double)search->budget) < 0)
+            search->error = failure_set_kind(search->failure, FAILURE_INTERRUPTED, -ECANCELED,
+                                             "interrupted in the search; no file was written");
+    }
+}
+
 static int compare(const void *a, const void *b) {
     const struct evaluation *one = a, *other = b;
     if (one->value != other->value)
@@ -92,8 +114,6 @@ int search_best(struct prediction *prediction, size_t budget, struct failure *fa
     struct search search = {
         .prediction = prediction, .column = prediction_main_column(prediction), .failure = failure};
     size_t all = scenarios_combinations(&prediction->scenarios);
-    struct random_stream stream;
-    random_stream_init(&stream, prediction->models.seed, "search", 0);
     if (all == 0 || search.column == prediction->column_count ||
         prediction->plugin->columns[search.column].goal == COLUMN_NO_GOAL)
         return failure_input(failure, NULL, 0, 0, "%s cannot be searched: %s",
@@ -104,15 +124,17 @@ int search_best(struct prediction *prediction, size_t budget, struct failure *fa
     search.done = done;
     search.budget = budget < all ? budget : all;
     prediction->search_budget = search.budget;
+    prediction->has_tried_all = budget >= all;
     for (size_t i = 0; budget >= all && search.error == 0 && i < all; i++)
         evaluate(&search, i);
-    for (size_t tries = TRIES_MAX; budget < all && search.count < budget && search.error == 0 && tries-- > 0;)
-        descend(&search, random_stream_below(&stream, all));
+    if (budget < all)
+        search_from_random_places(&search, all);
     prediction->search_budget = 0;
     qsort(done, search.count, sizeof *done, compare);
     if (search.error == -ECANCELED && search.count > 0 && isfinite(done[0].value)) {
         search.error = 0;
         prediction->is_interrupted = true;
+        prediction->has_tried_all = false;
         *failure = (struct failure){0};
     }
     scenarios_drop(&prediction->scenarios, 0);

@@ -21,8 +21,8 @@ static double on_scale(const struct chart_axis *axis, double value) {
 }
 
 /* Values of 0 or less have no place on a logarithmic axis: one such makes it linear. */
-static void choose_scale(struct chart_axis *axis) {
-    axis->is_logarithmic = axis->low > 0 && axis->high / axis->low >= wide;
+static void choose_scale(struct chart_axis *axis, bool may_be_logarithmic) {
+    axis->is_logarithmic = may_be_logarithmic && axis->low > 0 && axis->high / axis->low >= wide;
     axis->from = on_scale(axis, axis->low);
     axis->range = on_scale(axis, axis->high) - axis->from;
 }
@@ -41,8 +41,12 @@ struct chart_axes chart_axes_of(const struct chart *chart) {
         }
     for (size_t i = 0; i < chart->y_mark_count; i++)
         include(&axes.y, chart->y_marks[i]);
-    choose_scale(&axes.x);
-    choose_scale(&axes.y);
+    if (chart->x_label_count > 0) { /* each in the middle of its place */
+        include(&axes.x, -0.5);
+        include(&axes.x, (double)chart->x_label_count - 0.5);
+    }
+    choose_scale(&axes.x, !chart->link);
+    choose_scale(&axes.y, true);
     return axes;
 }
 

@@ -17,6 +17,12 @@ struct chart_series {
     const char *name; /* in an SVG it is shown at the pointer, below lines of text in a legend; or NULL */
 };
 
+/* A stretch of the x axis; where FROM is TO, a moment on it. */
+struct chart_span {
+    double from, to;
+    const char *name;
+};
+
 /* Texts and numbers are borrowed; those of chart_copy() are its own. */
 struct chart {
     const char *title, *x_name, *y_name; /* names with units */
@@ -25,6 +31,17 @@ struct chart {
     const double *x_marks, *y_marks; /* where lines are drawn across */
     size_t x_mark_count, y_mark_count;
     double y_reach; /* y beyond this, above or below 0, is drawn at the edge; 0: nothing is */
+
+    const char *const *x_labels; /* of x = 0, 1, 2, ...; NULL: the axis has numbers */
+    size_t x_label_count;
+    const struct chart_span *spans;  /* phases, in order: shaded in turns, not in a text */
+    const struct chart_span *events; /* moments: marks at the lower edge, not in a text */
+    size_t span_count, event_count;
+    /* On a page (report.h): */
+    const char *x_unit, *y_unit; /* shown with values at the pointer, as people write them; NULL: none */
+    const char *link;   /* charts with the same link, over time or order, have linear x axes that are zoomed
+                           together; NULL */
+    bool needs_scripts; /* it is not drawn without, as its page has too many others */
 };
 
 struct chart *chart_copy(const struct chart *chart);
@@ -35,6 +52,8 @@ void chart_free(struct chart *copy); /* NULL is fine */
 void chart_append_text(const struct chart *chart, bool unicode, struct text *ret);
 /* Appends one element <svg> that shows the COUNT charts from top to bottom. */
 void chart_append_svg(const struct chart *charts, size_t count, struct text *ret);
+/* The same of one chart, as a page has it, which styles it. */
+void chart_append_figure(const struct chart *chart, struct text *ret);
 /* Parts of an <svg> for pictures that are no charts: its beginning, with its size in pixels; an element
  * <text> at X, Y; TEXT with its special characters escaped. */
 void chart_append_head(struct text *svg, size_t width, size_t height);

@@ -143,21 +143,10 @@ static void print_note(const struct item *item, FILE *stream) {
     fputc('\n', stream);
 }
 
-/* Whether the locale of the environment has more characters than ASCII. */
-static bool is_unicode(void) {
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        if (value && value[0])
-            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-    }
-    return false;
-}
-
 static void print_chart(const struct chart *chart, FILE *stream) {
     cleanup(text_clear) struct text text;
     text_init(&text, SIZE_MAX / 4);
-    chart_append_text(chart, is_unicode(), &text);
+    chart_append_text(chart, shown_is_unicode(), &text);
     fwrite(text.bytes, 1, text.length, stream);
 }
 
@@ -176,7 +165,7 @@ static void print_section(const struct report_section *section, FILE *stream, bo
             print_chart(item->chart, stream);
         else if (item->kind == ITEM_TABLE)
             print_table(item->table, stream, detail);
-        else
+        else if (item->kind == ITEM_SECTION)
             print_section(item->section, stream, detail);
     }
 }

@@ -15,6 +15,7 @@ enum item_kind {
     ITEM_VERDICT,
     ITEM_NOTE,
     ITEM_CHART,
+    ITEM_PICTURE,
     ITEM_TABLE
 };
 

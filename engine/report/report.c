@@ -96,6 +96,12 @@ void report_chart(struct report_section *in, const char *name, const struct char
     item->chart = chart_copy(chart);
 }
 
+void report_picture(struct report_section *in, const char *title, const char *svg) {
+    struct item *item = add(in, ITEM_PICTURE, true);
+    item->label = xstrdup(title);
+    item->text = xstrdup(svg);
+}
+
 void report_move(struct report_section *to, struct report_section *from) {
     for (size_t i = 0; i < from->count; i++)
         *add(to, from->items[i].kind, false) = from->items[i];

@@ -1,8 +1,9 @@
 /*
  * A report is data: sections of numbers with units, texts, tables, verdicts, notes and charts. Rooms and
- * commands build it; it is printed as text for people, or as JSON for programs, from the same tree, and its
- * charts as SVG. In JSON a section is an object, a table an array of objects, a number a number; `units`
- * beside them has the UCUM code of each. What steers a terminal is never printed as it is (shown.h).
+ * commands build it; it is printed as text for people, as JSON for programs, or as a page for a
+ * browser, from the same tree, and its charts as SVG. In JSON a section is an object, a table an array of
+ * objects, a number a number; `units` beside them has the UCUM code of each. What steers a terminal is never
+ * printed as it is (shown.h).
  *
  *     struct report *report = report_new();
  *     struct report_table *terms = report_table(report->root, "terms", NULL, columns, 3);
@@ -68,6 +69,8 @@ void report_note(struct report_section *in, enum report_severity severity, const
 /* As text a chart is drawn with the characters that the locale of the environment has; in JSON it is its
  * numbers, under NAME. The chart is copied. */
 void report_chart(struct report_section *in, const char *name, const struct chart *chart);
+/* On a page alone: SVG, an element <svg> with its texts escaped (chart_append_escaped()). */
+void report_picture(struct report_section *in, const char *title, const char *svg);
 /* Moves all that is in FROM to the end of TO. */
 void report_move(struct report_section *to, struct report_section *from);
 /* Columns without a name are not in JSON, and have a label; where all labels are "" the table is printed
@@ -99,6 +102,11 @@ int report_print_json(const struct report *report, struct text *ret, struct fail
 
 /* Writes PATH with all charts of REPORT as SVG, one below the other. */
 int report_write_svg(const struct report *report, const char *path, struct failure *failure);
+/* Writes PATH as a page: one HTML file that loads nothing and is read without scripts, with all that is in
+ * JSON; with scripts, its charts are zoomed by dragging. DETAIL sections with a title are folded, other
+ * sections with a title are in its contents. */
+int report_write_page(const struct report *report, const char *title, const char *path,
+                      struct failure *failure);
 
 /* The table as CSV, all its columns. */
 int report_table_append_csv(const struct report_table *table, struct text *text, struct failure *failure);

@@ -5,6 +5,7 @@
 #include "engine/foundation/text.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct shown shown(const char *text) {
@@ -49,4 +50,14 @@ char *shown_copy(const char *text) {
     if (text_append_shown(&copy, text, strlen(text), false) < 0)
         memory_exhausted();
     return text_take(&copy);
+}
+
+bool shown_is_unicode(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && value[0])
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
 }

@@ -25,4 +25,7 @@ void shown_write(FILE *stream, const char *bytes, size_t length);
 /* All of TEXT in fresh memory, on one line; the caller frees. */
 char *shown_copy(const char *text);
 
+/* Whether the locale of the environment has more characters than ASCII. */
+bool shown_is_unicode(void);
+
 #endif

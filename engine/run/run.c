@@ -127,7 +127,7 @@ static void note_failure(struct run *run, const struct failure *failure) {
 /* Nodes on which nothing is left to do do not keep a run from being sealed. */
 static void give_up_nodes(struct run *run, const struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
-    record_note(&run->record, "%s; all units are done, so the run is sealed all the same",
+    record_note(&run->record, "%s; all units are done, so the run is sealed anyway",
                 failure_describe(failure, sentence, sizeof sentence));
     run->set.unreachable_at_seal = true;
 }
@@ -373,7 +373,7 @@ static int undo_reservation(struct run *run, struct failure *failure) {
     if (run->record.failed)
         *failure = run->why;
     else
-        failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted; nothing is reserved");
+        failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted; no nodes are reserved");
     if (node_set_release(&run->set, &why) < 0)
         return failure_set_kind(failure, failure->kind, failure->code, "%s; the run's folder is '%s'",
                                 why.text, run->record.folder);
@@ -385,10 +385,10 @@ int run_reserve(const struct run_request *request, char **ret_folder, struct fai
     cleanup(close_run) struct run run = {.only_reserves = true};
     const struct testbed_backend *backend = request->campaign->testbed.backend;
     if (!backend->leave)
-        return failure_input(
-            failure, request->campaign->document->file, 0, 0,
-            "the testbed '%s' reserves nothing; expected one that lends nodes, such as slurm or oar",
-            backend->name);
+        return failure_input(failure, request->campaign->document->file, 0, 0,
+                             "the testbed '%s' has no reservations; expected one that has, such as "
+                             "slurm or oar",
+                             backend->name);
     int r = begin_run(&run, request, failure);
     if (r < 0)
         return r;

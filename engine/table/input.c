@@ -35,7 +35,8 @@ static int open_plain(struct input *input, const struct table_options *options, 
 
 static int open_archive(struct input *input, struct failure *failure) {
     uint64_t bytes;
-    int r = archive_open(input->about.path, &input->archive, failure);
+    input->archive = input->opened_by_caller;
+    int r = input->archive ? 0 : archive_open(input->about.path, &input->archive, failure);
     r = r < 0 ? r : archive_check_measured(input->archive, failure);
     if (r < 0)
         return r;
@@ -142,7 +143,7 @@ int input_open(struct input *input, const struct table_options *options, struct 
 int input_look(struct input *input, const char *path, const struct table_options *options,
                struct failure *failure) {
     bool is_standard_input = strcmp(path, "-") == 0;
-    *input = (struct input){.pipe = -1};
+    *input = (struct input){.pipe = -1, .opened_by_caller = options->archive};
     input->about.path = xstrdup(path);
     input->about.name = xstrdup(is_standard_input ? "standard input" : file_base_name(path));
     input->about.member = options->member ? xstrdup(options->member) : NULL;
@@ -203,7 +204,9 @@ const struct column *input_find(const struct input *input, const char *name) {
 void input_close(struct input *input) {
     csv_close(take_pointer(input->csv));
     archive_member_close(take_pointer(input->opened));
-    archive_close(take_pointer(input->archive));
+    if (input->archive != input->opened_by_caller)
+        archive_close(input->archive);
+    input->archive = NULL;
     input->is_open = false;
 }
 

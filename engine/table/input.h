@@ -28,7 +28,7 @@ struct input {
     int pipe;
     off_t pipe_start;
     bool is_open;
-    struct archive_reader *archive;
+    struct archive_reader *archive, *opened_by_caller; /* the second: table_options.archive, or NULL */
     struct archive_member *opened;
     struct csv_reader *csv;
 };

@@ -24,6 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct archive_reader;
+
 enum {
     TABLE_INPUTS_MAX = 4096,
     TABLE_LEVELS_MAX = 1 << 24, /* different texts of one column */
@@ -63,6 +65,8 @@ struct table_options {
     size_t column_count;
     const char *member; /* of archives: another table than the one that their model is of; or NULL */
     bool hash;          /* CSV files too */
+    struct archive_reader *archive; /* of the only input, opened by the caller, who closes it after the table;
+                                       or NULL */
 };
 
 struct table_selection {

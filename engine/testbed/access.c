@@ -164,10 +164,10 @@ static int check_launcher(const struct access_settings *settings, const struct t
         return 0; /* as a resolved campaign has it: libssh */
     if (launcher->by && words_given > 0)
         return bind_refuse(written->document, node, failure,
-                           "'launcher' has 'by' beside words, expected one of the two");
+                           "'launcher' has both 'by' and words of a command; remove one of them");
     if (!launcher->by && launcher->attach.count == 0)
         return bind_refuse(written->document, node, failure,
-                           "'launcher' has 'start' without 'attach', expected both, or 'attach' alone");
+                           "'launcher' has 'start' without 'attach'; give both, or 'attach' alone");
     const char *problem = NULL, *key = "attach";
     if (!launcher->by)
         problem = launcher_words_problem((const char *const *)launcher->attach.items);
@@ -177,7 +177,7 @@ static int check_launcher(const struct access_settings *settings, const struct t
     }
     if (problem)
         return bind_refuse(written->document, document_get(node, key), failure,
-                           "'%s' lacks what it needs, expected %s", key, problem);
+                           "'%s' lacks a placeholder; expected %s", key, problem);
     for (size_t i = 0; access_launcher(settings, &words) && i < OF_SSH; i++) {
         const struct document_node *other = document_get(written->node, of_ssh[i]);
         if (other)

@@ -18,7 +18,7 @@ int deploy_check(struct deploy_settings *settings, const struct testbed_written 
     const struct document_node *node = written->node ? document_get(written->node, "deploy") : NULL;
     if (!settings->image && settings->sha256)
         return bind_refuse(written->document, node, failure,
-                           "'deploy' names no image, expected {image: FILE} or FILE alone");
+                           "'deploy' names no image; expected {image: FILE} or FILE alone");
     access_place_path(&settings->image, written->folder);
     if (!settings->image || settings->sha256)
         return 0;
@@ -43,7 +43,7 @@ int deploy_open(const struct deploy_settings *settings, const struct testbed_req
     if (r == 0 && strcmp(ret->name, settings->sha256) != 0)
         r = failure_set_kind(failure, FAILURE_INPUT, -EBADMSG, "the image '%s' has SHA-256 %s, expected %s",
                              settings->image, ret->name, settings->sha256);
-    cleanup_free char *sentence = xformat("each node gets a fresh system, of the image '%s', SHA-256 %s",
+    cleanup_free char *sentence = xformat("each node gets a fresh system from the image '%s' (SHA-256 %s)",
                                           settings->image, settings->sha256);
     if (r == 0 && request->report)
         request->report(request->report_context, sentence);

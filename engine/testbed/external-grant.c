@@ -20,7 +20,9 @@ static int add_key(const char *line, struct external_grant *ret, struct failure 
         is_key = *c >= ' ' && *c != 0x7f;
     if (!is_key)
         return failure_set(failure, -EBADMSG,
-                           "'%.60s' is no line of known_hosts, expected 'HOST ssh-ed25519 AAAA...'", line);
+                           "'%.60s' is not a line of a known_hosts file; expected 'HOST "
+                           "ssh-ed25519 AAAA...'",
+                           line);
     return text_printf(&ret->known_hosts, "%s\n", line);
 }
 

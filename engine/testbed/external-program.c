@@ -59,7 +59,7 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct external_progra
     failure_set(&program->why, code, "%s %s", external_program_name(program), sentence);
     if (program->asked)
         return;
-    cleanup_free char *note = xformat("%s; it is started again to give the nodes back", sentence);
+    cleanup_free char *note = xformat("%s; the program is started again to give the nodes back", sentence);
     program->listener.note(program->listener.context, note);
 }
 
@@ -103,7 +103,7 @@ static void take_line(struct external_program *program, const char *line, size_t
         program->listener.over(program->listener.context,
                                keep(&program->said, over->text, strlen(over->text)));
     } else {
-        give_up(program, -EBADMSG, "printed '%s', expected a note, or the answer that it owes",
+        give_up(program, -EBADMSG, "printed '%s'; expected a note, or the answer to the last request",
                 keep(&program->said, line, length));
     }
     document_free(document);
@@ -126,7 +126,8 @@ static void take_output(struct external_program *program) {
     char bytes[PIECE];
     ssize_t got = remote_channel_read(program->channel, bytes, sizeof bytes);
     if (got > 0 && text_append(&program->output, bytes, (size_t)got) < 0)
-        give_up(program, -EMSGSIZE, "printed a line of more than %d bytes", EXTERNAL_LINE_MAX);
+        give_up(program, -EMSGSIZE, "printed a line longer than %d bytes, the longest accepted",
+                EXTERNAL_LINE_MAX);
     take_lines(program, &program->output, take_line);
 }
 
@@ -184,7 +185,7 @@ static int exchange(struct external_program *program, const char *what, const st
     /* Its input is empty, unless it reads nothing. How one that has ended did so is known later. */
     ssize_t sent = remote_channel_write(program->channel, line->bytes, line->length);
     if (sent >= 0 && sent < (ssize_t)line->length)
-        give_up(program, -EPIPE, "has not read all of its input");
+        give_up(program, -EPIPE, "did not read all of the request on its standard input");
     int r = event_loop_turn_until(program->loop, &program->is_settled, patience_ns > 0 ? patience_ns : -1,
                                   failure);
     if (r == -ETIMEDOUT)

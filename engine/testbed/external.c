@@ -250,8 +250,8 @@ static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
     char most_text[NUMBER_TEXT_SIZE];
     int r = ask(testbed, "nodes", llround(most * 1e9), &answer, failure);
     if (r == -ETIMEDOUT)
-        return failure_set(failure, r, "reservation %s has waited for %s, and is given up", testbed->id,
-                           number_describe_duration(most, most_text));
+        return failure_set(failure, r, "reservation %s has waited for %s ('at-most-wait') and is cancelled",
+                           testbed->id, number_describe_duration(most, most_text));
     if (r == 0)
         r = external_grant_read(answer, &testbed->grant, failure);
     document_free(answer);
@@ -321,7 +321,9 @@ static int release(struct testbed *testbed, struct failure *failure) {
     bool had;
     int r = give_back(testbed, &had, &why);
     if (r < 0)
-        failure_set(failure, r, "reservation %s was not given back, which 'assay release' does: %s",
+        failure_set(failure, r,
+                    "reservation %s was not given back: %s; give it back with 'assay "
+                    "release'",
                     testbed->id, why.text);
     free_testbed(testbed);
     return r;

@@ -190,11 +190,14 @@ static const char *status_meaning(long status) {
     static const struct {
         long from, to;
         const char *meaning;
-    } meanings[] = {
-        {300, 399, "it has moved to another address"}, {401, 401, "the credentials are missing or wrong"},
-        {403, 403, "the credentials do not allow it"}, {404, 404, "there is no such thing"},
-        {408, 408, "the server waited too long"},      {429, 429, "there were too many requests"},
-        {400, 499, "the server refuses it"},           {502, 504, "the server is not available"}};
+    } meanings[] = {{300, 399, "the API has moved to another address"},
+                    {401, 401, "the credentials are missing or wrong"},
+                    {403, 403, "the credentials do not allow it"},
+                    {404, 404, "the API has nothing at this address"},
+                    {408, 408, "the server waited too long"},
+                    {429, 429, "there were too many requests"},
+                    {400, 499, "the server refuses it"},
+                    {502, 504, "the server is not available"}};
     size_t i = 0, count = sizeof meanings / sizeof *meanings;
     while (i < count && (status < meanings[i].from || status > meanings[i].to))
         i++;
@@ -263,7 +266,7 @@ int frontend_run(struct frontend *frontend, const char *const *words, struct tex
     if (!command.is_over)
         channel_run_cancel(run);
     if (r == -ETIMEDOUT)
-        failure_set(failure, r, "it has not ended within a minute");
+        failure_set(failure, r, "the command did not end within a minute");
     if (r == 0 && command.status < 0)
         *failure = command.why;
     return r < 0 ? r : command.status;

@@ -48,11 +48,14 @@ static int keep_nodes(const struct scheduler_stage *stage, const struct host_lis
     cleanup_free char *names = fold(failed);
     if (good < least)
         return failure_set(failure, -EREMOTEIO,
-                           "%s on %zu of %zu nodes, expected it on at least %zu: %s failed", what, good,
-                           nodes->count, least, names);
+                           "%s on %zu of %zu nodes; at least %zu are needed ('at-least'). Failed: "
+                           "%s",
+                           what, good, nodes->count, least, names);
     if (failed->count > 0)
-        grid5000_report(stage, "%s on %zu of %zu nodes, which is enough; %s failed, and %s left out", what,
-                        good, nodes->count, names, failed->count == 1 ? "is" : "are");
+        grid5000_report(stage,
+                        "%s on %zu of %zu nodes, which 'at-least' accepts; %s failed, and %s "
+                        "left out",
+                        what, good, nodes->count, names, failed->count == 1 ? "is" : "are");
     int r = 0;
     for (size_t i = 0; r == 0 && i < nodes->count; i++) {
         const char *name = nodes->names[i];
@@ -169,7 +172,7 @@ static int begin(struct deployments *deployments, struct failure *failure) {
             r = record(deployments, answer.document->root, failure);
         if (r != -EAGAIN || number >= POST_TRIES)
             return r;
-        grid5000_report(stage, "Grid'5000 is asked again: %s", failure->text);
+        grid5000_report(stage, "asking Grid'5000 again: %s", failure->text);
         *failure = (struct failure){0};
         r = grid5000_pause(stage, &answer, failure);
     }
@@ -195,7 +198,10 @@ static int wait_for(struct deployments *deployments, struct grid5000_answer *ret
         if (r == 0 && is_over(ret->document->root))
             return record(deployments, ret->document->root, failure);
         if (r == 0 && stage->job->end_s > 0 && clock_wall_ns() / EVENT_SECOND >= stage->job->end_s)
-            r = failure_set(failure, -ETIMEDOUT, "deployment %s was not over when the job's time was", uid);
+            r = failure_set(failure, -ETIMEDOUT,
+                            "deployment %s had not ended when the job's walltime was over; ask for "
+                            "a longer 'walltime'",
+                            uid);
         if (r == 0)
             r = grid5000_pause(stage, ret, failure);
         if (r < 0)
@@ -314,7 +320,7 @@ int grid5000_open_root(const struct scheduler_stage *stage, struct failure *fail
             r = host_list_add(&failed, nodes->names[i], failure);
     }
     if (r == 0)
-        r = keep_nodes(stage, &failed, "root is let in by sudo-g5k", failure);
+        r = keep_nodes(stage, &failed, "root can log in (sudo-g5k)", failure);
     host_list_clear(&failed);
     return r;
 }

@@ -126,7 +126,7 @@ void grid5000_record_reference(const struct scheduler_stage *stage) {
         r = record_node(stage, node, &failure);
     }
     if (r < 0 && r != -EINTR)
-        grid5000_report(stage, "the description of the nodes is not recorded: %s", failure.text);
+        grid5000_report(stage, "cannot record the description of the nodes in the archive: %s", failure.text);
 }
 
 /* ---- What was measured -----------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ void grid5000_record_metrics(const struct scheduler_stage *stage) {
     struct failure failure = {0};
     uint64_t count = 0;
     int r = stage->job->start_s > 0 ? file_output_open(path, 0666, &output, &failure)
-                                    : failure_set(&failure, -ENODATA, "the job's start is not known");
+                                    : failure_set(&failure, -ENODATA, "the start time of the job is unknown");
     if (r == 0)
         r = file_output_write(&output, header, strlen(header), &failure);
     for (size_t i = 0; r == 0 && i < nodes->count; i++) {
@@ -226,9 +226,9 @@ void grid5000_record_metrics(const struct scheduler_stage *stage) {
         }
     }
     if (r < 0)
-        grid5000_report(stage, "the metrics of Grid'5000 are not all there: %s", failure.text);
+        grid5000_report(stage, "the archive has only a part of the metrics of Grid'5000: %s", failure.text);
     if (output.descriptor >= 0 && file_output_commit(&output, &failure) < 0)
-        grid5000_report(stage, "the metrics of Grid'5000 are not recorded: %s", failure.text);
+        grid5000_report(stage, "cannot record the metrics of Grid'5000 in the archive: %s", failure.text);
     else
-        grid5000_report(stage, "%llu values of Grid'5000's metrics are recorded", (unsigned long long)count);
+        grid5000_report(stage, "recorded %llu values of Grid'5000's metrics", (unsigned long long)count);
 }

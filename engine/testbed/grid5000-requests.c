@@ -44,8 +44,7 @@ static int ask_once(const struct scheduler_stage *stage, const char *method, con
                            "%s %s was answered with status %ld: %.300s", method, path, status, problem);
     }
     if (document_parse_json(path, answer->bytes, answer->length, &ret->document, NULL) < 0)
-        return failure_set(failure, -EAGAIN, "%s %s was answered with something else than JSON", method,
-                           path);
+        return failure_set(failure, -EAGAIN, "the answer to %s %s is not JSON", method, path);
     return 0;
 }
 
@@ -57,7 +56,7 @@ int grid5000_ask(const struct scheduler_stage *stage, const char *method, const 
         if (r != -EAGAIN || number >= tries)
             return r;
         if (number == 1)
-            grid5000_report(stage, "Grid'5000 is asked again: %s", failure->text);
+            grid5000_report(stage, "asking Grid'5000 again: %s", failure->text);
         *failure = (struct failure){0};
         r = grid5000_pause(stage, ret, failure);
         if (r < 0)

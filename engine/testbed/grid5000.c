@@ -52,7 +52,7 @@ static const struct bind_field fields[] = {
     {ROW("types", BIND_TEXTS, types)},
     {ROW("queue", BIND_TEXT, queue)},
     {ROW("project", BIND_TEXT, account)},
-    {ROW("reservation", BIND_TEXT, reservation)},
+    {ROW("reservation", BIND_TEXT, reservation), .expect = scheduler_oar_expect_date},
     {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {ROW("api", BIND_TEXT, api)},
     {ROW("credentials", BIND_TEXT, credentials)},
@@ -75,19 +75,22 @@ static int check_deployment(struct testbed_settings *settings, const struct test
     struct grid5000_resources *own = &settings->resources.grid5000;
     if (own->environment && own->sudo)
         return refuse(written, "sudo-g5k", failure,
-                      "'sudo-g5k' is for nodes without an 'environment', expected one of the two");
+                      "'sudo-g5k' is for nodes without an 'environment'; remove one of the "
+                      "two");
     if (!own->environment && (own->version || own->vlan || own->key))
         return refuse(written,
                       own->version ? "version"
                       : own->vlan  ? "vlan"
                                    : "key",
-                      failure, "this is for an 'environment' that is deployed, and there is none");
+                      failure,
+                      "this key is used only when an environment is deployed; add "
+                      "'environment' or remove the key");
     if (!own->environment)
         return 0;
     if (!own->key && settings->access.identities.count == 0)
         return refuse(written, "environment", failure,
-                      "nodes that are deployed let nobody in without a key, expected 'key', the file of a "
-                      "public one, or 'identity'");
+                      "deployed nodes accept logins by key only; expected 'key' (the file of "
+                      "a public key) or 'identity'");
     if (!own->key)
         own->key = xformat("%s.pub", settings->access.identities.items[0]);
     access_place_path(&own->key, written->folder);
@@ -97,23 +100,18 @@ static int check_deployment(struct testbed_settings *settings, const struct test
     if (file_read(own->key, &key, &why) < 0)
         return refuse(written, "key", failure, why.text);
     return strstr(key.bytes, "PRIVATE")
-               ? refuse(written, "key", failure, "'key' is a private key, expected the file of a public one")
+               ? refuse(written, "key", failure,
+                        "'key' is the file of a private key; expected the file of a public "
+                        "key, such as ~/.ssh/id_ed25519.pub")
                : 0;
-}
-
-static bool is_soonest(const struct scheduler_resources *resources) {
-    return resources->reservation && strcmp(resources->reservation, "soonest") == 0;
 }
 
 static int check_settings(struct testbed_settings *settings, const struct testbed_written *written,
                           struct failure *failure) {
     struct scheduler_resources *resources = &settings->resources;
     if (resources->grid5000.at_least > resources->nodes)
-        return refuse(written, "nodes", failure, "'at-least' is more than 'want'");
-    if (is_soonest(resources) && resources->resources)
-        return refuse(written, "reservation", failure,
-                      "'soonest' is of 'nodes' of a 'cluster', and 'resources' says it in OAR's own words; "
-                      "expected a date and time");
+        return refuse(written, "nodes", failure,
+                      "'at-least' is larger than 'want'; expected at most as many nodes");
     return check_deployment(settings, written, failure);
 }
 
@@ -165,7 +163,7 @@ static void submit(const struct scheduler_resources *resources, const char *name
                    {"properties", resources->constraint},
                    {"queue", resources->queue},
                    {"project", resources->account},
-                   {"reservation", is_soonest(resources) ? NULL : resources->reservation}};
+                   {"reservation", resources->reservation}};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i].value)
             json_add_string(job, members[i].key, members[i].value);
@@ -192,7 +190,7 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     struct document *document = NULL;
     ret->state = SCHEDULER_JOB_NONE;
     if (document_parse_json("jobs", output, length, &document, failure) < 0)
-        return failure_set(failure, -EBADMSG, "Grid'5000's API answered with something else than JSON");
+        return failure_set(failure, -EBADMSG, "the answer of Grid'5000's API is not JSON");
     const struct document_node *items = document_get(document->root, "items");
     size_t count = items ? items->count : 1;
     int r = 0;
@@ -234,7 +232,7 @@ static void report_limits(const struct scheduler_stage *stage, const struct text
         if (limits->items[i]->text)
             text_printf(&words, ", %s %s", limits->keys[i]->text, limits->items[i]->text);
     if (words.length > 0)
-        grid5000_report(stage, "usagepolicycheck has limits for %s%s", resources->cluster, words.bytes);
+        grid5000_report(stage, "limits of usagepolicycheck for %s%s", resources->cluster, words.bytes);
     document_free(document);
 }
 
@@ -259,8 +257,7 @@ static int check_usage(const struct scheduler_stage *stage, struct failure *fail
     return r == -EINTR ? failure_set_kind(failure, FAILURE_INTERRUPTED, r, "interrupted") : 0;
 }
 
-static int inquire(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
-                   struct failure *failure) {
+static int inquire(const struct scheduler_stage *stage, struct failure *failure) {
     const struct scheduler_resources *resources = &stage->settings->resources;
     cleanup_free char *clusters = xformat("/sites/%s/clusters?limit=500", resources->grid5000.site);
     int64_t version;
@@ -271,9 +268,7 @@ static int inquire(const struct scheduler_stage *stage, char start[static SCHEDU
                                failure);
     if (r == 0 && resources->grid5000.environment)
         r = grid5000_find_environment(stage, false, &version, failure);
-    if (r == 0)
-        r = check_usage(stage, failure);
-    return r == 0 && is_soonest(resources) ? grid5000_find_start(stage, start, failure) : r;
+    return r == 0 ? check_usage(stage, failure) : r;
 }
 
 static int prepare(const struct scheduler_stage *stage, struct failure *failure) {

@@ -42,27 +42,6 @@ char *grid5000_file(const struct scheduler_stage *stage, const char *name);
 /* "dahu-3" of "root@dahu-3-kavlan-4.grenoble.grid5000.fr"; the caller frees. */
 char *grid5000_short_name(const char *destination);
 
-/* ---- grid5000-slot.c */
-
-struct grid5000_wish {
-    const char *cluster; /* NULL: any */
-    size_t nodes;
-    int64_t walltime_s, now_s;
-    bool by_day_rules; /* does the usage policy for days and nights hold? It is that of the default queue. */
-};
-
-/* When a job as WISHED can begin at the earliest, seconds since 1970, by NODES of GET /sites/SITE/status:
- * now_s itself where enough are free; 0 where there is no such time within 14 days. */
-int64_t grid5000_slot(const struct document_node *nodes, const struct grid5000_wish *wish);
-/* Does the usage policy let a job begin and end then? */
-bool grid5000_policy_allows(int64_t start_s, int64_t end_s, int64_t now_s);
-/* "2026-11-21 19:00:00", by the clocks of the sites (Europe/Paris), whatever those of this machine are. */
-enum { GRID5000_TIME_SIZE = 32 };
-const char *grid5000_format_time(int64_t time_s, char buffer[static GRID5000_TIME_SIZE]);
-/* For `reservation: soonest`: START gets the time to reserve for, or "" where nodes are free; reported. */
-int grid5000_find_start(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
-                        struct failure *failure);
-
 /* ---- grid5000-deploy.c */
 
 /* Deploys the job's nodes, those that fail again up to twice. Those that failed to the end are left out of

@@ -107,7 +107,8 @@ static int add_spares(struct testbed_settings *settings, const struct testbed_wr
         r = host_list_add(&settings->hosts, own.hosts.names[i], failure);
         if (r == 0 && settings->hosts.count == before)
             r = failure_input(failure, file, line, column,
-                              "the spare '%s' is one of the hosts too, expected others", own.hosts.names[i]);
+                              "'%s' is both a host and a spare; remove it from one of the lists",
+                              own.hosts.names[i]);
     }
     host_list_clear(&own.hosts);
     return r < 0 ? r : name_nodes(settings, file, line, column, failure); /* once more, with them */

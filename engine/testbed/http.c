@@ -136,8 +136,8 @@ static int find_credentials(const char *named, char **ret, struct failure *failu
         return failure_set(failure, -EPERM, "cannot read the credentials '%s': %s", path, strerror(errno));
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0)
         return failure_set(failure, -EPERM,
-                           "the credentials '%s' are not yours alone; expected a file of your own with mode "
-                           "0600",
+                           "other users can read the credentials '%s'; expected a file of your "
+                           "own with mode 0600",
                            path);
     *ret = take_pointer(path);
     return 0;
@@ -284,8 +284,8 @@ static int refuse(const struct http *http, const struct http_request *request, s
         CURLcode result;
         int code;
         const char *what;
-    } kinds[] = {{CURLE_PEER_FAILED_VERIFICATION, -EPERM, "is not to be trusted"},
-                 {CURLE_SSL_CACERT_BADFILE, -EPERM, "is not to be trusted"},
+    } kinds[] = {{CURLE_PEER_FAILED_VERIFICATION, -EPERM, "shows a certificate that is not trusted"},
+                 {CURLE_SSL_CACERT_BADFILE, -EPERM, "shows a certificate that is not trusted"},
                  {CURLE_SSL_CONNECT_ERROR, -EIO, "does not speak TLS"},
                  {CURLE_COULDNT_RESOLVE_HOST, -EHOSTUNREACH, "cannot be reached"},
                  {CURLE_COULDNT_RESOLVE_PROXY, -EHOSTUNREACH, "cannot be reached"},

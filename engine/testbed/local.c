@@ -116,7 +116,7 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
     testbed->agent_program = xstrdup(request->installation->agent);
     testbed->loop = request->loop;
     if (access(testbed->agent_program, X_OK) < 0)
-        return failure_set(failure, -errno, "the agent is not where it should be: cannot run '%s': %s",
+        return failure_set(failure, -errno, "cannot run the agent '%s': %s; install assay again",
                            testbed->agent_program, strerror(errno));
     int r = deploy_open(&settings->deploy, request, &testbed->image, failure);
     if (r == 0)

@@ -34,10 +34,10 @@ static int check_differ(const struct host_list *hosts, char *const *names, struc
 
 int node_names_make(const struct host_list *hosts, char ***ret, struct failure *failure) {
     if (hosts->count == 0)
-        return failure_input(failure, NULL, 0, 0, "the list of hosts is empty, expected one at least");
+        return failure_input(failure, NULL, 0, 0, "the list of hosts is empty; expected at least one host");
     if (hosts->count > NODE_GROUP_MAX)
-        return failure_input(failure, NULL, 0, 0, "there are %zu hosts, expected at most %d", hosts->count,
-                             NODE_GROUP_MAX);
+        return failure_input(failure, NULL, 0, 0, "the list has %zu hosts; at most %d are accepted",
+                             hosts->count, NODE_GROUP_MAX);
     char **names = xcalloc(hosts->count, sizeof *names);
     int r = 0;
     for (size_t i = 0; i < hosts->count; i++)

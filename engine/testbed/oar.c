@@ -28,10 +28,12 @@ static bool parse_date(const char *text, time_t *ret) {
     return end && !*end && strlen(text) == strlen("2026-12-01 19:00:00") && fields.tm_mday == day;
 }
 
-static const char *expect_date(const char *key, const char *value) {
+const char *scheduler_oar_expect_date(const char *key, const char *value) {
     time_t date;
     (void)key;
-    return parse_date(value, &date) ? NULL : "a date and a time of day, such as 2026-12-01 19:00:00";
+    return parse_date(value, &date) ? NULL
+                                    : "a date and a time of day, such as 2026-12-01 19:00:00; without "
+                                      "'reservation' OAR starts the job as soon as it has nodes";
 }
 
 static const char *expect_number(const char *key, const char *value) {
@@ -78,7 +80,7 @@ static const struct bind_field fields[] = {
     {ROW("queue", BIND_TEXT, queue)},
     {ROW("project", BIND_TEXT, account)},
     {ROW("container", BIND_TEXT, container), .expect = expect_number},
-    {ROW("reservation", BIND_TEXT, reservation), .expect = expect_date},
+    {ROW("reservation", BIND_TEXT, reservation), .expect = scheduler_oar_expect_date},
     {RANGED("extend", BIND_QUANTITY, extend, 60, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {RANGED("checkpoint", BIND_QUANTITY, checkpoint, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {ROW("options", BIND_TEXTS, options), .expect = expect_option},
@@ -165,7 +167,7 @@ static int check(const struct scheduler_resources *resources, struct failure *fa
         date + (is_here ? 0 : day_s) > clock_wall_ns() / EVENT_SECOND)
         return 0;
     return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                            "the reservation of OAR is for %s, expected a time to come",
+                            "'reservation' is %s, which is past; expected a time in the future",
                             resources->reservation);
 }
 
@@ -397,7 +399,7 @@ static int read_job_rest(const char *output, size_t length, const char *id, cons
     const struct document_node *jobs = document_get(root, "items");
     ret->state = SCHEDULER_JOB_NONE;
     if (r < 0 || !document_get(root, id[0] ? "state" : "items"))
-        r = failure_set(failure, -EBADMSG, "the API of OAR answered with something else than a job");
+        r = failure_set(failure, -EBADMSG, "the answer of OAR's API does not describe a job");
     else if (id[0])
         r = take_job(id, root, ret, failure);
     for (size_t i = 0; r == 0 && !id[0] && i < jobs->count; i++) {
@@ -461,8 +463,8 @@ static int check_rest(const struct testbed_written *written, const struct schedu
     if (!key)
         return 0;
     return bind_refuse(written->document, document_get(own, key), failure,
-                       "'%s' cannot be handed to the API of OAR, expected no words of oarsub, and none of "
-                       "'\\', '\"', '`', '$' and line ends",
+                       "'%s' cannot be passed to OAR's API; remove options of oarsub, and the "
+                       "characters '\\', '\"', '`', '$' and line ends",
                        key);
 }
 

@@ -112,10 +112,12 @@ static int check_api(struct scheduler_resources *resources, const struct testbed
     access_place_path(&resources->authority, written->folder);
     if (!resources->api && (resources->credentials || resources->authority))
         return bind_refuse(written->document, own, failure,
-                           "'credentials' and 'authority' are of an API, expected 'api', too");
+                           "'credentials' and 'authority' are used with 'api' only; add 'api' or "
+                           "remove them");
     if (resources->api && resources->login)
         return bind_refuse(written->document, document_get(own, "login"), failure,
-                           "'login' and 'api' are two ways to one scheduler, expected one of them");
+                           "'login' and 'api' are two ways to reach one scheduler; remove one of "
+                           "them");
     int r = resources->api ? http_check_url(resources->api, &why) : 0;
     if (r == -EINVAL)
         return bind_refuse(written->document, document_get(own, "api"), failure, "%s", why.text);
@@ -143,8 +145,9 @@ int scheduler_bind(const struct scheduler *scheduler, const struct testbed_writt
     const char *by = settings->access.launcher.by;
     if (r == 0 && by && strcmp(by, "ssh") != 0 && strcmp(by, scheduler->launcher) != 0)
         r = bind_refuse(written->document, document_get(node, "launcher"), failure,
-                        "the launcher '%s' knows no jobs of %s; expected ssh or %s", by, scheduler->name,
-                        scheduler->launcher);
+                        "the launcher '%s' cannot start programs in jobs of %s; expected ssh "
+                        "or %s",
+                        by, scheduler->name, scheduler->launcher);
     if (r == 0 && settings->resources.login && settings->access.launcher.by &&
         strcmp(settings->access.launcher.by, "ssh") != 0)
         r = bind_refuse(

@@ -117,7 +117,9 @@ static int command(struct testbed *testbed, const struct bind_texts *words, stru
         return failure->kind == FAILURE_INTERRUPTED ? r : failure_prefix(failure, "%s", name);
     if (r > 0 && is_rest(testbed))
         return refuse_status(testbed, name, r, problem, failure);
-    const char *what = problem[0] ? problem : output->length > 0 ? output->bytes : "it printed nothing";
+    const char *what = problem[0]           ? problem
+                       : output->length > 0 ? output->bytes
+                                            : "the command printed nothing";
     int length;
     what = text_reason(what, &length);
     if (r > 0) /* what a shell, or env, says of a program that is not there is for ever */
@@ -139,10 +141,10 @@ static int find_user(struct testbed *testbed, struct failure *failure) {
         return r;
     cleanup_free char *user = scheduler->read_user(output.bytes);
     if (!user)
-        return failure_set(failure, -EBADMSG, "%s answered with something else than who asks",
-                           scheduler->name);
+        return failure_set(failure, -EBADMSG, "the answer of %s does not name the user", scheduler->name);
     if (!user[0])
-        return failure_set(failure, -EPERM, "%s does not say whose jobs are ours (wrong credentials?)",
+        return failure_set(failure, -EPERM,
+                           "%s does not name the user whose jobs are listed (wrong credentials?)",
                            scheduler->name);
     testbed->user = take_pointer(user);
     return 0;
@@ -210,7 +212,7 @@ static int ask_patiently(struct testbed *testbed, const char *id, int64_t most_n
         if (r == 0 || is_hopeless || clock_monotonic_ns() - since_ns > most_ns)
             return r;
         if (!was_reported)
-            report(testbed, "%s does not answer, and is asked again: %s", testbed->settings->scheduler->name,
+            report(testbed, "%s does not answer; asking again: %s", testbed->settings->scheduler->name,
                    failure->text);
         was_reported = true;
         *failure = (struct failure){0};
@@ -247,20 +249,15 @@ static struct scheduler_stage stage_of(struct testbed *testbed) {
     return (struct scheduler_stage){testbed->settings, &testbed->request, testbed->frontend, &testbed->job};
 }
 
-/* A job that runs LINE and prints into the file LOG; both NULL: it only waits. START: when it is to begin, if
- * not as the campaign says; "": as that says. */
-static int submit(struct testbed *testbed, char *start, const char *line, const char *log,
-                  struct failure *failure) {
+/* Submits a job that runs LINE and prints into the file LOG; both NULL: the job only waits. */
+static int submit(struct testbed *testbed, const char *line, const char *log, struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
-    struct scheduler_resources resources = testbed->settings->resources; /* borrows */
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output = {0};
     int r = scheduler->check ? scheduler->check(&testbed->settings->resources, failure) : 0;
     if (r < 0)
         return r;
-    if (start[0])
-        resources.reservation = start;
-    scheduler->submit(&resources, testbed->name, line, log, &words);
+    scheduler->submit(&testbed->settings->resources, testbed->name, line, log, &words);
     r = command(testbed, &words, &output, failure);
     bool is_there = (r == 0 || r == -EREMOTEIO) && scheduler->read_id(output.bytes, testbed->job.id);
     if (r == 0 && !is_there)
@@ -302,27 +299,26 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
     if (r < 0)
         return r;
     if (request->only_reserved && !is_held(&testbed->job))
-        return failure_set_kind(
-            failure, FAILURE_INPUT, -ENOENT,
-            "the run has nothing reserved: %s has no job '%s' that waits or runs; expected "
-            "'assay reserve' or 'assay resume' first",
-            settings->scheduler->name, testbed->name);
+        return failure_set_kind(failure, FAILURE_INPUT, -ENOENT,
+                                "the run has no nodes reserved: %s has no job '%s' that waits or runs; "
+                                "reserve with 'assay reserve' or 'assay resume' first",
+                                settings->scheduler->name, testbed->name);
     if (request->only_reserved) {
         *ret = take_pointer(testbed);
         return 0;
     }
     if (is_held(&testbed->job)) {
         r = 0;
-        report(testbed, "job %s of %s is there already", testbed->job.id, settings->scheduler->name);
+        report(testbed, "using job %s of %s, which exists already", testbed->job.id,
+               settings->scheduler->name);
     } else {
-        char start[SCHEDULER_START_SIZE] = "";
         struct scheduler_stage stage = stage_of(testbed);
         testbed->job.id[0] = '\0';
         if (settings->scheduler->inquire)
-            r = settings->scheduler->inquire(&stage, start, failure);
+            r = settings->scheduler->inquire(&stage, failure);
         if (r < 0)
             return r;
-        r = submit(testbed, start, NULL, NULL, failure);
+        r = submit(testbed, NULL, NULL, failure);
         /* What was refused is no job's; of one that was given up on nobody knows. */
         testbed->is_submitted = testbed->job.id[0];
         if (is_refused(testbed, r, failure))
@@ -350,7 +346,7 @@ static bool is_within(const struct testbed *testbed) {
 
 static int refuse_job(struct testbed *testbed, struct failure *failure) {
     const struct scheduler_job *job = &testbed->job;
-    return failure_set(failure, -ECANCELED, "job %s of %s is over before it has begun%s%s", job->id,
+    return failure_set(failure, -ECANCELED, "job %s of %s ended before it began%s%s", job->id,
                        testbed->settings->scheduler->name, job->reason[0] ? ": " : "", job->reason);
 }
 
@@ -403,9 +399,10 @@ static int wait_for_job(struct testbed *testbed, struct failure *failure) {
                    job->reason);
         memcpy(reason, job->reason, sizeof reason);
         if (most > 0 && clock_monotonic_ns() - begun_ns > (int64_t)llround(most * 1e9))
-            return failure_set(failure, -ETIMEDOUT, "job %s of %s has waited for %s, and is given up%s%s",
-                               job->id, testbed->settings->scheduler->name,
-                               number_describe_duration(most, most_text), reason[0] ? ": " : "", reason);
+            return failure_set(failure, -ETIMEDOUT,
+                               "job %s of %s has waited for %s ('at-most-wait') and is deleted%s%s", job->id,
+                               testbed->settings->scheduler->name, number_describe_duration(most, most_text),
+                               reason[0] ? ": " : "", reason);
         r = frontend_wait(testbed->frontend,
                           pause_ns(testbed, job->is_starting ? starting_poll_ns : period_ns), failure);
         if (r < 0)
@@ -473,10 +470,10 @@ static void extend(struct testbed *testbed) {
         return;
     scheduler->extend(by, testbed->job.id, &words);
     if (command(testbed, &words, &output, &why) < 0)
-        report(testbed, "job %s of %s is not extended: %s", testbed->job.id, scheduler->name, why.text);
+        report(testbed, "cannot extend job %s of %s: %s", testbed->job.id, scheduler->name, why.text);
     else
-        report(testbed, "job %s of %s is to be extended by %s, or as much of it as is granted",
-               testbed->job.id, scheduler->name, number_describe_duration(by, by_text));
+        report(testbed, "asked to extend job %s of %s by %s; the scheduler may grant less", testbed->job.id,
+               scheduler->name, number_describe_duration(by, by_text));
 }
 
 /* A scheduler that knows no job, or one that is ending, must say so twice: why it ends is known when it is
@@ -666,7 +663,7 @@ static int delete_job(struct testbed *testbed, const char *known, struct schedul
         if (is_last || (is_hopeless && (!id[0] || was_deleted)))
             return refuse_deletion(testbed, id, r < 0 ? r : -EBUSY, &why, failure);
         if (r < 0 && !job.id[0] && is_first)
-            report(testbed, "%s does not answer, and is asked again: %s", scheduler->name, why.text);
+            report(testbed, "%s does not answer; asking again: %s", scheduler->name, why.text);
         refused = (struct failure){0};
         if (id[0] && cancel(testbed, id, &refused) == 0)
             was_deleted |= r < 0 || is_held(&job);
@@ -738,15 +735,14 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
         r = ask_patiently(testbed, "", patience_ns, &testbed->job, failure);
     if (r == 0 && is_held(&testbed->job))
         r = failure_set_kind(failure, FAILURE_INPUT, -EEXIST,
-                             "job %s of %s is there already, which 'assay release' deletes", testbed->job.id,
+                             "job %s of %s exists already; delete it with 'assay release'", testbed->job.id,
                              settings->scheduler->name);
     if (r < 0)
         return r;
-    char start[] = "";
     struct scheduler_job job;
     struct failure why = {0};
     testbed->job.id[0] = '\0';
-    r = submit(testbed, start, line.bytes, output, failure);
+    r = submit(testbed, line.bytes, output, failure);
     testbed->is_submitted = testbed->job.id[0];
     if (r < 0 && !is_refused(testbed, r, failure) && delete_job(testbed, testbed->job.id, &job, &why) < 0)
         failure_prefix(failure, "%s", why.text);

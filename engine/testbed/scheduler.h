@@ -85,6 +85,8 @@ bool scheduler_take_id(const char *text, const char *ends, char ret[static SCHED
 
 /* Of a bind_field: names that become a part of a request, a path or a query. */
 const char *scheduler_expect_name(const char *key, const char *value);
+/* A value is a date and a time of day, as OAR reserves for; otherwise what was expected. */
+const char *scheduler_oar_expect_date(const char *key, const char *value);
 
 struct scheduler_job {
     char id[SCHEDULER_ID_SIZE];
@@ -99,8 +101,6 @@ struct scheduler_job {
 /* FOUND becomes *RET, unless *RET counts more (a job that runs, beside one that is over); the other is
  * cleared. */
 void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret);
-
-enum { SCHEDULER_START_SIZE = 32 };
 
 /* What a stage of a scheduler's own works with: how the campaign wants the job, and the job. */
 struct frontend;
@@ -161,10 +161,8 @@ struct scheduler {
 
     /* ---- stages of its own; each may be NULL */
 
-    /* Before a job is submitted: asks whether there is what the campaign names. START, "" before, may become
-     * the time that the job is to begin at, in place of the campaign's `reservation`. */
-    int (*inquire)(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
-                   struct failure *failure);
+    /* Before a job is submitted: asks whether the site, cluster and environment of the campaign exist. */
+    int (*inquire)(const struct scheduler_stage *stage, struct failure *failure);
     /* Once the job runs: makes its nodes ready. It may take nodes off the job's, and say how they are reached
      * ([user@]host). Done again, by another engine, it must come to the same. */
     int (*prepare)(const struct scheduler_stage *stage, struct failure *failure);

@@ -161,8 +161,8 @@ static int take_job(char *const columns[static COLUMNS], struct scheduler_job *r
     ret->state = state_called(columns[STATE]);
     if (columns[ID][strlen(ret->id)])
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                                "job %s of Slurm is one of several (%s), expected a job that is neither an "
-                                "array nor heterogeneous",
+                                "job %s of Slurm has several parts (%s); assay needs a job that is "
+                                "neither an array nor heterogeneous",
                                 ret->id, columns[ID]);
     /* Of one that is over the state says more than the reason, which is that of its waiting. */
     snprintf(ret->reason, sizeof ret->reason, "%s",

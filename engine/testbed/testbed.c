@@ -69,7 +69,7 @@ static int choose(struct testbed_written *written, struct testbed_choice *choice
     if (!node || node->kind != DOCUMENT_SEQUENCE)
         return 0;
     if (node->count <= written->choice || node->count > TESTBEDS_MAX)
-        return bind_refuse(written->document, node, failure, "there are %zu testbeds, expected 1 to %d",
+        return bind_refuse(written->document, node, failure, "the list has %zu testbeds; expected 1 to %d",
                            node->count, TESTBEDS_MAX);
     written->node = written->node_count > 0 ? NULL : node->items[written->choice];
     if (node->count > 1 && written->node)
@@ -104,20 +104,18 @@ int testbed_bind(const struct testbed_written *written, struct testbed_choice *r
     if (written->node_count > 0 && backend != &testbed_hosts) {
         const struct document_node *deploy = own.node ? document_get(own.node, "deploy") : NULL;
         if (deploy)
-            return bind_refuse(
-                written->document, deploy, failure,
-                "'deploy' is for the testbed '%s', and --nodes names others; expected it beside "
-                "'hosts'",
-                backend->name);
+            return bind_refuse(written->document, deploy, failure,
+                               "'deploy' of the testbed '%s' does not go with --nodes; write 'deploy' "
+                               "beside 'hosts', or leave --nodes out",
+                               backend->name);
         backend = &testbed_hosts;
         own.node = NULL;
     }
     if (written->spare_count > 0 && backend != &testbed_hosts)
-        return failure_input(
-            failure, NULL, 0, 0,
-            "--spares are for nodes that are reached by ssh, and the testbed is '%s'; expected "
-            "'hosts', or --nodes",
-            backend->name);
+        return failure_input(failure, NULL, 0, 0,
+                             "--spares work with the testbed 'hosts' and with --nodes only; the "
+                             "testbed is '%s'",
+                             backend->name);
     choice.backend = backend;
     r = backend->bind(&own, &choice.settings, failure);
     if (r == 0)

@@ -1,44 +1,54 @@
 #!/bin/bash
-# The experiment hpcc on the machine at hand under three loads, with one and two threads a rank; HPL and G-FFT of each of the six conditions
-# predicted by models of the others.
+# The experiment hpcc on the machine at hand as several machines: with kernels of BLAS for three generations of processors, and messages that are
+# copied once (cma: by the kernel) or twice (none: through shared memory). HPL and G-FFT of each of the six conditions are predicted by models of
+# the others, from the microkernels of the same run.
 #
-#   bash own.sh [FOLDER]     runs and tables are written into FOLDER; default: the current one. Needs hpcc and two cores; minutes
+#   bash own.sh [FOLDER]     runs and tables are written into FOLDER; default: the current one. Needs hpcc, OpenBLAS and two cores; minutes
 #
-# A load is so many endless loops beside the suite. SIZES, default 1000, 2000; REPETITIONS, default 2.
+# SIZES, default 3000, 4500; REPETITIONS, default 3. LOADS, default 0: how many endless loops run beside the suite; a list adds conditions.
+# FIRST='chrt -r 1' runs the ranks before all other programs, which stand still meanwhile: README.md says why.
 set -eu
 out=${1:-.} assay=${ASSAY:-assay}
 mkdir -p "$out" && cd "$out"
 loops=()
 stop() { [ ${#loops[@]} = 0 ] || kill "${loops[@]}"; loops=(); }
 trap stop EXIT
-: >all.csv
-for load in 0 1 2; do
-    for ((i = 0; i < load; i++)); do while :; do :; done & loops+=($!); done
-    cat >load-$load.yaml <<YAML
-name: load-$load
+# measure KERNELS COPIES LOAD: adds a row for HPL and one for G-FFT (5 n log2 n operations) of each N to all.csv, medians of the repetitions.
+measure() {
+    local name=$1-$2-$3 archive
+    printf '#!/bin/sh\nexport OPENBLAS_CORETYPE=%s OMPI_MCA_btl_vader_single_copy_mechanism=%s\nexec %s mpirun "$@"\n' "$1" "$2" "${FIRST:-}" >"mpirun-$name"
+    chmod +x "mpirun-$name"
+    cat >"$name.yaml" <<YAML
+name: $name
 experiment: hpcc
 testbed: local
 probes: none
-options: {bind: none}
+options: {bind: core, mpirun: $PWD/mpirun-$name}
 design:
   generate: factorial
-  factors: {N: [${SIZES:-1000, 2000}], ranks: 2, threads: [1, 2], NB: 96}
-  repetitions: ${REPETITIONS:-2}
+  factors: {N: [${SIZES:-3000, 4500}], ranks: 2, threads: 1, NB: 96}
+  repetitions: ${REPETITIONS:-3}
 YAML
-    archive=$("$assay" run load-$load.yaml -q -o runs)
+    archive=$("$assay" run "$name.yaml" -q -o runs)
+    unzip -p "$archive" '*results/results.csv' >results.csv 2>/dev/null || cp "$archive/results/results.csv" results.csv
+    awk -F, -v OFS=, -v condition="$1 $2 load $3" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["success"] == 1 { N = $at["N"]; count[N]++; for (i in at) add(N, i, $at[i]) }
+        function add(N, name, x,    i) { for (i = count[N]; i > 1 && value[N, name, i - 1] > x + 0; i--) value[N, name, i] = value[N, name, i - 1]; value[N, name, i] = x + 0 }
+        function median(name) { return (value[N, name, int((count[N] + 1) / 2)] + value[N, name, int(count[N] / 2) + 1]) / 2 }
+        END { for (N in count) {
+            seen = median("ranks") OFS median("StarDGEMM_Gflops") OFS median("SingleDGEMM_Gflops") OFS median("StarFFT_Gflops") OFS median("StarSTREAM_Triad") OFS median("RandomlyOrderedRingBandwidth") OFS median("RandomlyOrderedRingLatency")
+            n = median("MPIFFT_points")
+            print condition, "HPL", N, seen, median("HPL_time")
+            print condition, "G-FFT", n, seen, 5 * n * log(n) / log(2) / 1e9 / median("MPIFFT_Gflops") } }' results.csv >>all.csv
+}
+echo "condition,application,N,ranks,StarDGEMM_Gflops [Gflop/s],SingleDGEMM_Gflops [Gflop/s],StarFFT_Gflops [Gflop/s],StarSTREAM_Triad [GB/s],RandomlyOrderedRingBandwidth [GB/s],RandomlyOrderedRingLatency [us],time [s]" >all.csv
+for load in ${LOADS:-0}; do
+    for ((i = 0; i < load; i++)); do while :; do :; done & loops+=($!); done
+    for kernels in Haswell Sandybridge Prescott; do
+        for copies in cma none; do measure $kernels $copies "$load"; done
+    done
     stop
-    unzip -p "$archive" '*results.csv' >results.csv 2>/dev/null || cp "$archive/results.csv" results.csv
-    # A row for HPL and one for G-FFT: 5 n log2 n operations.
-    awk -F, -v OFS=, -v load=$load '
-        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i
-            if (load == 0) print "condition,application,N,ranks,StarDGEMM_Gflops [Gflop/s],SingleDGEMM_Gflops [Gflop/s],StarFFT_Gflops [Gflop/s],StarSTREAM_Triad [GB/s],RandomlyOrderedRingBandwidth [GB/s],RandomlyOrderedRingLatency [us],time [s]"
-            next }
-        $at["success"] != 1 { next }
-        { condition = "load " load " threads " $at["threads"]
-          seen = $at["ranks"] OFS $at["StarDGEMM_Gflops"] OFS $at["SingleDGEMM_Gflops"] OFS $at["StarFFT_Gflops"] OFS $at["StarSTREAM_Triad"] OFS $at["RandomlyOrderedRingBandwidth"] OFS $at["RandomlyOrderedRingLatency"]
-          n = $at["MPIFFT_points"]
-          print condition, "HPL", $at["N"], seen, $at["HPL_time"]
-          print condition, "G-FFT", n, seen, 5 * n * log(n) / log(2) / 1e9 / $at["MPIFFT_Gflops"] }' results.csv >>all.csv
 done
 hpl='N^3*ranks^-1*StarDGEMM_Gflops^-1 + N^3*ranks^-1*SingleDGEMM_Gflops^-1 + N^2*ranks^-1*StarSTREAM_Triad^-1 + N^2*log2(ranks)*ranks^-1*RandomlyOrderedRingBandwidth^-1 + N*log2(ranks)*RandomlyOrderedRingLatency'
 fft='N*log2(N)*ranks^-1*StarFFT_Gflops^-1 + N*log2(N)*ranks^-1*StarDGEMM_Gflops^-1 + N*ranks^-1*StarSTREAM_Triad^-1 + N*ranks^-1*RandomlyOrderedRingBandwidth^-1 + ranks*RandomlyOrderedRingLatency'
@@ -54,8 +64,8 @@ for application in HPL G-FFT; do
         awk -F, -v a=$application 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print a, $at["time"] / $1 - 1 }' predicted.csv >>errors.txt
     done < <(awk -F, 'NR > 1 && !seen[$1]++ { print $1 }' all.csv)
 done
-echo "each condition from the five others, relative root mean square error and median without sign, %:"
+echo "each condition from the others, relative root mean square error and median without sign, %:"
 for application in HPL G-FFT; do
     awk -v a=$application '$1 == a { print $2 < 0 ? -$2 : $2 }' errors.txt | sort -g |
-        awk -v a=$application '{ e[NR] = $1; sum += $1 ^ 2 } END { printf "%-6s %6.1f %6.1f of %d runs\n", a, 100 * sqrt(sum / NR), 100 * e[int((NR + 1) / 2)], NR }'
+        awk -v a=$application '{ e[NR] = $1; sum += $1 ^ 2 } END { printf "%-6s %6.1f %6.1f of %d rows\n", a, 100 * sqrt(sum / NR), 100 * e[int((NR + 1) / 2)], NR }'
 done

@@ -7,9 +7,10 @@ static const struct predict_role roles[] = {
     {"sweep", .is_time = true, .help = "the time of one sweep over rows and columns"}, {0}};
 static const struct plugin_parameter parameters[] = {
     {"size", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .required = true, .help = "rows of the grid"},
-    {"processes", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .fallback = "1",
+    {"processes", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .default_text = "1",
      .help = "that share the rows"},
-    {"sweeps", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .fallback = "1", .help = "over the grid"},
+    {"sweeps", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .default_text = "1",
+     .help = "over the grid"},
     {0}};
 static const struct column columns[] = {{"time", .unit = "s", .help = "of all sweeps", .goal = COLUMN_LESS},
                                         {"slowest", .help = "group that sets the pace"},

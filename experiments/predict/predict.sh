@@ -1,5 +1,6 @@
 #!/bin/sh
 # A scenario. Factors and options are in the environment; what is printed is a line a number: its name, its value, its unit.
+# The prediction is sealed in prediction.zip, which the run keeps.
 set -eu
 folder=$(mktemp -d ./prediction.XXXXXX)
 trap 'rm -rf "$folder"' EXIT
@@ -19,7 +20,8 @@ done
 set -f
 [ "$settings" = - ] || for setting in $settings; do set -- "$@" --set "$setting"; done
 
-"$assay" "$@" -o "$folder/out.csv" >"$folder/shown"
+rm -f prediction.zip
+"$assay" "$@" --archive prediction.zip -o "$folder/out.csv" >"$folder/shown"
 grep '^warning: ' "$folder/shown" || :
 echo "warnings $(grep -c '^warning: ' "$folder/shown")"
 

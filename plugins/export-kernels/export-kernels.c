@@ -26,9 +26,9 @@ static const struct predict_role roles[] = {
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const forms[] = {[HEADER] = "header", [HPL] = "hpl-smpi", NULL};
 static const struct plugin_parameter options[] = {
-    [NOISE] = {"noise", PLUGIN_WORD, .words = no_yes, .fallback = "yes",
+    [NOISE] = {"noise", PLUGIN_WORD, .choices = no_yes, .default_text = "yes",
                .help = "whether draws scatter about the mean"},
-    [FORM] = {"form", PLUGIN_WORD, .words = forms, .fallback = "header",
+    [FORM] = {"form", PLUGIN_WORD, .choices = forms, .default_text = "header",
               .help = "a header, or of dgemm the file dgemm_model.c of HPL on SMPI"},
     {.name = NULL},
 };

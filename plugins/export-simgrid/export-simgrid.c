@@ -53,17 +53,17 @@ enum option {
 static const char *const no_yes[] = {"no", "yes", NULL};
 
 static const struct plugin_parameter options[] = {
-    [HOSTS] = {"hosts", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = HOSTS_MAX, .whole = true,
+    [HOSTS] = {"hosts", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = HOSTS_MAX, .integer = true,
                .help = "so many hosts that are alike, numbered from 0"},
     [RADICAL] = {"radical", PLUGIN_TEXT, .help = "the numbers of hosts that are alike: 1-16,20"},
-    [PREFIX] = {"prefix", PLUGIN_TEXT, .fallback = "node-", .help = "before the number of a host"},
-    [SUFFIX] = {"suffix", PLUGIN_TEXT, .fallback = "", .help = "after the number of a host"},
-    [SPEED] = {"speed", PLUGIN_NUMBER, "flop/s", .fallback = "1e9", .minimum = 1, .maximum = 1e18,
+    [PREFIX] = {"prefix", PLUGIN_TEXT, .default_text = "node-", .help = "before the number of a host"},
+    [SUFFIX] = {"suffix", PLUGIN_TEXT, .default_text = "", .help = "after the number of a host"},
+    [SPEED] = {"speed", PLUGIN_NUMBER, "flop/s", .default_text = "1e9", .minimum = 1, .maximum = 1e18,
                .plausible_minimum = 1e8, .plausible_maximum = 1e14,
                .help = "of a core of hosts that are alike"},
-    [CORES] = {"cores", PLUGIN_NUMBER, "1", .fallback = "1", .minimum = 1, .maximum = 1 << 20, .whole = true,
-               .help = "of each host"},
-    [FLOP] = {"flop", PLUGIN_NUMBER, "1", .fallback = "2", .minimum = 1e-9, .maximum = 1e18,
+    [CORES] = {"cores", PLUGIN_NUMBER, "1", .default_text = "1", .minimum = 1, .maximum = 1 << 20,
+               .integer = true, .help = "of each host"},
+    [FLOP] = {"flop", PLUGIN_NUMBER, "1", .default_text = "2", .minimum = 1e-9, .maximum = 1e18,
               .help = "operations that a unit of the highest term of the model of speeds stands for"},
     [GROUP] = {"group", PLUGIN_TEXT, .help = "which group of the model of the network"},
     [LATENCY] = {"latency", PLUGIN_NUMBER, "s", .minimum = 1e-12, .maximum = 1e3, .plausible_minimum = 1e-8,
@@ -71,7 +71,7 @@ static const struct plugin_parameter options[] = {
     [BANDWIDTH] = {"bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15,
                    .plausible_minimum = 1e6, .plausible_maximum = 1e12,
                    .help = "between two hosts, where the model does not have it"},
-    [ROUND_TRIP] = {"round-trip", PLUGIN_WORD, .words = no_yes, .fallback = "no",
+    [ROUND_TRIP] = {"round-trip", PLUGIN_WORD, .choices = no_yes, .default_text = "no",
                     .help = "whether durations of messages are of the way there and back"},
     [LOOPBACK_LATENCY] = {"loopback-latency", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e3,
                           .help = "within a host"},
@@ -377,7 +377,7 @@ static void put_head(const struct platform *platform, const struct predict_input
     }
     put(platform,
         "<platform version=\"4.1\">\n"
-        "  <!-- Between two hosts: %g s and %g byte/s, over two links of half the latency each. -->\n"
+        "  <!-- Between two hosts: %g s and %g B/s, over two links of half the latency each. -->\n"
         "  <!-- Speeds are flop/s of a core. Tables: size in bytes, then s and s/byte (os, ois, or), or a "
         "factor (lat, bw). -->\n",
         platform->network.latency, platform->network.bandwidth);

@@ -85,7 +85,7 @@ static int find_base(struct network *network, struct plugin_message *message) {
     if (network->latency > 0 && network->bandwidth > 0 && isfinite(network->latency * network->bandwidth))
         return 0;
     return plugin_refuse(message, -EINVAL,
-                         "%.128s has a latency of %g s and a bandwidth of %g byte/s; expected both to be "
+                         "%.128s has a latency of %g s and a bandwidth of %g B/s; expected both to be "
                          "more than 0",
                          file, network->latency, network->bandwidth);
 }

@@ -11,20 +11,20 @@ static const char *const noise_words[] = {"auto", "none", "homoscedastic", "hete
 static const char *const distribution_words[] = {"normal", "half-normal", NULL};
 
 static const struct plugin_parameter parameters[] = {
-    [SELECT] = {"select", PLUGIN_WORD, .words = select_words, .fallback = "none",
+    [SELECT] = {"select", PLUGIN_WORD, .choices = select_words, .default_text = "none",
                 .help = "which terms are dropped"},
-    [THRESHOLD] = {"threshold", PLUGIN_NUMBER, "1", .fallback = "0.05", .minimum = 0, .maximum = 1,
+    [THRESHOLD] = {"threshold", PLUGIN_NUMBER, "1", .default_text = "0.05", .minimum = 0, .maximum = 1,
                    .help = "elimination drops terms whose p is above it"},
-    [BOUNDS] = {"bounds", PLUGIN_WORD, .words = bounds_words, .fallback = "auto",
+    [BOUNDS] = {"bounds", PLUGIN_WORD, .choices = bounds_words, .default_text = "auto",
                 .help =
                     "whether coefficients are at least 0: auto is nonnegative for times of suggested terms"},
-    [OUTLIERS] = {"outliers", PLUGIN_NUMBER, "1", .fallback = "0", .minimum = 0, .maximum = 1e9,
+    [OUTLIERS] = {"outliers", PLUGIN_NUMBER, "1", .default_text = "0", .minimum = 0, .maximum = 1e9,
                   .help = "deletes rows whose studentised residual is greater; 0: none"},
-    [ROBUST] = {"robust", PLUGIN_WORD, .words = robust_words, .fallback = "none",
+    [ROBUST] = {"robust", PLUGIN_WORD, .choices = robust_words, .default_text = "none",
                 .help = "gives rows that are far from the fit less weight"},
-    [NOISE] = {"noise", PLUGIN_WORD, .words = noise_words, .fallback = "auto",
+    [NOISE] = {"noise", PLUGIN_WORD, .choices = noise_words, .default_text = "auto",
                .help = "how rows scatter: auto finds out whether it grows with the mean, or by its terms"},
-    [DISTRIBUTION] = {"distribution", PLUGIN_WORD, .words = distribution_words, .fallback = "normal",
+    [DISTRIBUTION] = {"distribution", PLUGIN_WORD, .choices = distribution_words, .default_text = "normal",
                       .help = "of the noise"},
     [ONE_OF] = {"one-of", PLUGIN_TEXTS,
                 .help = "columns of one kind with '|' between: elimination leaves one term with any of them"},

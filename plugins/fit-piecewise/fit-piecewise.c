@@ -9,24 +9,24 @@ static const char *const equals[] = {"averaged", "raw", NULL};
 static const char *const noes[] = {"no", "yes", NULL};
 
 static const struct plugin_parameter parameters[] = {
-    [SIZE] = {"size", PLUGIN_COLUMN, .words = sizes, .required = true, .help = "what the lines are over"},
+    [SIZE] = {"size", PLUGIN_COLUMN, .choices = sizes, .required = true, .help = "what the lines are over"},
     [BREAKS] = {"breaks", PLUGIN_NUMBERS, .help = "where segments begin, ascending; none: they are found"},
     [NAMES] = {"names", PLUGIN_TEXTS, .help = "of the segments between given breaks; -: no name"},
-    [CRITERION] = {"criterion", PLUGIN_WORD, .words = criteria, .fallback = "relative",
+    [CRITERION] = {"criterion", PLUGIN_WORD, .choices = criteria, .default_text = "relative",
                    .help =
                        "what is least: BIC of relative or of absolute errors (bic), or AIC of absolute ones"},
-    [PER_BREAK] = {"per_break", PLUGIN_NUMBER, "1", .fallback = "4", .minimum = 1, .maximum = 100,
+    [PER_BREAK] = {"per_break", PLUGIN_NUMBER, "1", .default_text = "4", .minimum = 1, .maximum = 100,
                    .help = "parameters that a break more counts as: 4 as in pycewise, 3 as in strucchange"},
-    [SEGMENTS] = {"segments", PLUGIN_NUMBER, "1", .fallback = "0", .minimum = 0, .maximum = 1e6,
-                  .whole = true, .help = "exactly so many; 0: as many as the criterion says"},
-    [MINIMUM] = {"minimum", PLUGIN_NUMBER, "1", .fallback = "3", .minimum = 2, .maximum = 1e6, .whole = true,
-                 .help = "different sizes that a segment has at least"},
-    [EQUAL] = {"equal", PLUGIN_WORD, .words = equals, .fallback = "averaged",
+    [SEGMENTS] = {"segments", PLUGIN_NUMBER, "1", .default_text = "0", .minimum = 0, .maximum = 1e6,
+                  .integer = true, .help = "exactly so many; 0: as many as the criterion says"},
+    [MINIMUM] = {"minimum", PLUGIN_NUMBER, "1", .default_text = "3", .minimum = 2, .maximum = 1e6,
+                 .integer = true, .help = "different sizes that a segment has at least"},
+    [EQUAL] = {"equal", PLUGIN_WORD, .choices = equals, .default_text = "averaged",
                .help = "rows of one size: averaged, or each by itself"},
-    [BETWEEN] = {"between", PLUGIN_WORD, .words = noes, .fallback = "no",
+    [BETWEEN] = {"between", PLUGIN_WORD, .choices = noes, .default_text = "no",
                  .help = "whether more breaks are found between those that are given"},
-    [CONFIDENCE] = {"confidence", PLUGIN_NUMBER, "1", .fallback = "0.95", .minimum = 0.5, .maximum = 0.9999,
-                    .help = "of the intervals of breaks"},
+    [CONFIDENCE] = {"confidence", PLUGIN_NUMBER, "1", .default_text = "0.95", .minimum = 0.5,
+                    .maximum = 0.9999, .help = "of the intervals of breaks"},
     {0},
 };
 

@@ -13,15 +13,17 @@ static const char *const days_words[] = {"pooled", "mean", NULL};
 static const struct plugin_parameter parameters[] = {
     [COEFFICIENTS] = {"coefficients", PLUGIN_COLUMNS,
                       .help = "those beside the response, which is the first"},
-    [MACHINE] = {"machine", PLUGIN_CATEGORIES, .words = machine_names, .required = true,
+    [MACHINE] = {"machine", PLUGIN_CATEGORIES, .choices = machine_names, .required = true,
                  .help = "columns that together name a machine"},
-    [COMPONENTS] = {"components", PLUGIN_NUMBER, "1", .fallback = "1", .maximum = POPULATIONS_MAX,
-                    .whole = true, .help = "how many populations there are; 0: as many as the least BIC has"},
-    [SHAPE] = {"shape", PLUGIN_WORD, .words = shape_words, .fallback = "best",
+    [COMPONENTS] = {"components", PLUGIN_NUMBER, "1", .default_text = "1", .maximum = POPULATIONS_MAX,
+                    .integer = true,
+                    .help = "how many populations there are; 0: as many as the least BIC has"},
+    [SHAPE] = {"shape", PLUGIN_WORD, .choices = shape_words, .default_text = "best",
                .help = "whether several populations share one covariance or have their own; best: by BIC"},
-    [DAYS] = {"days", PLUGIN_WORD, .words = days_words, .fallback = "pooled",
+    [DAYS] = {"days", PLUGIN_WORD, .choices = days_words, .default_text = "pooled",
               .help = "Sigma_T: pooled over all machines, or the mean of each machine's covariance"},
-    [STARTS] = {"starts", PLUGIN_NUMBER, "1", .fallback = "10", .minimum = 1, .maximum = 1000, .whole = true,
+    [STARTS] = {"starts", PLUGIN_NUMBER, "1", .default_text = "10", .minimum = 1, .maximum = 1000,
+                .integer = true,
                 .help = "where the search for several populations begins, in so many drawn places"},
     {0},
 };
@@ -167,6 +169,6 @@ static int check_population(const struct fit_request *request, struct plugin_mes
 
 ASSAY_FIT_PLUGIN("population", "0.2.0", "how machines and days differ: means and covariances of coefficients",
                  .fit = fit_population, .check = check_population, .parameters = parameters, .rows_min = 1,
-                 .whole = true,
+                 .needs_all_rows = true,
                  .main_values = (const char *const[]){"weight", "heterogeneity", "variability", "machines",
                                                       "days", "slow_share", NULL});

@@ -15,17 +15,17 @@ static const char *const response_units[] = {"s", "flop/s", NULL};
 enum { RESPONSE_TIME, RESPONSE_PERFORMANCE };
 
 static const struct plugin_parameter parameters[] = {
-    [FLOPS_COLUMN] = {"flops", PLUGIN_COLUMN, "flop", .words = flops_names, .required = true,
+    [FLOPS_COLUMN] = {"flops", PLUGIN_COLUMN, "flop", .choices = flops_names, .required = true,
                       .help = "operations of a kernel"},
-    [BYTES_COLUMN] = {"bytes", PLUGIN_COLUMN, "By", .words = bytes_names, .required = true,
+    [BYTES_COLUMN] = {"bytes", PLUGIN_COLUMN, "By", .choices = bytes_names, .required = true,
                       .help = "that a kernel moves"},
-    [FORM] = {"form", PLUGIN_WORD, .words = forms, .fallback = "improved",
+    [FORM] = {"form", PLUGIN_WORD, .choices = forms, .default_text = "improved",
               .help = "improved: time is flops/peak + bytes/bandwidth + overhead; classical: the greater of "
                       "the first two"},
-    [CRITERION] = {"criterion", PLUGIN_WORD, .words = criteria, .fallback = "relative",
+    [CRITERION] = {"criterion", PLUGIN_WORD, .choices = criteria, .default_text = "relative",
                    .help = "whose squared errors are minimised: of the time as a share of it, of the time, "
                            "or of its logarithm (classical)"},
-    [WITH_OVERHEAD] = {"overhead", PLUGIN_WORD, .words = overheads, .fallback = "fitted",
+    [WITH_OVERHEAD] = {"overhead", PLUGIN_WORD, .choices = overheads, .default_text = "fitted",
                        .help = "of the improved form: time that is spent on neither flops nor bytes"},
     {0},
 };

@@ -14,10 +14,10 @@ static const char *const noes[] = {"no", "yes", NULL};
 static const char *const times[] = {"s", NULL};
 
 static const struct plugin_parameter parameters[] = {
-    [OPERATION] = {"operation", PLUGIN_CATEGORY, .words = operations, .required = true,
+    [OPERATION] = {"operation", PLUGIN_CATEGORY, .choices = operations, .required = true,
                    .help = "the call of MPI"},
-    [SIZE] = {"size", PLUGIN_COLUMN, "By", .words = sizes, .required = true, .help = "of the message"},
-    [FOUND] = {"found", PLUGIN_CATEGORY, .words = founds,
+    [SIZE] = {"size", PLUGIN_COLUMN, "By", .choices = sizes, .required = true, .help = "of the message"},
+    [FOUND] = {"found", PLUGIN_CATEGORY, .choices = founds,
                .help = "whether a probe found something: left out then"},
     [LATENCY] = {"latency", PLUGIN_NUMBER, "s", .minimum = 1e-12, .maximum = 1e3, .required = true,
                  .help = "between two hosts of the platform; factors are relative to it"},
@@ -25,37 +25,37 @@ static const struct plugin_parameter parameters[] = {
                    .help = "of the platform's links; factors are relative to it"},
     [BREAKS] = {"breaks", PLUGIN_NUMBERS, "By", .minimum = 1, .maximum = INT32_MAX,
                 .help = "sizes from which on the next segment holds, ascending"},
-    [FIND_BREAKS] = {"find-breaks", PLUGIN_WORD, .words = noes, .fallback = "yes",
+    [FIND_BREAKS] = {"find-breaks", PLUGIN_WORD, .choices = noes, .default_text = "yes",
                      .help = "whether they are found in PingPong where none are given; no: one segment"},
     [ASYNC] =
-        {"async-small-thresh", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = INT32_MAX, .whole = true,
+        {"async-small-thresh", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = INT32_MAX, .integer = true,
          .help = "smaller messages go to the receiver without waiting for it; not set: the least size of the "
                  "rows Asynchronous, or 0"},
     [DETACHED] =
-        {"send-is-detached-thresh", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = INT32_MAX, .whole = true,
+        {"send-is-detached-thresh", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = INT32_MAX, .integer = true,
          .help = "MPI_Send of smaller messages returns before they are received; not set: the least size "
                  "of the rows Detached, or 65536"},
-    [RULES] = {"rules", PLUGIN_WORD, .words = rules, .fallback = "ping-pong",
+    [RULES] = {"rules", PLUGIN_WORD, .choices = rules, .default_text = "ping-pong",
                .help = "ping-pong: a simulated ping-pong takes what was measured; or those of SimGrid's "
                        "calibration since July 2016, or those of tables published in June 2016"},
-    [QUANTILES] = {"quantiles", PLUGIN_WORD, .words = quantiles, .fallback = "auto",
+    [QUANTILES] = {"quantiles", PLUGIN_WORD, .choices = quantiles, .default_text = "auto",
                    .help =
                        "of trimming; old-r: as R before 4.0 computed them; auto: old-r for rules=2016-06"},
-    [CLAMP] = {"clamp", PLUGIN_WORD, .words = noes, .fallback = "no",
+    [CLAMP] = {"clamp", PLUGIN_WORD, .choices = noes, .default_text = "no",
                .help = "lat-factor at least 1 and bw-factor at most 1, as in some published tables"},
-    [TRIM] = {"trim", PLUGIN_NUMBER, "1", .fallback = "0.1", .minimum = 0, .maximum = 0.49,
+    [TRIM] = {"trim", PLUGIN_NUMBER, "1", .default_text = "0.1", .minimum = 0, .maximum = 0.49,
               .help = "share of durations that is cut off at either end; 0: none"},
     [TRIM_PER] =
-        {"trim-per", PLUGIN_WORD, .words = pers, .fallback = "auto",
+        {"trim-per", PLUGIN_WORD, .choices = pers, .default_text = "auto",
          .help = "rows: of each block of rows; size: of all rows of a size; auto: rows, unless most blocks "
                  "hold several sizes"},
-    [BLOCK] = {"block", PLUGIN_NUMBER, "1", .fallback = "10", .minimum = 3, .maximum = 1e6, .whole = true,
-               .help = "rows of a block"},
+    [BLOCK] = {"block", PLUGIN_NUMBER, "1", .default_text = "10", .minimum = 3, .maximum = 1e6,
+               .integer = true, .help = "rows of a block"},
     [TRIM_PING_PONG] = {"trim-ping-pong", PLUGIN_NUMBER, "1", .minimum = 0, .maximum = 0.49,
                         .help = "share of the PingPongs of a size that is cut off at either end; not set: "
                                 "0.25, or 0 where rules are those of 2016"},
-    [WTIME_CALLS] = {"wtime-calls", PLUGIN_NUMBER, "1", .fallback = "10000000", .minimum = 1, .maximum = 1e15,
-                     .help = "calls of MPI_Wtime that one Wtime row timed together"},
+    [WTIME_CALLS] = {"wtime-calls", PLUGIN_NUMBER, "1", .default_text = "10000000", .minimum = 1,
+                     .maximum = 1e15, .help = "calls of MPI_Wtime that one Wtime row timed together"},
     {0},
 };
 
@@ -270,6 +270,6 @@ static int predict_smpi(const struct model *model, const struct model_group *gro
 
 ASSAY_FIT_PLUGIN("smpi", "0.2.0", "SMPI's factor tables from point-to-point calls of MPI", .fit = fit_smpi,
                  .predict = predict_smpi, .check = check_smpi, .parameters = parameters,
-                 .response_units = times, .rows_min = 1, .whole = true,
+                 .response_units = times, .rows_min = 1, .needs_all_rows = true,
                  .main_values = (const char *const[]){"r2", "latency", "bandwidth", "lat_factor", "bw_factor",
                                                       "charged", NULL});

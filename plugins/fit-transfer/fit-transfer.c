@@ -16,8 +16,8 @@ static const char *const response_units[] = {"s", "By/s", NULL};
 enum { RESPONSE_TIME, RESPONSE_BANDWIDTH };
 
 static const struct plugin_parameter parameters[] = {
-    [SIZE] = {"size", PLUGIN_COLUMN, "By", .words = size_names, .required = true, .help = "of a transfer"},
-    [CRITERION] = {"criterion", PLUGIN_WORD, .words = criterion_words, .fallback = "bandwidth",
+    [SIZE] = {"size", PLUGIN_COLUMN, "By", .choices = size_names, .required = true, .help = "of a transfer"},
+    [CRITERION] = {"criterion", PLUGIN_WORD, .choices = criterion_words, .default_text = "bandwidth",
                    .help = "whose squared errors are minimised: of times, of bandwidths or of logarithms"},
     {0},
 };

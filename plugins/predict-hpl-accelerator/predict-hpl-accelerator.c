@@ -43,54 +43,44 @@ static const char *const overlaps[] = {
     NULL,
 };
 
-#define SIZE(NAME, MAXIMUM, ...)                                                                             \
-    { NAME, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = MAXIMUM, .whole = true, __VA_ARGS__ }
-#define SPEED(NAME, ...)                                                                                     \
-    {                                                                                                        \
-        NAME, PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18, .plausible_minimum = 1e8,              \
-                                       .plausible_maximum = 1e15, __VA_ARGS__                                \
-    }
 #define SHARE(NAME, ...)                                                                                     \
     { NAME, PLUGIN_NUMBER, "1", .minimum = 1e-6, .maximum = 1, __VA_ARGS__ }
-#define DELAY(NAME, ...)                                                                                     \
-    {                                                                                                        \
-        NAME, PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e3, .plausible_minimum = 1e-8,                   \
-                                  .plausible_maximum = 1e-2, __VA_ARGS__                                     \
-    }
-#define FLOW(NAME, ...)                                                                                      \
-    {                                                                                                        \
-        NAME, PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15, .plausible_minimum = 1e6,                \
-                                     .plausible_maximum = 1e13, __VA_ARGS__                                  \
-    }
 
 static const struct plugin_parameter parameters[] = {
-    [N] = SIZE("N", 1e9, .required = true, .help = "order of the matrix"),
-    [NB] = SIZE("NB", 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
-                .help = "block size"),
-    [P] = SIZE("P", 1e6, .required = true, .help = "rows of the process grid"),
-    [Q] = SIZE("Q", 1e6, .required = true, .help = "columns of the process grid"),
-    [PEAK] = SPEED("peak", .required = true,
-                   .help = "P_acc: of the accelerators of a process, as in its data sheet"),
-    [DGEMM_EFFICIENCY] =
-        SHARE("dgemm-efficiency", .help = "E_dgemm: of the peak; needed unless a model has the role 'dgemm'"),
-    [DTRSM_EFFICIENCY] = SHARE("dtrsm-efficiency", .help = "E_dtrsm: of the peak; without it that of dgemm"),
-    [PANEL_PEAK] = SPEED("panel-peak", .help = "P_cpu|acc: of what factors panels; without it the peak"),
-    [PANEL_EFFICIENCY] = SHARE("panel-efficiency", .fallback = "0.5", .help = "E_cpu|dgemm: of panel-peak"),
-    [PANEL_SHARE] = {"panel-share", PLUGIN_NUMBER, "1", .minimum = 1e-6, .maximum = 1e3, .fallback = "1",
+    [N] = PREDICT_COUNT("N", 1e9, .required = true, .help = "order of the matrix"),
+    [NB] = PREDICT_COUNT("NB", 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
+                         .help = "block size"),
+    [P] = PREDICT_COUNT("P", 1e6, .required = true, .help = "rows of the process grid"),
+    [Q] = PREDICT_COUNT("Q", 1e6, .required = true, .help = "columns of the process grid"),
+    [PEAK] = PREDICT_RATE("peak", .required = true,
+                          .help = "P_acc: of the accelerators of a process, as in its data sheet"),
+    [DGEMM_EFFICIENCY] = SHARE("dgemm-efficiency", .instead_of = "dgemm",
+                               .help = "E_dgemm: of the peak; needed unless a model has the role 'dgemm'"),
+    [DTRSM_EFFICIENCY] =
+        SHARE("dtrsm-efficiency", .help = "E_dtrsm: of the peak; without it dtrsm runs at the rate of dgemm, "
+                                          "with a model at that of the first update"),
+    [PANEL_PEAK] =
+        PREDICT_RATE("panel-peak", .help = "P_cpu|acc: of what factors panels; without it the peak"),
+    [PANEL_EFFICIENCY] =
+        SHARE("panel-efficiency", .default_text = "0.5", .help = "E_cpu|dgemm: of panel-peak"),
+    [PANEL_SHARE] = {"panel-share", PLUGIN_NUMBER, "1", .minimum = 1e-6, .maximum = 1e3, .default_text = "1",
                      .help = "f_fact: flop of a panel over mp NB NB"},
-    [LATENCY] = DELAY("latency", .help = "Lat: of a message between two nodes; needed unless P = Q = 1"),
-    [BANDWIDTH] = FLOW("bandwidth", .help = "BW: of the network of a node; needed unless P = Q = 1"),
-    [OVERLAP] = {"overlap", PLUGIN_WORD, .words = overlaps, .fallback = "look-ahead",
+    [LATENCY] =
+        PREDICT_LATENCY("latency", .help = "Lat: of a message between two nodes; needed unless P = Q = 1"),
+    [BANDWIDTH] =
+        PREDICT_BANDWIDTH("bandwidth", .help = "BW: of the network of a node; needed unless P = Q = 1"),
+    [OVERLAP] = {"overlap", PLUGIN_WORD, .choices = overlaps, .default_text = "look-ahead",
                  .help = "what the update hides: nothing, the next panel, or swaps of rows too (rocHPL)"},
-    [SPLIT] = SHARE("split", .fallback = "0.5",
+    [SPLIT] = SHARE("split", .default_text = "0.5",
                     .help = "of overlap=split: the share of all columns that is updated last"),
-    [NODE_ROWS] = SIZE("node-rows", 1e6, .fallback = "1",
-                       .help = "rows of the part of the grid that is one node; divides P"),
-    [NODE_COLUMNS] = SIZE("node-columns", 1e6, .fallback = "1",
-                          .help = "columns of the part of the grid that is one node; divides Q"),
-    [NODE_LATENCY] = DELAY("node-latency", .help = "within a node; needed where it has several processes"),
-    [NODE_BANDWIDTH] =
-        FLOW("node-bandwidth", .help = "between two processes of a node; needed where it has several"),
+    [NODE_ROWS] = PREDICT_COUNT("node-rows", 1e6, .default_text = "1",
+                                .help = "rows of the part of the grid that is one node; divides P"),
+    [NODE_COLUMNS] = PREDICT_COUNT("node-columns", 1e6, .default_text = "1",
+                                   .help = "columns of the part of the grid that is one node; divides Q"),
+    [NODE_LATENCY] =
+        PREDICT_LATENCY("node-latency", .help = "within a node; needed where it has several processes"),
+    [NODE_BANDWIDTH] = PREDICT_BANDWIDTH(
+        "node-bandwidth", .help = "between two processes of a node; needed where it has several"),
     {0},
 };
 
@@ -132,7 +122,7 @@ static const double panels_max = 1e6;
 struct machine {
     const struct predict_inputs *inputs;
     const struct predict_call *call; /* of the slowest group; NULL: no model */
-    double rate;                     /* P_acc E_dgemm, flop/s, without a model */
+    double rate;                     /* P_acc E_dgemm, flop/s; with a model that of the first update */
     struct predict_output *output;
     struct plugin_message *message;
     int error;
@@ -184,16 +174,16 @@ static int accelerator_open(const struct predict_inputs *inputs, void **ret, str
     return r;
 }
 
-/* Chooses the group that takes longest for the first update. */
+/* Chooses the group that takes longest for the first update. The rate becomes that of this update. */
 static void choose_group(const struct predict_call *const *calls, const struct accelerator_scenario *s,
                          struct machine *machine) {
-    double longest = -INFINITY;
+    double longest = -INFINITY, sizes[] = {s->n / s->p, s->n / s->q, s->nb};
     for (size_t g = 0; calls[g]; g++) {
-        double sizes[] = {s->n / s->p, s->n / s->q, s->nb};
-        double seconds = calls[g]->mean(calls[g], sizes);
+        double seconds = calls[g]->mean(calls[g], sizes) * machine->inputs->models[0][0]->response_seconds;
         if (seconds > longest || !machine->call) {
             longest = seconds;
             machine->call = calls[g];
+            machine->rate = 2 * sizes[0] * sizes[1] * sizes[2] / seconds;
         }
     }
 }
@@ -226,10 +216,7 @@ static int read_scenario(const struct plugin_value *values, bool has_model, stru
     if (values[N].number / values[NB].number > panels_max)
         return plugin_refuse(message, -EDOM, "N / NB is %.0f panels; at most %g are summed: take a larger NB",
                              values[N].number / values[NB].number, panels_max);
-    double peak = values[PEAK].number, panel_peak = values[PANEL_PEAK].number,
-           dtrsm = values[DTRSM_EFFICIENCY].number, dgemm_share = values[DGEMM_EFFICIENCY].number;
-    if (isnan(dtrsm))
-        dtrsm = isnan(dgemm_share) ? 1 : dgemm_share;
+    double peak = values[PEAK].number, panel_peak = values[PANEL_PEAK].number;
     *s = (struct accelerator_scenario){
         .n = values[N].number,
         .nb = values[NB].number,
@@ -237,7 +224,6 @@ static int read_scenario(const struct plugin_value *values, bool has_model, stru
         .q = values[Q].number,
         .panel_share = values[PANEL_SHARE].number,
         .panel_rate = (isnan(panel_peak) ? peak : panel_peak) * values[PANEL_EFFICIENCY].number,
-        .dtrsm_rate = peak * dtrsm,
         .overlap = (enum accelerator_overlap)values[OVERLAP].number,
         .split = values[SPLIT].number,
         .links = {{values[LATENCY].number, values[BANDWIDTH].number},
@@ -258,6 +244,9 @@ static int accelerator_run(void *state, const struct predict_inputs *inputs,
         return r;
     machine.rate = values[PEAK].number * values[DGEMM_EFFICIENCY].number;
     choose_group(state, &s, &machine);
+    s.dtrsm_rate = isnan(values[DTRSM_EFFICIENCY].number)
+                       ? machine.rate
+                       : values[PEAK].number * values[DTRSM_EFFICIENCY].number;
     struct accelerator_time time =
         accelerator_predict(&s, dgemm, output->wants(output->context, 0) ? panel_done : NULL, &machine);
     ret[TIME] = time.update + time.exposed_panels + time.exposed_swap;

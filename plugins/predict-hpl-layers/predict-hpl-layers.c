@@ -19,7 +19,7 @@ static const struct predict_role roles[] = {
                .many = true,
                .experiment = "transfer",
                .help = "latency and bandwidth of the layers between processes, the nearest first, by 'assay "
-                       "fit transfer', of its slowest group; those that are set are preferred"},
+                       "fit transfer', of its slowest group"},
     {0},
 };
 
@@ -27,44 +27,23 @@ enum { N, NB, P, Q, RATE, CORES, FLOPS, CLOCK, MEMORY, WORDS, CYCLES, LAYERS };
 enum { LATENCY, BANDWIDTH, PROCESSES, LAYER_PARAMETERS };
 
 #define LAYER_NAMES(J)                                                                                       \
-    {"latency-" #J,                                                                                          \
-     PLUGIN_NUMBER,                                                                                          \
-     "s",                                                                                                    \
-     .minimum = 0,                                                                                           \
-     .maximum = 1e3,                                                                                         \
-     .plausible_minimum = 1e-8,                                                                              \
-     .plausible_maximum = 1e-2,                                                                              \
-     .help = "of layer " #J},                                                                                \
-        {"bandwidth-" #J,                                                                                    \
-         PLUGIN_NUMBER,                                                                                      \
-         "By/s",                                                                                             \
-         .minimum = 1,                                                                                       \
-         .maximum = 1e15,                                                                                    \
-         .plausible_minimum = 1e6,                                                                           \
-         .plausible_maximum = 1e13,                                                                          \
-         .help = "of layer " #J "; the last layer is the last that has one"},                                \
-    {                                                                                                        \
-        "processes-" #J, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e12, .whole = true,                   \
-                                             .help = "that layer " #J " joins; of the last all, P Q"         \
-    }
+    PREDICT_LATENCY("latency-" #J, .help = "of layer " #J),                                                  \
+        PREDICT_BANDWIDTH("bandwidth-" #J,                                                                   \
+                          .help = "of layer " #J "; the last layer is the last that has one"),               \
+        PREDICT_COUNT("processes-" #J, 1e12, .help = "that layer " #J " joins; of the last all, P Q")
 
 static const struct plugin_parameter parameters[] = {
-    [N] = {"N", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .whole = true, .required = true,
-           .help = "order of the matrix"},
-    [NB] = {"NB", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
-            .plausible_minimum = 4, .plausible_maximum = 4096, .help = "block size"},
-    [P] = {"P", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
-           .help = "rows of the process grid"},
-    [Q] = {"Q", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
-           .help = "columns of the process grid"},
-    [RATE] = {"rate", PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18, .plausible_minimum = 1e8,
-              .plausible_maximum = 1e15,
-              .help =
-                  "of large dgemm in one process, 1/gamma3; without it that of the model, or else cores x "
-                  "flops x clock"},
+    [N] = PREDICT_COUNT("N", 1e9, .required = true, .help = "order of the matrix"),
+    [NB] = PREDICT_COUNT("NB", 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
+                         .help = "block size"),
+    [P] = PREDICT_COUNT("P", 1e6, .required = true, .help = "rows of the process grid"),
+    [Q] = PREDICT_COUNT("Q", 1e6, .required = true, .help = "columns of the process grid"),
+    [RATE] = PREDICT_RATE("rate", .instead_of = "dgemm",
+                          .help = "of large dgemm in one process, 1/gamma3; without it that of the model, or "
+                                  "else cores x flops x clock"),
     [CORES] = {"cores", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9,
                .help = "C, of an accelerator, whose memory is layer 1 then"},
-    [FLOPS] = {"flops", PLUGIN_NUMBER, "1", .minimum = 1e-3, .maximum = 1e6,
+    [FLOPS] = {"flops", PLUGIN_NUMBER, "1", .minimum = 1e-3, .maximum = 1e6, .instead_of = "dgemm",
                .help = "F, of a core and cycle of the accelerator; 1 without it"},
     [CLOCK] = {"clock", PLUGIN_NUMBER, "Hz", .minimum = 1, .maximum = 1e12, .plausible_minimum = 1e8,
                .plausible_maximum = 1e10, .help = "S, of the accelerator"},
@@ -232,10 +211,12 @@ static int read_model(const struct predict_inputs *inputs, size_t index, struct 
 /* Layer 1 of an accelerator, and gamma3 of its peak, equation (10); nothing where none is given. */
 static int read_accelerator(const struct plugin_value *values, struct layers_scenario *s,
                             struct plugin_message *message) {
-    static const size_t needed[] = {CORES, CLOCK, MEMORY, CYCLES};
     size_t missing = LAYERS, given = LAYERS;
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        *(isnan(values[needed[i]].number) ? &missing : &given) = needed[i];
+    for (size_t i = CORES; i <= CYCLES; i++)
+        if (values[i].is_set)
+            given = i;
+        else if (i != FLOPS && i != WORDS)
+            missing = i;
     if (given == LAYERS)
         return 0;
     if (missing != LAYERS)
@@ -243,7 +224,8 @@ static int read_accelerator(const struct plugin_value *values, struct layers_sce
                              "'%s' is set and '%s' is not; the memory of an accelerator needs cores, clock, "
                              "memory-bandwidth and memory-cycles, which its data sheet has",
                              parameters[given].name, parameters[missing].name);
-    if (!isnan(values[LAYERS + BANDWIDTH].number) || !isnan(values[LAYERS + LATENCY].number))
+    if (values[LAYERS + BANDWIDTH].is_set || values[LAYERS + LATENCY].is_set ||
+        values[LAYERS + PROCESSES].is_set)
         return plugin_refuse(message, -EINVAL,
                              "layer 1 is the accelerator's memory; number the layers between processes from "
                              "2, or leave 'cores' out");
@@ -275,19 +257,28 @@ static int read_layers(const struct plugin_value *values, const struct predict_i
         int r = has_model ? read_model(inputs, j - first, &s->layers[j], message) : 0;
         if (r < 0)
             return r;
-        for (size_t k = LATENCY; k <= BANDWIDTH && !has_model; k++)
-            if (isnan(own[k].number))
+        for (size_t k = LATENCY; k <= BANDWIDTH; k++)
+            if (has_model && !isnan(own[k].number))
+                return plugin_refuse(message, -EINVAL,
+                                     "%s is set, and a model is given for 'layer'; remove one",
+                                     parameters[LAYERS + j * LAYER_PARAMETERS + k].name);
+            else if (!has_model && isnan(own[k].number))
                 return plugin_refuse(message, -EINVAL,
                                      "%s is not set, and no model has the role 'layer' for layer %zu; a data "
                                      "sheet or the experiments transfer and mpi-point-to-point give both "
                                      "latency and bandwidth",
                                      parameters[LAYERS + j * LAYER_PARAMETERS + k].name, j + 1);
-        if (!isnan(own[LATENCY].number))
-            s->layers[j].latency = own[LATENCY].number;
-        if (!isnan(own[BANDWIDTH].number))
-            s->layers[j].word = 8 / own[BANDWIDTH].number;
+        if (!has_model)
+            s->layers[j] = (struct layer){.latency = own[LATENCY].number, .word = 8 / own[BANDWIDTH].number};
     }
     s->count = end;
+    for (size_t i = LAYERS + end * LAYER_PARAMETERS; i < LAYERS + LAYERS_MAX * LAYER_PARAMETERS; i++)
+        if (values[i].is_set)
+            return plugin_refuse(message, -EINVAL,
+                                 "%s has no effect: the last layer with a bandwidth is layer %zu; set "
+                                 "bandwidth-%zu, or leave %s out",
+                                 parameters[i].name, end, (i - LAYERS) / LAYER_PARAMETERS + 1,
+                                 parameters[i].name);
     return 0;
 }
 
@@ -378,7 +369,10 @@ static int layers_run(void *state, const struct predict_inputs *inputs, const st
         return plugin_refuse(message, -EDOM, "N / NB is %.0f panels; at most %g are summed: take a larger NB",
                              s.n / s.nb, panels_max);
     int r = read_accelerator(values, &s, message);
-    if (r == 0 && !isnan(values[RATE].number))
+    if (r == 0 && values[RATE].is_set && values[FLOPS].is_set)
+        r = plugin_refuse(message, -EINVAL,
+                          "rate is set, and flops too, which gives cores x flops x clock; remove one");
+    else if (r == 0 && values[RATE].is_set)
         s.gamma = 1 / values[RATE].number;
     else if (r == 0 && inputs->model_counts[DGEMM] > 0)
         r = find_gamma(state, inputs, &s, message);

@@ -83,68 +83,71 @@ static const char *const found_words[] = {"at-once", "last", NULL};
 static const char *const probing_words[] = {"physical", "smpi", NULL};
 
 #define COUNT(NAME, MINIMUM, MAXIMUM, ...)                                                                   \
-    { NAME, PLUGIN_NUMBER, "1", .minimum = MINIMUM, .maximum = MAXIMUM, .whole = true, __VA_ARGS__ }
+    { NAME, PLUGIN_NUMBER, "1", .minimum = MINIMUM, .maximum = MAXIMUM, .integer = true, __VA_ARGS__ }
 static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
-    [N] = COUNT("N", 1, 2e9, .required = true, .help = "order of the matrix"),
-    [NB] = COUNT("NB", 1, 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
-                 .help = "block size"),
-    [P] = COUNT("P", 1, 65536, .required = true, .help = "rows of the process grid"),
-    [Q] = COUNT("Q", 1, 65536, .required = true, .help = "columns of the process grid"),
-    [DEPTH] = COUNT("DEPTH", 0, 64, .fallback = "1", .help = "of the look-ahead"),
-    [BCAST] = {"BCAST", PLUGIN_WORD, .words = bcast_words, .fallback = "1ringM",
+    [N] = PREDICT_COUNT("N", 2e9, .required = true, .help = "order of the matrix"),
+    [NB] = PREDICT_COUNT("NB", 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
+                         .help = "block size"),
+    [P] = PREDICT_COUNT("P", 65536, .required = true, .help = "rows of the process grid"),
+    [Q] = PREDICT_COUNT("Q", 65536, .required = true, .help = "columns of the process grid"),
+    [DEPTH] = COUNT("DEPTH", 0, 64, .default_text = "1", .help = "of the look-ahead"),
+    [BCAST] = {"BCAST", PLUGIN_WORD, .choices = bcast_words, .default_text = "1ringM",
                .help = "broadcast of panels"},
-    [SWAP] = {"SWAP", PLUGIN_WORD, .words = swap_words, .fallback = "binary-exchange", .help = "of rows"},
-    [SWAP_THRESHOLD] = COUNT("swap_threshold", 0, 2e9, .fallback = "64",
+    [SWAP] = {"SWAP", PLUGIN_WORD, .choices = swap_words, .default_text = "binary-exchange",
+              .help = "of rows"},
+    [SWAP_THRESHOLD] = COUNT("swap_threshold", 0, 2e9, .default_text = "64",
                              .help = "of SWAP=mix: local columns above which it is spread-roll"),
-    [RFACT] = {"RFACT", PLUGIN_WORD, .words = fact_words, .fallback = "right",
+    [RFACT] = {"RFACT", PLUGIN_WORD, .choices = fact_words, .default_text = "right",
                .help = "recursive factorisation of a panel"},
-    [PFACT] = {"PFACT", PLUGIN_WORD, .words = fact_words, .fallback = "crout",
+    [PFACT] = {"PFACT", PLUGIN_WORD, .choices = fact_words, .default_text = "crout",
                .help = "factorisation of the last NBMIN columns"},
-    [NBMIN] = COUNT("NBMIN", 1, 1e6, .fallback = "4", .help = "columns at which the recursion ends"),
-    [NDIV] = COUNT("NDIV", 2, 1e6, .fallback = "2", .help = "parts of a panel in the recursion"),
-    [PMAP] = {"PMAP", PLUGIN_WORD, .words = map_words, .fallback = "row",
+    [NBMIN] = PREDICT_COUNT("NBMIN", 1e6, .default_text = "4", .help = "columns at which the recursion ends"),
+    [NDIV] = COUNT("NDIV", 2, 1e6, .default_text = "2", .help = "parts of a panel in the recursion"),
+    [PMAP] = {"PMAP", PLUGIN_WORD, .choices = map_words, .default_text = "row",
               .help = "order of ranks in the grid"},
-    [L1] = {"L1", PLUGIN_WORD, .words = form_words, .fallback = "transposed",
+    [L1] = {"L1", PLUGIN_WORD, .choices = form_words, .default_text = "transposed",
             .help = "form of the panel's triangle"},
-    [U] = {"U", PLUGIN_WORD, .words = form_words, .fallback = "transposed", .help = "form of the rows of U"},
-    [EQUILIBRATION] = {"equilibration", PLUGIN_WORD, .words = yes_words, .fallback = "yes",
-                       .help = "of the pieces in SWAP=long"},
-    [RANKS_PER_NODE] = COUNT("ranks-per-node", 1, 65536, .fallback = "1",
-                             .help = "processes of a node, which share its network card"),
-    [THREADS] = COUNT("threads", 1, 65536, .fallback = "1",
+    [U] = {"U", PLUGIN_WORD, .choices = form_words, .default_text = "transposed",
+           .help = "form of the rows of U"},
+    [EQUILIBRATION] = {"equilibration", PLUGIN_WORD, .choices = yes_words, .default_text = "yes",
+                       .help = "of the pieces in SWAP=spread-roll"},
+    [RANKS_PER_NODE] = PREDICT_COUNT("ranks-per-node", 65536, .default_text = "1",
+                                     .help = "processes of a node, which share its network card"),
+    [THREADS] =
+        PREDICT_COUNT("threads", 65536, .default_text = "1",
                       .help = "of a process, each on a core: dgemm and dtrsm take an equal share of what the "
                               "models say of one core, other kernels all of it"),
-    [CPUS_PER_NODE] =
-        COUNT("cpus-per-node", 1, 65536,
-              .help = "groups of a kernel's model that are one node; by default those whose first label "
-                      "is equal"),
+    [CPUS_PER_NODE] = PREDICT_COUNT(
+        "cpus-per-node", 65536,
+        .help = "groups of a kernel's model that are one node; by default those whose first label "
+                "is equal"),
     [PROBING_RULE] =
-        {"probing", PLUGIN_WORD, .words = probing_words, .fallback = "physical",
+        {"probing", PLUGIN_WORD, .choices = probing_words, .default_text = "physical",
          .help = "what waiting for a panel costs: the calls of MPI_Iprobe, or what SMPI 3.32 makes of them"},
     [WHOLE_MICROSECONDS] =
-        {"whole-microseconds", PLUGIN_WORD, .words = yes_words,
+        {"whole-microseconds", PLUGIN_WORD, .choices = yes_words,
          .help = "kernel calls are cut to them, as by HPL's emulation on dahu; by default with "
                  "probing=smpi"},
     [IPROBE] = {"iprobe", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1,
                 .help = "of a call of MPI_Iprobe; by default that of the network's model"},
-    [CARD] = {"card", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15, .plausible_minimum = 1e6,
-              .plausible_maximum = 1e13,
-              .help = "of a node's network card, each way; by default the bandwidth of the network's model"},
-    [NOISE] = {"noise", PLUGIN_WORD, .words = yes_words, .fallback = "yes",
+    [CARD] = PREDICT_BANDWIDTH(
+        "card",
+        .help = "of a node's network card, each way; by default the bandwidth of the network's model"),
+    [NOISE] = {"noise", PLUGIN_WORD, .choices = yes_words, .default_text = "yes",
                .help = "each kernel call is drawn from its model, or takes the mean"},
     [FOUND] =
-        {"found", PLUGIN_WORD, .words = found_words, .fallback = "at-once",
+        {"found", PLUGIN_WORD, .choices = found_words, .default_text = "at-once",
          .help =
              "in the tables calls and kernels: when a process finds the panel that it probes for, at once or "
              "when it has nothing else to do"},
-    [WINDOW_PANEL] = COUNT("window-panel", 0, 2e9, .fallback = "0",
+    [WINDOW_PANEL] = COUNT("window-panel", 0, 2e9, .default_text = "0",
                            .help = "of the table timeline: it begins when so many panels are factored"),
-    [WINDOW_PANELS] = COUNT("window-panels", 1, 2e9, .fallback = "4",
-                            .help = "of the table timeline: it ends when so many more are factored"),
+    [WINDOW_PANELS] = PREDICT_COUNT("window-panels", 2e9, .default_text = "4",
+                                    .help = "of the table timeline: it ends when so many more are factored"),
     [WINDOW_RANK] =
-        COUNT("window-rank", 0, 1e6, .fallback = "0", .help = "of the table timeline: the first rank"),
-    [WINDOW_RANKS] =
-        COUNT("window-ranks", 1, 1e6, .fallback = "32", .help = "of the table timeline: how many ranks"),
+        COUNT("window-rank", 0, 1e6, .default_text = "0", .help = "of the table timeline: the first rank"),
+    [WINDOW_RANKS] = PREDICT_COUNT("window-ranks", 1e6, .default_text = "32",
+                                   .help = "of the table timeline: how many ranks"),
     [NODE_MEMORY] = {"node-memory", PLUGIN_NUMBER, "By", .minimum = 1, .maximum = 1e18,
                      .help = "of a node: a warning says where the matrix does not fit"},
 };

@@ -1,134 +1,9 @@
-#include "plugins/predict-hpl-replay/replay.h"
-#include "plugins/predict-hpl-replay/events.h"
-#include "plugins/predict-hpl-replay/trace.h"
+#include "plugins/predict-hpl-replay/state.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NONE = -1, LARGE = 65536 /* bytes from which a message slows others down */ };
-
-enum operation_kind { DO_CALL, DO_KERNEL, DO_CONTROL };
-
-/* What calls of MPI are made of. An exchange is Irecv, Send and Wait of one process in one operation. */
-enum { EXCHANGE = HPL_CALLS };
-static const struct {
-    bool receives, sends, is_synchronous, ends_send, ends_receive;
-    enum network_cost cost; /* of one that sends */
-} calls[] = {
-    [HPL_SEND] = {.sends = true, .ends_send = true, .cost = NETWORK_SEND},
-    [HPL_SSEND] = {.sends = true, .is_synchronous = true, .ends_send = true, .cost = NETWORK_SEND},
-    [HPL_ISSEND] = {.sends = true, .is_synchronous = true, .cost = NETWORK_ISEND},
-    [HPL_RECV] = {.receives = true, .ends_receive = true},
-    [HPL_IRECV] = {.receives = true},
-    [HPL_WAIT] = {.ends_send = true, .ends_receive = true},
-    [EXCHANGE] =
-        {.receives = true, .sends = true, .ends_send = true, .ends_receive = true, .cost = NETWORK_SEND},
-};
-
-struct operation {
-    uint8_t kind, what, phase; /* what: hpl_call or EXCHANGE, hpl_kernel or hpl_control */
-    uint8_t probes;            /* so many HPL_PROBE follow it */
-    union {
-        int peer; /* rank; of a control: panel */
-        int m;
-    };
-    union {
-        int64_t bytes;
-        int columns; /* of a control */
-        int n;
-    };
-    int k;
-};
-
-struct operations {
-    struct operation *items;
-    int head, count, size;
-};
-
-/* A message from the call that sends it to the end of the call that receives it. */
-struct transfer {
-    int source, target, next; /* in its target's list of those that are not yet received, or of unused ones */
-    int64_t bytes;
-    double posted; /* when the sender was ready; a probe finds it from then on */
-    double done;   /* when the data are there; NaN: not known */
-    uint8_t is_detached, is_eager, is_matched, is_sender_done;
-};
-
-enum process_state { READY, AT_FACTOR, IN_CALL, IN_CHUNKS, DONE };
-
-struct process {
-    struct operations queue, urgent;
-    double now, since; /* its clock; when the operation that it is in began */
-    uint64_t calls;
-    int neighbours; /* processes of its column on its node, itself included */
-    enum process_state state;
-    int incoming;     /* first of the transfers that have been sent to it and not received */
-    int receive_from; /* rank of a receive that no transfer has met; or NONE */
-    double receive_posted;
-    int receiving, sending;                 /* transfers */
-    bool waits_for_send, waits_for_receive; /* in the call that it is in */
-    int pending;                            /* panel, or NONE */
-    int source;                             /* rank that sends it */
-    int latest;                             /* the last panel that it sent first, or began to receive */
-    int chunk_panel, chunk_left;
-    bool is_probing; /* it comes back to a probe */
-    bool has_probed;
-    enum hpl_phase phase;
-};
-
-enum event_kind { RESUME, FLOW_BEGINS, FACTOR };
-struct column {
-    struct hpl_position position;
-    int arrived;         /* processes that are at the factorisation of `panel` */
-    int panel, factored; /* columns of it */
-    bool is_done;
-    double begun; /* when its first process began to factor the panel */
-};
-
-/* What an exchange of messages between two processes costs in the factorisation of a panel: what each sends.
- */
-struct exchange {
-    int64_t bytes[2];
-    int rows[2];
-    uint32_t of; /* number of the factorisation */
-    bool starts_when_both_are_ready[2], waits[2];
-    double send[2], transit[2], receive[2];
-};
-
-enum { EXCHANGES = 1024, COLUMNS_AT_ONCE = 16 };
-
-struct replay {
-    struct hpl_sink queue_sink, clock_sink;
-    const struct hpl *hpl;
-    const struct replay_machine *machine;
-    const struct replay_observer *observer;
-    struct trace *trace; /* or NULL */
-    struct network *network;
-    struct process *processes;
-    struct column *columns;
-    struct transfer *transfers;
-    int transfer_count, free_transfer;
-    int begin_last; /* of the last event FLOW_BEGINS: its last transfer, time and place */
-    double begin_time;
-    uint32_t begin_order;
-    struct event_queue events;
-    double clock;
-    int ready[2], ready_count; /* ranks that go on at this time */
-    int sleeps;                /* of SMPI's probes */
-    int error;
-    int done;
-    uint32_t factorisations;
-    struct exchange exchanges[EXCHANGES]; /* known ones, by chance */
-    struct replay_times times;
-};
-
-static void push(struct replay *replay, double time, enum event_kind kind, int id) {
-    if (event_push(&replay->events, time, kind, id) < 0)
-        replay->error = -ENOMEM;
-}
 
 /* The one place where a process's time moves: it did ACTIVITY from FROM until UNTIL, its new time. WHAT: the
  * kernel, or the phase of messages. */
@@ -279,31 +154,7 @@ static void clock_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from
         spend(replay, process_at(replay, row, sink->column), kernel, each ? each[row] : same, n, k);
 }
 
-/* ---- Messages */
-
-static enum network_path path_of(const struct replay *replay, int a, int b) {
-    return replay->machine->node_of[a] == replay->machine->node_of[b] ? NETWORK_LOOPBACK : NETWORK_REMOTE;
-}
-
-static const struct network_segment *segment_of(const struct replay *replay, int a, int b, int64_t bytes) {
-    return network_find(replay->machine->network, path_of(replay, a, b), (double)bytes);
-}
-
-/* How long the data of a message take that does not slow others down. Processes of the same node and column
- * send at the same time, and share their card. */
-static double small_time(const struct replay *replay, int source, int target, int64_t bytes) {
-    const struct network_model *model = replay->machine->network;
-    const int *node_of = replay->machine->node_of;
-    const struct network_segment *segment = segment_of(replay, source, target, bytes);
-    double rate = segment->rate;
-    if (node_of[source] != node_of[target]) {
-        double share = network_share(replay->network, node_of[source], node_of[target],
-                                     replay->processes[source].neighbours) *
-                       segment->rate_factor;
-        rate = share < rate ? share : rate;
-    }
-    return segment->latency + ((double)bytes + model->envelope) / rate;
-}
+/* ---- The search for pivots */
 
 /* Shares of cards do not change within a piece of a factorisation, so costs are found once for each. */
 static const struct exchange *find_exchange(struct replay *replay, int column, const int rows[2],
@@ -334,10 +185,6 @@ static const struct exchange *find_exchange(struct replay *replay, int column, c
     return ret;
 }
 
-static double later(double a, double b) {
-    return a > b ? a : b;
-}
-
 /* A and B exchange messages in the factorisation, by recurrence. */
 static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t a_to_b, int64_t b_to_a) {
     struct replay *replay = replay_of(sink);
@@ -357,222 +204,6 @@ static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t 
     pass(replay, a, MESSAGES, HPL_FACT, a->now, a_end);
     pass(replay, b, MESSAGES, HPL_FACT, b->now, b_end);
     replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
-}
-
-static int new_transfer(struct replay *replay) {
-    int ret = replay->free_transfer;
-    if (ret != NONE) {
-        replay->free_transfer = replay->transfers[ret].next;
-        return ret;
-    }
-    if ((replay->transfer_count & (replay->transfer_count - 1)) == 0) {
-        size_t size = replay->transfer_count > 0 ? 2 * (size_t)replay->transfer_count : 1;
-        struct transfer *transfers = realloc(replay->transfers, size * sizeof *transfers);
-        if (!transfers) {
-            replay->error = -ENOMEM;
-            return NONE;
-        }
-        replay->transfers = transfers;
-    }
-    return replay->transfer_count++;
-}
-
-/* Frees a transfer that both sides are done with. */
-static void release(struct replay *replay, int id) {
-    struct transfer *transfer = &replay->transfers[id];
-    if (transfer->is_sender_done && transfer->is_matched == 2) {
-        transfer->next = replay->free_transfer;
-        replay->free_transfer = id;
-    }
-}
-
-/* RANK goes on at TIME: that of the events, or later. */
-static void resume(struct replay *replay, double time, int rank) {
-    if (time <= replay->clock && replay->ready_count < 2)
-        replay->ready[replay->ready_count++] = rank;
-    else
-        push(replay, time, RESUME, rank);
-}
-
-/* Whether all messages that PROCESS waits for in its call have their time. */
-static bool is_call_done(const struct replay *replay, const struct process *process) {
-    const struct transfer *transfers = replay->transfers;
-    if (process->waits_for_send && process->sending != NONE && isnan(transfers[process->sending].done))
-        return false;
-    if (!process->waits_for_receive)
-        return true;
-    return process->receiving != NONE ? !isnan(transfers[process->receiving].done)
-                                      : process->receive_from == NONE;
-}
-
-/* Whether PROCESS is in a call that waits for ID, and for no other message whose time is not known. */
-static bool waited_for(const struct replay *replay, const struct process *process, int id) {
-    bool is_awaited = (process->waits_for_send && process->sending == id) ||
-                      (process->waits_for_receive && process->receiving == id);
-    return process->state == IN_CALL && is_awaited && is_call_done(replay, process);
-}
-
-/* The data of ID are there at TIME: whoever waits for them goes on. */
-static void finish_transfer(struct replay *replay, int id, double time) {
-    struct transfer *transfer = &replay->transfers[id];
-    struct process *source = &replay->processes[transfer->source],
-                   *target = &replay->processes[transfer->target];
-    transfer->done = time;
-    if (waited_for(replay, source, id))
-        resume(replay, fmax(time, source->now), transfer->source);
-    if (waited_for(replay, target, id))
-        resume(replay, fmax(time, target->now), transfer->target);
-}
-
-/* The flow of ID begins at TIME: by one event with the one before, if both of an exchange begin then. */
-static void begin_later(struct replay *replay, int id, double time) {
-    replay->transfers[id].next = NONE;
-    if (replay->begin_time == time && replay->begin_order == replay->events.order) {
-        replay->transfers[replay->begin_last].next = id;
-    } else {
-        push(replay, time, FLOW_BEGINS, id);
-        replay->begin_time = time;
-        replay->begin_order = replay->events.order;
-    }
-    replay->begin_last = id;
-}
-
-/* The data of ID begin to travel at TIME. */
-static void begin_transfer(struct replay *replay, int id, double time) {
-    struct transfer *transfer = &replay->transfers[id];
-    int source = transfer->source, target = transfer->target;
-    bool is_remote = path_of(replay, source, target) == NETWORK_REMOTE;
-    if (transfer->bytes < LARGE || !is_remote)
-        finish_transfer(replay, id, time + small_time(replay, source, target, transfer->bytes));
-    else
-        begin_later(replay, id, time + segment_of(replay, source, target, transfer->bytes)->latency);
-}
-
-static void match(struct replay *replay, int id, double receive_posted) {
-    struct transfer *transfer = &replay->transfers[id];
-    transfer->is_matched = 1;
-    if (replay->trace && !transfer->is_eager && receive_posted > transfer->posted)
-        trace_ready(replay->trace, id, transfer->target);
-    if (!transfer->is_eager)
-        begin_transfer(replay, id, fmax(transfer->posted, receive_posted));
-}
-
-static void wake_prober(struct replay *replay, int rank, double visible);
-
-static void post_send(struct replay *replay, struct process *process, const struct operation *operation) {
-    const struct network_model *model = replay->machine->network;
-    int target = operation->peer, source = (int)(process - replay->processes), id = new_transfer(replay);
-    struct process *receiver = &replay->processes[target];
-    double size = (double)operation->bytes;
-    if (id == NONE)
-        return;
-    bool is_detached = !calls[operation->what].is_synchronous && size < model->detached_below;
-    bool is_eager = is_detached && size < model->eager_below;
-    if (is_detached || calls[operation->what].cost == NETWORK_ISEND)
-        process->now += network_cost(segment_of(replay, source, target, operation->bytes),
-                                     calls[operation->what].cost, size);
-    replay->transfers[id] = (struct transfer){.source = source,
-                                              .target = target,
-                                              .next = NONE,
-                                              .bytes = operation->bytes,
-                                              .posted = process->now,
-                                              .done = NAN,
-                                              .is_detached = is_detached,
-                                              .is_eager = is_eager,
-                                              .is_sender_done = is_detached};
-    process->sending = is_detached ? NONE : id;
-    replay->times.message_count++;
-    if (replay->trace)
-        trace_ready(replay->trace, id, source);
-    if (is_eager)
-        begin_transfer(replay, id, process->now);
-    if (receiver->receive_from == source) {
-        receiver->receive_from = NONE;
-        receiver->receiving = id;
-        match(replay, id, receiver->receive_posted);
-        if (is_eager && !isnan(replay->transfers[id].done))
-            finish_transfer(replay, id, replay->transfers[id].done);
-        return;
-    }
-    int *link = &receiver->incoming;
-    while (*link != NONE)
-        link = &replay->transfers[*link].next;
-    *link = id;
-    if (receiver->state == IN_CHUNKS)
-        wake_prober(replay, target, process->now);
-}
-
-static int find_incoming(const struct replay *replay, const struct process *process, int source) {
-    int id = process->incoming;
-    while (id != NONE && replay->transfers[id].source != source)
-        id = replay->transfers[id].next;
-    return id;
-}
-
-static void post_receive(struct replay *replay, struct process *process, int source) {
-    int id = find_incoming(replay, process, source), *link = &process->incoming;
-    process->receiving = id;
-    if (id == NONE) {
-        process->receive_from = source;
-        process->receive_posted = process->now;
-        return;
-    }
-    while (*link != id)
-        link = &replay->transfers[*link].next;
-    *link = replay->transfers[id].next;
-    match(replay, id, process->now);
-}
-
-/* PROCESS waits for the data of transfer ID until UNTIL. */
-static void follow(struct replay *replay, struct process *process, int id, double until) {
-    if (replay->trace && until > process->now)
-        trace_follow(replay->trace, (int)(process - replay->processes), id);
-}
-
-/* The data that PROCESS receives are there. */
-static void end_receive(struct replay *replay, struct process *process) {
-    int id = process->receiving;
-    struct transfer *transfer = &replay->transfers[id];
-    follow(replay, process, id, transfer->done);
-    process->now = fmax(process->now, transfer->done);
-    if (transfer->is_detached)
-        process->now += network_cost(segment_of(replay, transfer->source, transfer->target, transfer->bytes),
-                                     NETWORK_RECV, (double)transfer->bytes);
-    transfer->is_matched = 2;
-    process->receiving = NONE;
-    release(replay, id);
-}
-
-static void end_send(struct replay *replay, struct process *process) {
-    struct transfer *transfer = &replay->transfers[process->sending];
-    follow(replay, process, process->sending, transfer->done);
-    process->now = fmax(process->now, transfer->done);
-    transfer->is_sender_done = true;
-    release(replay, process->sending);
-    process->sending = NONE;
-}
-
-/* Carries out OPERATION, or continues one that was begun. False: it is not finished, and PROCESS waits. */
-static bool do_call(struct replay *replay, struct process *process, const struct operation *operation) {
-    int call = operation->what;
-    if (process->state == READY) {
-        process->since = process->now;
-        if (calls[call].receives)
-            post_receive(replay, process, operation->peer);
-        if (calls[call].sends)
-            post_send(replay, process, operation);
-    }
-    process->waits_for_send = calls[call].ends_send;
-    process->waits_for_receive = calls[call].ends_receive;
-    process->state = is_call_done(replay, process) ? READY : IN_CALL;
-    if (process->state == IN_CALL)
-        return false;
-    if (calls[call].ends_send && process->sending != NONE)
-        end_send(replay, process);
-    if (calls[call].ends_receive && process->receiving != NONE)
-        end_receive(replay, process);
-    pass(replay, process, MESSAGES, operation->phase, process->since, process->now);
-    return true;
 }
 
 /* ---- Panels that are awaited */
@@ -598,7 +229,8 @@ static bool is_early(const struct replay *replay, const struct process *process)
     const struct hpl *hpl = replay->hpl;
     int panel = process->pending, at = process->source, row = -1, column = -1, root = -1;
     int64_t bytes = 0;
-    for (double delay = 0;;) {
+    double delay = 0;
+    for (int i = 0; i < SENDERS; i++) {
         const struct process *source = &replay->processes[at];
         if (process->now < later(source->now, replay->clock) + delay)
             return true;
@@ -618,6 +250,7 @@ static bool is_early(const struct replay *replay, const struct process *process)
         delay += segment->latency + (double)bytes / segment->rate;
         at = before;
     }
+    return false;
 }
 
 /* Whether the panel is there now. A process that is ahead of the events comes back at its time: then
@@ -666,7 +299,7 @@ static void update_until(struct replay *replay, struct process *process, double 
     }
 }
 
-static void wake_prober(struct replay *replay, int rank, double visible) {
+void wake_prober(struct replay *replay, int rank, double visible) {
     struct process *process = &replay->processes[rank];
     if (replay->machine->probe_grows || process->pending == NONE ||
         find_incoming(replay, process, process->source) == NONE)
@@ -820,9 +453,11 @@ static void run(struct replay *replay, int rank) {
         }
         const struct operation *operation = &list->items[list->head];
         uint8_t probes = operation->probes;
-        if (operation->kind == DO_KERNEL)
+        if (operation->kind == DO_KERNEL) {
             spend(replay, process, operation->what, operation->m, operation->n, operation->k);
-        else if (!(operation->kind == DO_CALL ? do_call : do_control)(replay, process, operation)) {
+        } else if (operation->kind == DO_CALL && do_call(replay, process, operation)) {
+            pass(replay, process, MESSAGES, operation->phase, process->since, process->now);
+        } else if (operation->kind == DO_CALL || !do_control(replay, process, operation)) {
             if (process->state != READY || process->has_probed || list == &process->urgent)
                 return;
             if (process->urgent.head < process->urgent.count)
@@ -834,20 +469,6 @@ static void run(struct replay *replay, int rank) {
                 (struct operation){.kind = DO_CONTROL, .what = HPL_PROBE, .probes = (uint8_t)(probes - 1)};
         else
             list->head++;
-    }
-}
-
-static void begin_flow(struct replay *replay, int id) {
-    const struct network_model *model = replay->machine->network;
-    const int *node_of = replay->machine->node_of;
-    for (int next; id != NONE && replay->error == 0; id = next) {
-        const struct transfer *transfer = &replay->transfers[id];
-        int source = transfer->source, target = transfer->target;
-        double work = ((double)transfer->bytes + model->envelope) /
-                      segment_of(replay, source, target, transfer->bytes)->rate_factor;
-        next = transfer->next;
-        replay->error =
-            network_start(replay->network, replay->clock, node_of[source], node_of[target], work, id);
     }
 }
 

@@ -23,14 +23,14 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                .help = "F: operations of the kernel, in all or for a point"},
     [BYTES] = {"bytes", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = 1e30, .required = true,
                .help = "B: what it reads from and writes to memory, for as many points"},
-    [FORM] = {"form", PLUGIN_WORD, .words = form_words,
+    [FORM] = {"form", PLUGIN_WORD, .choices = form_words,
               .help = "the times of operations and memory add up (improved), or the longer one counts "
                       "(classical); default: as the model of the machine, or else improved"},
     [PEAK_FLOPS] = {"peak-flops", PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e21,
-                    .plausible_minimum = 1e7, .plausible_maximum = 1e19,
+                    .plausible_minimum = 1e7, .plausible_maximum = 1e19, .instead_of = "dgemm",
                     .help = "Fpeak; from a data sheet where no model has it"},
     [PEAK_BANDWIDTH] = {"peak-bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e18,
-                        .plausible_minimum = 1e7, .plausible_maximum = 1e16,
+                        .plausible_minimum = 1e7, .plausible_maximum = 1e16, .instead_of = "memory",
                         .help = "Bpeak; from a data sheet where no model has it"},
     [OVERHEAD] = {"overhead", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e6,
                   .help = "alpha of the improved form: time that is neither; default 0, or the model's"},
@@ -125,9 +125,6 @@ static int find_peak(const struct predict_inputs *inputs, const struct plugin_va
                      int peak, double divisor, double *ret, struct plugin_message *message) {
     size_t term = 0;
     const char *name = parameters[peak].name, *column = NULL, *experiment = roles[role].experiment;
-    if (inputs->model_counts[role] > 0 && values[peak].is_set)
-        return plugin_refuse(message, -EINVAL, "%s is set, and a model is given for '%s'; remove one", name,
-                             roles[role].name);
     if (values[peak].is_set) {
         *ret = 1 / values[peak].number;
         return 0;

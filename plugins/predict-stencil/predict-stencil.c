@@ -48,9 +48,12 @@ enum {
 };
 
 #define POINTS(NAME, HELP)                                                                                   \
-    { NAME, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .whole = true, .required = true, .help = HELP }
+    {                                                                                                        \
+        NAME, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .integer = true, .required = true,           \
+                                  .help = HELP                                                               \
+    }
 #define PARTS_IN(NAME, HELP)                                                                                 \
-    { NAME, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .whole = true, .help = HELP }
+    { NAME, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .integer = true, .help = HELP }
 #define RATE(NAME, UNIT, HELP)                                                                               \
     {                                                                                                        \
         NAME, PLUGIN_NUMBER, UNIT, .minimum = 1, .maximum = 1e21, .plausible_minimum = 1e6,                  \
@@ -63,34 +66,35 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
     [MESH] = POINTS("nx", "points of the whole mesh in x"),
     [MESH + 1] = POINTS("ny", "in y"),
     [MESH + 2] = POINTS("nz", "in z"),
-    [DEVICES] = {"devices", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .whole = true, .required = true,
-                 .help = "R: GPUs or cores, each with one part of the mesh"},
+    [DEVICES] = {"devices", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .integer = true,
+                 .required = true, .help = "R: GPUs or cores, each with one part of the mesh"},
     [FLOPS] = {"flops", PLUGIN_NUMBER, "flop", .minimum = 1e-3, .maximum = 1e12, .required = true,
                .help = "operations of a point and step: 13 for diffusion"},
     [BYTES] = {"bytes", PLUGIN_NUMBER, "By", .minimum = 1e-3, .maximum = 1e12,
                .help = "of memory of a point and step: 32 for diffusion; for peaks and rooflines only"},
     [HALO_BYTES] = {"halo-bytes", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = 1e9, .required = true,
                     .help = "sent for a point of a face: 4 for diffusion in single precision"},
-    [CUT] = {"decomposition", PLUGIN_WORD, .words = cut_words, .fallback = "2d",
+    [CUT] = {"decomposition", PLUGIN_WORD, .choices = cut_words, .default_text = "2d",
              .help = "the mesh is cut in z; y and z; or all, into R^(1/d) parts each: as the source, also "
                      "where that is not whole"},
     [PARTS] = PARTS_IN("px", "parts in x, instead of 'decomposition'"),
     [PARTS + 1] = PARTS_IN("py", "parts in y"),
     [PARTS + 2] = PARTS_IN("pz", "parts in z"),
-    [FACES] = {"faces", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 2, .whole = true, .fallback = "2",
+    [FACES] = {"faces", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 2, .integer = true, .default_text = "2",
                .help = "exchanges j for each direction that is cut: 2, a face on both sides; 1 where 2g is "
                        "taken to count both"},
     [PERIODIC] =
-        {"periodic", PLUGIN_WORD, .words = yes_words, .fallback = "no",
+        {"periodic", PLUGIN_WORD, .choices = yes_words, .default_text = "no",
          .help = "a device is its own neighbour in y and z where these are not cut: three copies a face"},
-    [OVERLAP] = {"overlap", PLUGIN_WORD, .words = yes_words, .fallback = "no",
+    [OVERLAP] = {"overlap", PLUGIN_WORD, .choices = yes_words, .default_text = "no",
                  .help = "the exchange goes on while the inside is updated: equation (4), not (2)"},
-    [PROGRESS] = {"progress", PLUGIN_WORD, .words = progress_words, .fallback = "all",
+    [PROGRESS] = {"progress", PLUGIN_WORD, .choices = progress_words, .default_text = "all",
                   .help = "what goes on meanwhile: all; the network alone; or none, as where the core that "
                           "computes moves every byte itself"},
-    [DEVICES_PER_NODE] = {"devices-per-node", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true,
-                          .fallback = "1", .help = "g: devices that share the network of a node"},
-    [DUPLEX] = {"duplex", PLUGIN_WORD, .words = duplex_words, .fallback = "half",
+    [DEVICES_PER_NODE] = {"devices-per-node", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6,
+                          .integer = true, .default_text = "1",
+                          .help = "g: devices that share the network of a node"},
+    [DUPLEX] = {"duplex", PLUGIN_WORD, .choices = duplex_words, .default_text = "half",
                 .help = "of the network: sending and receiving share it (2g/B), or not (g/B)"},
     [PERFORMANCE] = RATE("performance", "flop/s", "P of one device, measured; or give the peaks, or a model"),
     [PEAK_FLOPS] = RATE("peak-flops", "flop/s", "Fpeak of one device: P by equation (1), alpha = 0"),

@@ -3,8 +3,8 @@
 
 static const char *const usual[] = {"size", "bytes", NULL};
 static const struct plugin_parameter parameters[] = {
-    {"size", PLUGIN_COLUMN, "By", .words = usual, .required = true, .help = "of the message"},
-    {"scale", PLUGIN_NUMBER, "1", .fallback = "1", .minimum = 0.5, .maximum = 2, .help = "of the slope"},
+    {"size", PLUGIN_COLUMN, "By", .choices = usual, .required = true, .help = "of the message"},
+    {"scale", PLUGIN_NUMBER, "1", .default_text = "1", .minimum = 0.5, .maximum = 2, .help = "of the slope"},
     {0},
 };
 static const char *const units[] = {"s", "By/s", NULL};

@@ -5,7 +5,7 @@
 static const char *const words[] = {"twice", "estimate", "covariance", "early", "noise", "code", NULL};
 enum { TWICE, ESTIMATE, COVARIANCE, EARLY, NOISE, CODE };
 static const struct plugin_parameter parameters[] = {
-    {"what", PLUGIN_WORD, .words = words, .required = true, .help = "is wrong"},
+    {"what", PLUGIN_WORD, .choices = words, .required = true, .help = "is wrong"},
     {0},
 };
 

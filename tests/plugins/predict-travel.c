@@ -10,16 +10,16 @@ static const struct predict_role roles[] = {
     {0},
 };
 static const struct plugin_parameter options[] = {
-    {"scale", PLUGIN_NUMBER, "1", .fallback = "1", .minimum = 0.5, .maximum = 4, .help = "of all times"},
+    {"scale", PLUGIN_NUMBER, "1", .default_text = "1", .minimum = 0.5, .maximum = 4, .help = "of all times"},
     {0},
 };
 static const char *const noises[] = {"none", "one", NULL};
 static const struct plugin_parameter parameters[] = {
     {"size", PLUGIN_NUMBER, "By", .required = true, .plausible_minimum = 1, .plausible_maximum = 1e9,
      .help = "of the message"},
-    {"wait", PLUGIN_NUMBER, "s", .fallback = "0", .maximum = 1e9, .help = "before it"},
-    {"noise", PLUGIN_WORD, .words = noises, .fallback = "none", .help = "of one message"},
-    {"hops", PLUGIN_NUMBER, "1", .fallback = "0", .maximum = 10, .whole = true, .help = "0: one row"},
+    {"wait", PLUGIN_NUMBER, "s", .default_text = "0", .maximum = 1e9, .help = "before it"},
+    {"noise", PLUGIN_WORD, .choices = noises, .default_text = "none", .help = "of one message"},
+    {"hops", PLUGIN_NUMBER, "1", .default_text = "0", .maximum = 10, .integer = true, .help = "0: one row"},
     {"stop", PLUGIN_TEXT, .help = "a file that is made before run() waits to be stopped"},
     {0},
 };

@@ -98,9 +98,8 @@ TEST(those_that_could_not_be_told_are_named) {
     for (size_t i = 0; i < 3; i++)
         world.nodes[i].closing_ns = now();
     assert_int_equal(node_group_close(group, 120 * SECOND, &failure), -ETIMEDOUT);
-    assert_string_equal(failure.text,
-                        "leaving failed on 1 of 3 nodes: n2: the agent could not be told to leave; "
-                        "it ends with its lease, in 5 min at most");
+    assert_string_equal(failure.text, "leaving failed on 1 of 3 nodes: n2: cannot ask the agent to end; "
+                                      "it ends by itself when its lease is over, in at most 5 min");
 }
 
 /* Its agent may have been started; no stream to it opens. */
@@ -132,9 +131,9 @@ TEST(those_that_could_not_be_told_are_named_when_interrupted) {
     assert_int_equal(failure.kind, FAILURE_INTERRUPTED);
     assert_string_equal(
         failure.text,
-        "interrupted while the agents left; leaving failed on 2 of 3 nodes: n1: the agent could not be told "
-        "to leave; it ends with its lease, in 90 s at most; n3: the agent, if it was started, could not be "
-        "told to "
-        "leave; it ends with its lease, in 60 s at most");
+        "interrupted while the agents left; leaving failed on 2 of 3 nodes: n1: cannot ask the agent to end; "
+        "it ends by itself when its lease is over, in at most 90 s; n3: cannot ask the agent to end (if it "
+        "was "
+        "started); it ends by itself when its lease is over, in at most 60 s");
     event_loop_resume(world.actors[ENGINE].loop);
 }

@@ -248,7 +248,8 @@ TEST(the_first_attempt_is_waited_for) {
     network_cut(node, true, true);
     run_until(is_closed);
     assert_int_equal(told.end.code, -ESTALE);
-    assert_string_equal(told.end.text, "the connection broke and cannot be made again: the network broke it");
+    assert_string_equal(told.end.text,
+                        "the connection was lost and cannot be made again: the network broke it");
     assert_string_equal(agent_link_failure(node->link)->place, "node testnode");
 }
 

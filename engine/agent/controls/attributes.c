@@ -65,16 +65,18 @@ const struct control control_energy_preference = {
     .attributes = {&preference, &bias}};
 
 const struct control control_numa_balancing = {
-    .name = "numa-balancing", .absent = "this kernel has none", .attributes = {&numa_balancing}};
+    .name = "numa-balancing", .absent = "this kernel has no such setting", .attributes = {&numa_balancing}};
 
-const struct control control_transparent_huge_pages = {
-    .name = "transparent-huge-pages", .absent = "this kernel has none", .attributes = {&huge_pages}};
+const struct control control_transparent_huge_pages = {.name = "transparent-huge-pages",
+                                                       .absent = "this kernel has no such setting",
+                                                       .attributes = {&huge_pages}};
 
-const struct control control_aslr = {.name = "aslr",
-                                     .absent = "this kernel does not report it",
-                                     .read_only =
-                                         "it is recorded only: a layout that is always the same is a bias",
-                                     .attributes = {&aslr}};
+const struct control control_aslr = {
+    .name = "aslr",
+    .absent = "this kernel does not report it",
+    .read_only = "it is recorded, not set: with a fixed memory layout results would be "
+                 "biased",
+    .attributes = {&aslr}};
 
 /* ---- governor: each has settings of its own, which are restored after it */
 

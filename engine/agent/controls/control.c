@@ -264,9 +264,10 @@ int control_plan(const struct control *control, const struct layout *layout, con
     int r = control->plan ? control->plan(layout, asked, ret, failure)
             : attribute   ? attribute_plan(attribute, layout, asked, ret, failure)
                           : 0;
-    return r == 0 && ret->error < 0 ? failure_set(failure, ret->error, "cannot plan the writes of '%s': %s",
-                                                  control->name, strerror(-ret->error))
-                                    : r;
+    return r == 0 && ret->error < 0
+               ? failure_set(failure, ret->error, "cannot find the files to write for '%s': %s",
+                             control->name, strerror(-ret->error))
+               : r;
 }
 
 int control_check_word(const char *asked, const char *list, struct failure *failure) {

@@ -166,7 +166,7 @@ int daemons_set(struct write_context *context, int index, enum daemon_state want
     if (r == 0)
         return 0;
     if (status == 0 && states[index] == DAEMON_UNKNOWN)
-        return failure_set(failure, r, "whether %s does %s could not be asked", name, verb);
+        return failure_set(failure, r, "systemd does not report the state of %s after '%s'", name, verb);
     return failure_set(failure, r, "cannot %s %s: %.*s", verb, name, (int)strcspn(output, "\n"),
                        status > 0 && output[0] ? output : strerror(-r));
 }

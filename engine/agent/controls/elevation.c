@@ -141,7 +141,7 @@ static void explain(const struct command *command, int status, char *said, struc
     said[strcspn(said, "\n")] = '\0';
     if (status < 0)
         snprintf(said, SAID_SIZE, "%s",
-                 status == -ETIMEDOUT ? "it has not ended in time" : strerror(-status));
+                 status == -ETIMEDOUT ? "the command did not end in time" : strerror(-status));
     failure_set(ret, -EPERM,
                 "'%.200s' does not set controls as root: %.500s; expected that sudoers has "
                 "'#%u ALL=(root) NOPASSWD: %.500s'",
@@ -188,5 +188,5 @@ void elevation_restore(const struct machine *machine, char *note, size_t size) {
         return;
     }
     explain(&command, status, said, &failure);
-    snprintf(note, size, "whether an agent left controls changed is not known: %s", failure.text);
+    snprintf(note, size, "cannot find out whether an earlier agent left controls changed: %s", failure.text);
 }

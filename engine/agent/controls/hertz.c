@@ -65,7 +65,9 @@ static int parse_limit(const char *text, size_t length, const struct hertz_words
         if (strlen(known[i].name) == length && memcmp(known[i].name, text, length) == 0)
             word = &known[i].value;
     if (word && *word == 0)
-        return failure_set(failure, -EINVAL, "'%.*s' is not known on this machine; expected a frequency",
+        return failure_set(failure, -EINVAL,
+                           "this machine does not report '%.*s'; expected a frequency such as "
+                           "2.1GHz",
                            (int)length, text);
     if (word) {
         *ret = *word;
@@ -74,7 +76,9 @@ static int parse_limit(const char *text, size_t length, const struct hertz_words
     double percent;
     if (length > 1 && text[length - 1] == '%' && number_parse_double(text, length - 1, &percent)) {
         if (words->base == 0)
-            return failure_set(failure, -EINVAL, "'%.*s' is part of a base frequency that is not known here",
+            return failure_set(failure, -EINVAL,
+                               "'%.*s' refers to the base frequency, which this machine does not "
+                               "report; expected a frequency such as 2.1GHz",
                                (int)length, text);
         if (round_khz((double)words->base * percent / 100, ret) == 0)
             return 0;

@@ -90,7 +90,9 @@ static void look(const struct layout *layout, struct control_look *ret) {
     control_keep_path(ret, SMT, "control");
     bool forced = strcmp(value, "forceoff") == 0;
     if (forced)
-        control_refuse(ret, CONTROL_READ_ONLY, "they were switched off for good when the kernel was started");
+        control_refuse(ret, CONTROL_READ_ONLY,
+                       "hyper-threads are switched off by the kernel's command line "
+                       "(nosmt=force)");
     /* A number is that of the threads that are on (POWER). */
     bool off = forced || strcmp(value, "off") == 0 || strcmp(value, "1") == 0;
     if (strcmp(value, "on") == 0 && has_missing(layout))

@@ -67,7 +67,7 @@ static void describe(struct outcome *outcome, enum control_index control, enum t
         snprintf(sentence, size, "'/%s' has '%.128s' where '%s' was written%s", write->path, write->after,
                  write->wanted, suffix);
     else if (trouble == CAPPED && control == CONTROL_FREQUENCY && hertz)
-        snprintf(sentence, size, "the driver gave %s for %s, which is all there is without turbo", found,
+        snprintf(sentence, size, "the driver gave %s for %s, its highest frequency with turbo off", found,
                  wanted);
 }
 

@@ -277,7 +277,7 @@ static int restore_unasked(const struct machine *machine, bool own, char *note, 
     if (r == -ENOENT)
         return 0;
     if (r < 0)
-        return failure_prefix(failure, "whether an agent left controls changed is not known");
+        return failure_prefix(failure, "cannot find out whether an earlier agent left controls changed");
     lines_init(&unread, 0);
     r = load_ours(&store, own, &snapshot, failure);
     if (r == 0)

@@ -94,13 +94,13 @@ static int set_daemon(struct setting *setting, int i, struct failure *why) {
     enum daemon_state kept = setting->snapshot.daemons[i], now = setting->daemons[i],
                       wanted = wanted_daemons(setting);
     if (now == DAEMON_UNKNOWN)
-        return failure_set(why, -EIO, "whether %s runs could not be asked", name);
+        return failure_set(why, -EIO, "cannot ask systemd whether %s runs", name);
     if (now == DAEMON_ABSENT || now == wanted)
         return 0;
     if (kept == DAEMON_UNKNOWN)
-        return failure_set(why, -EIO, "%s is left as it is: whether it ran could not be asked", name);
+        return failure_set(why, -EIO, "%s is left as it is: systemd did not say whether it ran before", name);
     if (kept == DAEMON_ABSENT)
-        return failure_set(why, -EIO, "%s is left as it is: it was not there when the snapshot was made",
+        return failure_set(why, -EIO, "%s is left as it is: it did not exist when the snapshot was made",
                            name);
     int r = touch(setting, 1u << CONTROL_DAEMONS);
     setting->requests[CONTROL_DAEMONS].outcome.state = "done";
@@ -282,7 +282,7 @@ static int report_all(struct setting *setting, bool *all_done) {
 static int load_own(struct setting *setting, int64_t owner) {
     int r = setting->store ? store_load(setting->store, &setting->snapshot, setting->failure) : -ENOENT;
     if (r == -ENOENT)
-        return failure_set(setting->failure, r, "there is no snapshot here; --snapshot-controls comes first");
+        return failure_set(setting->failure, r, "this node has no snapshot; run --snapshot-controls first");
     if (r < 0)
         return r;
     struct owner us;
@@ -290,7 +290,8 @@ static int load_own(struct setting *setting, int64_t owner) {
         return 0;
     snapshot_print_held(&setting->snapshot, setting->context.lines);
     return failure_set(setting->failure, -EBUSY,
-                       "the snapshot here is another process's; --snapshot-controls comes first");
+                       "the snapshot on this node belongs to another process; run "
+                       "--snapshot-controls first");
 }
 
 static void setting_clear(struct setting *setting) {

@@ -125,7 +125,8 @@ int store_open(const struct machine *machine, enum store_use use, struct snapsho
         if (r < 0)
             return r;
     }
-    return failure_set(failure, -EAGAIN, "the folder of the snapshot is made and removed all the time");
+    return failure_set(failure, -EAGAIN,
+                       "other processes keep making and removing the folder of the snapshot");
 }
 
 void store_close(struct snapshot_store *store) {
@@ -151,8 +152,7 @@ static int read_bytes(const struct snapshot_store *store, struct text *ret, stru
         return failure_set(failure, -EBADMSG, "cannot open it: %s", strerror(errno));
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1 ||
         status.st_mode & (S_IWGRP | S_IWOTH))
-        return failure_set(failure, -EBADMSG,
-                           "it is no file that only its owner, who is this user, can write");
+        return failure_set(failure, -EBADMSG, "expected a file of this user that no other user can write");
     return file_read(machine_path("/proc/self/fd/%d", file), ret, failure) < 0 ? -EBADMSG : 0;
 }
 
@@ -164,7 +164,7 @@ int store_load(struct snapshot_store *store, struct snapshot *ret, struct failur
         r = snapshot_parse(bytes.bytes, bytes.length, ret, failure);
     if (r == 0 && strcmp(ret->boot, store->boot) != 0) {
         snapshot_clear(ret);
-        r = failure_set(failure, -EBADMSG, "it is of another boot than its name says");
+        r = failure_set(failure, -EBADMSG, "the boot id inside differs from the one in the file's name");
     }
     if (r == -EBADMSG)
         failure_prefix(failure,

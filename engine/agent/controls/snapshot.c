@@ -216,7 +216,8 @@ int snapshot_parse(char *bytes, size_t length, struct snapshot *ret, struct fail
     size_t checked = checked_length(bytes, length);
     if (checked == 0)
         return failure_set(failure, -EBADMSG,
-                           "it is torn or was changed: its checksum is not that of its bytes");
+                           "the file is incomplete or was changed: its checksum does not match "
+                           "its bytes");
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     size_t number = 1;
     for (char *at = bytes + strlen(HEAD), *end; at < bytes + checked; at = end + 1) {

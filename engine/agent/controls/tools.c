@@ -37,7 +37,8 @@ static int take_value(char *argument, struct control_arguments *ret) {
     *equal = '\0';
     enum control_index index = control_find(argument);
     if (index == CONTROL_COUNT)
-        return tool_complain(2, "there is no such control: '%.128s'", argument);
+        return tool_complain(2, "there is no control '%.128s'; 'assay-agent --controls' lists them",
+                             argument);
     if (ret->asked[index])
         return tool_complain(2, "a control is given twice: '%.128s'", argument);
     ret->asked[index] = equal + 1;
@@ -169,7 +170,7 @@ static int take_present(struct snapshot_store *store, const struct owner *parent
     }
     if (owner_is_alive(&snapshot.owner)) {
         snapshot_print_held(&snapshot, lines);
-        return failure_set(failure, -EBUSY, "another agent that is alive has set controls of this machine");
+        return failure_set(failure, -EBUSY, "another running agent has set controls of this machine");
     }
     struct restored restored;
     r = restore_snapshot(store, &snapshot, lines, &restored, failure);
@@ -225,7 +226,7 @@ int tool_set_controls(int count, char **arguments) {
     for (unsigned index = 0; index < CONTROL_COUNT && r == 0; index++)
         if (given.asked[index])
             return run(&given, STORE_USE, control_set);
-    return r ? r : tool_complain(2, "nothing is to be set; expected NAME=VALUE");
+    return r ? r : tool_complain(2, "no control is named; expected NAME=VALUE");
 }
 
 static int restore(struct snapshot_store *store, const struct machine *machine,
@@ -234,12 +235,12 @@ static int restore(struct snapshot_store *store, const struct machine *machine,
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     int r = store ? store_load(store, &snapshot, failure) : -ENOENT;
     if (r == -ENOENT)
-        lines_put(lines, "nothing", "there is no snapshot here", NULL);
+        lines_put(lines, "nothing", "no control was changed: this node has no snapshot", NULL);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
     if (given->abandoned && owner_is_alive(&snapshot.owner)) {
         snapshot_print_held(&snapshot, lines);
-        return failure_set(failure, -EBUSY, "the snapshot belongs to an agent that is alive");
+        return failure_set(failure, -EBUSY, "the snapshot belongs to an agent that still runs");
     }
     struct restored restored;
     return restore_snapshot(store, &snapshot, lines, &restored, failure);

@@ -301,7 +301,7 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     bool stream = options->session == 0;
     daemon->listener = stream ? -1 : control_socket_listen(options->session);
     if (daemon->listener == -EADDRINUSE)
-        return failure_set(failure, -EADDRINUSE, "there is an agent of this session already");
+        return failure_set(failure, -EADDRINUSE, "an agent of this session runs already");
     if (!stream && daemon->listener < 0)
         return failure_set(failure, daemon->listener, "cannot listen on a socket: %s",
                            strerror(-daemon->listener));

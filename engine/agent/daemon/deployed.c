@@ -135,7 +135,7 @@ int deployed_enter(struct run_directory *directory, const char *sha256, struct f
     if (directory->parent >= 0)
         run_directory_find_abandoned(directory->parent, NULL, true);
     if (unshare(CLONE_NEWNS | CLONE_NEWIPC) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return complain(failure, -errno, "mounts of its own, which need root");
+        return complain(failure, -errno, "mounts of its own need root");
     /* What was opened before is in the mounts of the node, on which nothing can be mounted from here. */
     cleanup_close int image = deployed_open_image(sha256, failure), folder = open(path, FOLDER);
     if (image < 0 || folder < 0)

@@ -89,7 +89,7 @@ static int hand_over(int connection, bool fresh) {
     struct control_message message;
     int r = control_socket_receive(connection, &message);
     if (r <= 0)
-        return fresh ? tool_complain(1, "the agent died as it began") : -EAGAIN;
+        return fresh ? tool_complain(1, "the agent died while it started") : -EAGAIN;
     cleanup_close int shutdown_fd = take_descriptor(message.descriptors[0]);
     control_message_clear(&message);
     switch (message.kind) {

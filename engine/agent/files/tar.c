@@ -148,7 +148,7 @@ static int read_all(int input, void *bytes, size_t size, struct failure *failure
     ssize_t got = path_read_up_to(input, bytes, size);
     if (got < 0)
         return failure_set(failure, (int)got, "cannot read stdin: %s", strerror((int)-got));
-    return got == 0 ? 0 : (size_t)got == size ? 1 : malformed(failure, "it ends too early");
+    return got == 0 ? 0 : (size_t)got == size ? 1 : malformed(failure, "the archive is truncated");
 }
 
 ssize_t tar_read(struct tar_reader *tar, void *bytes, size_t size, struct failure *failure) {
@@ -156,7 +156,7 @@ ssize_t tar_read(struct tar_reader *tar, void *bytes, size_t size, struct failur
         size = (size_t)tar->left;
     int r = size ? read_all(tar->input, bytes, size, failure) : 1;
     if (r <= 0)
-        return r < 0 ? r : malformed(failure, "it ends too early");
+        return r < 0 ? r : malformed(failure, "the archive is truncated");
     tar->left -= size;
     return (ssize_t)size;
 }
@@ -229,7 +229,7 @@ static bool is_zero(const struct header *header) {
 
 static int take_header(const struct header *header, struct tar_entry *ret, struct failure *failure) {
     if (header->type != TAR_FILE && header->type != TAR_FOLDER)
-        return malformed(failure, "it has an entry that is neither a file nor a folder");
+        return malformed(failure, "an entry is neither a file nor a folder");
     ret->type = (enum tar_type)header->type;
     ret->mode = (unsigned)octal(header->mode, sizeof header->mode) & 0777;
     if (!ret->path[0])

@@ -139,7 +139,7 @@ static bool print(const struct spin *spin, const struct pu_set *pus) {
         if (result->mean_hz > 0)
             snprintf(mean, sizeof mean, "%.0f", result->mean_hz);
         else
-            tool_complain(1, "--spin: how fast PU %u is cannot be known", pu);
+            tool_complain(1, "--spin: the machine does not report the frequency of PU %u", pu);
         if (result->current_hz > 0)
             snprintf(current, sizeof current, "%.0f", result->current_hz);
         printf("spin\t%u\t%s\t%s\t%s\n", pu, mean, result->source ? result->source : "", current);

@@ -63,7 +63,7 @@ static void on_lease(struct event_source *self, void *context) {
         return;
     }
     struct failure why;
-    failure_set(&why, -ETIMEDOUT, "the lease has run out: nothing was heard from the engine for %lld s",
+    failure_set(&why, -ETIMEDOUT, "the lease has run out: the engine sent nothing for %lld s",
                 (long long)(silence / EVENT_SECOND));
     agent_leave(agent, why.text);
 }

@@ -276,7 +276,8 @@ int command_run(struct agent *agent, const struct protocol_frame *frame, struct 
 static int take_input(struct command *command, const struct protocol_data *data, struct failure *failure) {
     if (data->length > command->input.granted - command->input.received || command->input.ended)
         return failure_set(failure, -EPROTO, "INPUT for command %u %s", data->number,
-                           command->input.ended ? "after its end" : "beyond its credit");
+                           command->input.ended ? "comes after its end"
+                                                : "has more bytes than its credit allows");
     command_feed(command, data->bytes, data->length);
     return 0;
 }

@@ -159,7 +159,8 @@ static int check_hello(const struct agent *agent, const struct protocol_frame *f
                            hello->payload_limit, PROTOCOL_PAYLOAD_LIMIT);
     if (frame->acknowledged == 0 && agent->outbox.acknowledged > 0)
         return failure_set(failure, -EPROTO,
-                           "another engine had session %llx: it has acknowledged %llu frames, this one none",
+                           "another engine uses session %llx: it acknowledged %llu frames, and "
+                           "this engine none",
                            (unsigned long long)agent->session,
                            (unsigned long long)agent->outbox.acknowledged);
     return 0;

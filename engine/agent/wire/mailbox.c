@@ -183,7 +183,8 @@ void outbox_restart(struct outbox *outbox) {
 
 int outbox_resume(struct outbox *outbox, uint64_t sequence, struct failure *failure) {
     if (sequence < outbox->acknowledged)
-        return failure_set(failure, -EPROTO, "frames after %llu are asked for, but %llu was acknowledged",
+        return failure_set(failure, -EPROTO,
+                           "cannot resume after frame %llu: frame %llu was already acknowledged",
                            (unsigned long long)sequence, (unsigned long long)outbox->acknowledged);
     int r = outbox_acknowledge(outbox, sequence, failure);
     if (r < 0)
@@ -202,8 +203,7 @@ int outbox_resume(struct outbox *outbox, uint64_t sequence, struct failure *fail
 
 int outbox_acknowledge(struct outbox *outbox, uint64_t sequence, struct failure *failure) {
     if (sequence >= outbox->next)
-        return failure_set(failure, -EPROTO,
-                           "frame %llu was acknowledged, but %llu is the last that was sent",
+        return failure_set(failure, -EPROTO, "frame %llu was acknowledged, but the last frame sent is %llu",
                            (unsigned long long)sequence, (unsigned long long)outbox->next - 1);
     if (sequence <= outbox->acknowledged)
         return 0;

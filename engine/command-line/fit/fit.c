@@ -86,8 +86,13 @@ static int print_model(const struct model *model, struct failure *failure) {
     return r;
 }
 
-static void print_report(struct fit *fit, const struct table *table, const struct library *library,
-                         const struct fit_arguments *arguments) {
+static bool is_page(const char *plot) {
+    return plot && text_ends_in(plot, ".html");
+}
+
+/* Prints the report, and writes it as a page if that is wanted; with --json the page alone. */
+static int show_report(struct fit *fit, const struct table *table, const struct library *library,
+                       const struct fit_arguments *arguments, struct failure *failure) {
     cleanup(report_cleanup) struct report *report = report_new();
     fit_report(report->root, fit, library, table, &arguments->options, !arguments->brief);
     if (arguments->is_shadowed)
@@ -95,20 +100,27 @@ static void print_report(struct fit *fit, const struct table *table, const struc
                     arguments->method, arguments->method);
     if (arguments->output)
         report_note(report->root, REPORT_LINE, "written to %s", arguments->output);
-    report_print(report, stdout, arguments->verbose);
+    if (!arguments->json)
+        report_print(report, stdout, arguments->verbose);
+    if (!is_page(arguments->plot))
+        return 0;
+    cleanup_free char *title = xformat("%s by %s", fit->model->response, library->plugin->name);
+    fit_report_curves(report_section(report->root, "curves", "Data and curves", false), fit, table);
+    return report_write_page(report, title, arguments->plot, failure);
 }
 
 static int finish(struct fit *fit, const struct table *table, const struct library *library,
                   const struct fit_arguments *arguments, struct failure *failure) {
     int r = arguments->output ? model_file_write(fit->model, arguments->output, failure) : 0;
-    r = r < 0 || !arguments->plot ? r : fit_plot(fit, library, table, arguments->plot, failure);
+    if (r == 0 && arguments->plot && !is_page(arguments->plot))
+        r = fit_plot(fit, library, table, arguments->plot, failure);
+    if (r == 0 && (!arguments->json || is_page(arguments->plot)))
+        r = show_report(fit, table, library, arguments, failure);
     if (r == 0 && arguments->json) {
         for (size_t i = 0; i < fit->note_count; i++)
             fprintf(stderr, "assay: note: %s\n", shown(fit->notes[i]).text);
         return print_model(fit->model, failure);
     }
-    if (r == 0)
-        print_report(fit, table, library, arguments);
     return r;
 }
 

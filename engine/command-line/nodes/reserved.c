@@ -42,7 +42,7 @@ static int find_nodes(struct reserved *reserved, const struct nodes *nodes,
     if (testbed->backend->wait && !is_held)
         return failure_input(
             failure, NULL, 0, 0,
-            "the run has nothing reserved; expected 'assay reserve' or 'assay resume' first");
+            "the run has no nodes reserved; reserve with 'assay reserve' or 'assay resume' first");
     int r = testbed->backend->reserve(testbed->settings, &request, &reserved->testbed, failure);
     return r == 0 && testbed->backend->wait ? testbed->backend->wait(reserved->testbed, failure) : r;
 }

@@ -112,13 +112,13 @@ static void name_scenarios(const struct work *work, const char *given, struct fa
 }
 
 /* Adds to REPORT where the prediction was sealed. */
-static int seal(struct work *work, const struct prediction *prediction,
+static int seal(struct work *work, const struct prediction *prediction, const struct explanation *explanation,
                 const struct verb_arguments *arguments, struct report *report, struct failure *failure) {
     char sha256[HASH_HEX_SIZE];
     size_t count;
     cleanup_free const char **settings = verb_values(arguments, "--set", &count);
-    int r = prediction_archive_seal(&work->archive, prediction, settings, count, arguments->command, sha256,
-                                    failure);
+    int r = prediction_archive_seal(&work->archive, prediction, explanation, settings, count,
+                                    arguments->command, sha256, failure);
     if (r < 0)
         return r;
     report_text(report->root, "archive", "sealed in", work->archive.target, false);
@@ -154,16 +154,17 @@ int command_predict(const struct verb_arguments *arguments, struct failure *fail
         return r;
     }
     cleanup(report_cleanup) struct report *report = report_new();
+    struct explanation explanation = {0};
     bool json = verb_switch(arguments, "--json");
     if (json || !isatty(STDOUT_FILENO)) /* else the report on the terminal has the warnings */
         prediction_command_warn(prediction);
     (json ? prediction_describe : prediction_report)(prediction, report->root);
     if (verb_switch(arguments, "--explain"))
-        r = prediction_explain(prediction, report->root, failure);
+        r = prediction_explain(prediction, report->root, &explanation, failure);
     for (size_t i = 0; r == 0 && i < request.picture_count; i++)
         r = picture_draw(prediction, pictures[i], report->root, failure);
     r = r < 0 || !output ? r : finish_file(&work.file, prediction, failure);
-    r = r < 0 || !archive ? r : seal(&work, prediction, arguments, report, failure);
+    r = r < 0 || !archive ? r : seal(&work, prediction, &explanation, arguments, report, failure);
     if (r < 0)
         return r;
     output_report(report, json, false);

@@ -87,7 +87,7 @@ int prediction_command_make(const struct verb_arguments *arguments, struct predi
     request->seed = 1;
     request->settings = settings;
     int r = verb_count(arguments, "--seed", 0, UINT64_MAX, &request->seed, failure);
-    r = r < 0 ? r : verb_count(arguments, "--draws", 0, UINT64_MAX, &draws, failure);
+    r = r < 0 ? r : verb_count(arguments, "--draws", 2, PREDICTION_DRAWS_MAX, &draws, failure);
     r = r < 0 ? r : verb_count(arguments, "--threads", 1, 4096, &threads, failure);
     r = r < 0 ? r : verb_count(arguments, "--search", 1, SEARCH_BUDGET_MAX, &search, failure);
     r = r < 0 ? r : read_given(arguments, &given, failure);

@@ -64,7 +64,6 @@ static void on_event(void *context, const struct run_event *event) {
         (void)output_flush();
         redirect(STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW);
         dup2(STDOUT_FILENO, STDERR_FILENO);
-        engine->progress.terminal = false;
         report(engine, &message);
     }
     engine->shown.event(engine->shown.context, event);
@@ -77,6 +76,7 @@ __attribute__((noreturn)) static void be_engine(const struct execution *executio
     setsid();
     redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
     progress_init(&engine.progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+    engine.progress.has_screen = false;
     engine.shown = progress_observer(&engine.progress);
     struct run_observer observer = {.event = on_event, .context = &engine};
     int r = execution_perform(execution, observer, &message.failure);

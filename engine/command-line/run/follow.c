@@ -1,6 +1,8 @@
 #include "engine/command-line/run/follow.h"
 
 #include "engine/command-line/output.h"
+#include "engine/command-line/run/page.h"
+#include "engine/command-line/run/screen.h"
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static const int64_t plain_period_ns = 5 * EVENT_SECOND;
 enum { LINE_SIZE = 512 };
@@ -39,7 +42,30 @@ struct following {
     struct progress *progress;
     struct run_observer shown;
     int64_t last_shown_ns;
+    bool is_only_screen; /* nothing but the screen: follow_on_screen() */
+    struct screen screen;
+    bool was_on_screen;
+    struct run_page page;
 };
+
+/* ---- On a screen ---------------------------------------------------------------------------------------
+ */
+
+static bool has_screen(const struct following *following) {
+    return following->count == 1 && following->progress->has_screen;
+}
+
+/* A run that has ended already needs no screen. */
+static void show_page(struct following *following, struct followed *run) {
+    if (!following->screen.is_open && run->has_ended)
+        return;
+    if (!following->screen.is_open)
+        screen_open(&following->screen, STDERR_FILENO);
+    following->was_on_screen = true;
+    run_page_make(&following->page, run->status, &following->screen);
+    if (screen_draw(&following->screen) < 0) /* the terminal is gone */
+        following->progress->has_screen = false;
+}
 
 /* ---- One run ---------------------------------------------------------------------------------------------
  */
@@ -79,6 +105,18 @@ static void show_run(const struct following *following, struct followed *run) {
     show_counts(following, status);
 }
 
+/* The end of the screen. The folder and the last messages are printed, and stay on the terminal. */
+static void leave_screen(struct following *following, const struct followed *run) {
+    const struct run_history *history = &run->status->history;
+    size_t count = history->message_count;
+    screen_close(&following->screen);
+    following->progress->has_screen = false;
+    send_event(following, RUN_EVENT_STARTED, run->folder);
+    for (size_t i = count > RUN_HISTORY_MESSAGES ? count - RUN_HISTORY_MESSAGES : 0;
+         following->was_on_screen && i < count; i++)
+        send_event(following, RUN_EVENT_NOTE, history->messages[i % RUN_HISTORY_MESSAGES].text);
+}
+
 /* ---- Several ---------------------------------------------------------------------------------------------
  */
 
@@ -94,7 +132,7 @@ static void write_line(struct followed *run, const struct run_status *status) {
 
 /* On a terminal all lines stay where they are; elsewhere those that are new follow, not too often. */
 static void show_lines(struct following *following) {
-    bool in_place = following->progress->terminal;
+    bool in_place = following->progress->has_screen;
     int64_t now = clock_monotonic_ns();
     if (following->progress->quiet ||
         (!in_place && following->last_shown_ns && following->over < following->count &&
@@ -135,6 +173,10 @@ static void set_run_failure(struct followed *run, const struct run_status *statu
 static void end_run(struct following *following, struct followed *run, const struct run_status *status) {
     run->is_over = true;
     following->over++;
+    if (has_screen(following))
+        leave_screen(following, run);
+    if (following->is_only_screen)
+        return;
     set_run_failure(run, status);
     bool is_sealed = status->archive && status->condition != RUN_IS_STOPPED;
     if (following->count == 1 && is_sealed)
@@ -164,6 +206,8 @@ static int read_run(struct following *following, struct followed *run, struct fa
     run->has_ended = !run_status_is_under_way(status);
     if (following->count > 1)
         write_line(run, status);
+    else if (has_screen(following))
+        show_page(following, run);
     else
         show_run(following, run);
     if (run->has_ended && ended_before)
@@ -192,13 +236,22 @@ static void end_runs(const struct following *following, int number) {
     }
 }
 
+/* The terminal is the shell's while this process is stopped. */
+static void stop_process(struct following *following) {
+    screen_close(&following->screen);
+    raise(SIGSTOP);
+}
+
 /* SIGNALS are blocked. */
 static int follow(struct following *following, const sigset_t *signals, bool ends_runs, bool *ret_interrupted,
                   struct failure *failure) {
-    static const struct timespec wait = {.tv_nsec = 500 * EVENT_MILLISECOND};
+    static const struct timespec wait = {.tv_nsec = 500 * EVENT_MILLISECOND}, screen_wait = {.tv_sec = 1};
     int r = read_runs(following, failure);
     while (r == 0 && following->over < following->count) {
-        int number = sigtimedwait(signals, NULL, &wait);
+        int number = sigtimedwait(signals, NULL, following->screen.is_open ? &screen_wait : &wait);
+        if (number == SIGTSTP)
+            stop_process(following);
+        number = number == SIGTSTP || number == SIGWINCH ? 0 : number;
         *ret_interrupted = number > 0 && !ends_runs;
         if (*ret_interrupted)
             return 0;
@@ -221,25 +274,55 @@ static int find_worst(const struct following *following, struct failure *failure
     return worst ? worst->code : 0;
 }
 
+/* Follows until the end, with the signals that it waits for blocked. */
+static int follow_with_signals(struct following *following, bool ends_runs, bool *ret_interrupted,
+                               struct failure *failure) {
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    if (!following->is_only_screen)
+        sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    if (has_screen(following)) {
+        sigaddset(&signals, SIGWINCH);
+        sigaddset(&signals, SIGTSTP);
+    }
+    *ret_interrupted = false;
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    int r = follow(following, &signals, ends_runs, ret_interrupted, failure);
+    screen_close(&following->screen);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    run_page_clear(&following->page);
+    return r;
+}
+
 int follow_runs(const char *const *folders, size_t count, struct progress *progress, bool ends_runs,
                 bool *ret_interrupted, struct failure *failure) {
     cleanup_free struct followed *runs = xcalloc(count, sizeof *runs);
     struct following following = {
         .count = count, .runs = runs, .progress = progress, .shown = progress_observer(progress)};
-    sigset_t signals, before;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    *ret_interrupted = false;
     for (size_t i = 0; i < count; i++)
         runs[i].folder = folders[i];
-    sigprocmask(SIG_BLOCK, &signals, &before);
-    int r = follow(&following, &signals, ends_runs, ret_interrupted, failure);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    int r = follow_with_signals(&following, ends_runs, ret_interrupted, failure);
     for (size_t i = 0; count > 1 && !progress->quiet && i < count; i++)
         if (runs[i].is_sealed)
             fprintf(stderr, "which setting is best: assay report %s\n", shown(runs[i].folder).text);
     for (size_t i = 0; i < count; i++)
         run_status_free(runs[i].status);
     return r < 0 || *ret_interrupted ? r : find_worst(&following, failure);
+}
+
+int follow_on_screen(const char *folder, struct progress *progress, struct failure *failure) {
+    struct followed run = {.folder = folder};
+    struct following following = {.count = 1,
+                                  .runs = &run,
+                                  .progress = progress,
+                                  .shown = progress_observer(progress),
+                                  .is_only_screen = true};
+    bool is_interrupted;
+    signal(SIGINT, SIG_IGN);
+    int r = follow_with_signals(&following, false, &is_interrupted, failure);
+    if (r == 0 && is_interrupted)
+        leave_screen(&following, &run);
+    run_status_free(run.status);
+    return r;
 }

@@ -2,6 +2,8 @@
 
 #include "engine/command-line/output.h"
 #include "engine/command-line/report.h"
+#include "engine/command-line/run/screen.h"
+#include "engine/command-line/run/viewer.h"
 
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
@@ -17,11 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BAR_SIZE = 25 };
-
-static const int64_t plain_period_ns = 5000000000; /* between two lines when stderr is no terminal */
-static const int64_t terminal_period_ns = 50000000;
-static const int64_t json_period_ns = 1000000000; /* of nodes that are waited for */
+static const int64_t plain_period_ns = 5000000000; /* between two lines */
+static const int64_t json_period_ns = 1000000000;  /* of nodes that are waited for */
 
 static const char *const event_names[] = {
     [RUN_EVENT_STARTED] = "started", [RUN_EVENT_PHASE] = "phase",     [RUN_EVENT_NOTE] = "note",
@@ -30,16 +29,8 @@ static const char *const event_names[] = {
 };
 
 void progress_init(struct progress *progress, bool json, bool quiet) {
-    *progress = (struct progress){.json = json, .quiet = quiet, .terminal = isatty(STDERR_FILENO)};
-}
-
-/* "####....": SHARE of it. Returns BAR. */
-static const char *draw_bar(double share, char bar[static BAR_SIZE]) {
-    int filled = (int)(share * (BAR_SIZE - 1));
-    for (int i = 0; i < BAR_SIZE - 1; i++)
-        bar[i] = i < filled ? '#' : '.';
-    bar[BAR_SIZE - 1] = '\0';
-    return bar;
+    *progress = (struct progress){
+        .json = json, .quiet = quiet, .has_screen = !json && !quiet && screen_is_possible(STDERR_FILENO)};
 }
 
 /* Has PERIOD_NS passed since the last line? Then this is the last one. */
@@ -86,38 +77,21 @@ static void print_json(struct progress *progress, const struct run_event *event)
     (void)output_flush(); /* main says when it fails */
 }
 
-static int64_t period_of(const struct progress *progress) {
-    return progress->terminal ? terminal_period_ns : plain_period_ns;
-}
-
-/* Leaves the progress line as it is and begins a fresh one. */
-static void end_line(struct progress *progress) {
-    if (progress->line_drawn)
-        fputc('\n', stderr);
-    progress->line_drawn = false;
-}
-
 static void show_counts(struct progress *progress, const struct run_event *event) {
     uint64_t units = event->units_done + event->units_failed;
     bool last = units == event->units_total;
     /* What waits for a last sample, or measures again, has nothing new to count. */
-    if (!progress->terminal && last && progress->last_units == units &&
-        progress->last_done == event->units_done)
+    if (last && progress->last_units == units && progress->last_done == event->units_done)
         return;
     progress->last_units = units;
     progress->last_done = event->units_done;
-    if (!progress->terminal && !is_due(progress, last ? 0 : plain_period_ns))
+    if (!is_due(progress, last ? 0 : plain_period_ns))
         return;
     char left[NUMBER_TEXT_SIZE] = "";
     if (event->seconds_left >= 0)
         number_describe_duration(event->seconds_left, left);
     double share = event->units_total ? (double)event->units_done / (double)event->units_total : 1;
-    char bar[BAR_SIZE];
-    if (progress->terminal)
-        fprintf(stderr, "\r\033[K  [%s] ", draw_bar(share, bar));
-    else
-        fputs("  ", stderr);
-    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " units (%.1f %%), %.4g units/s", event->units_done,
+    fprintf(stderr, "  %" PRIu64 " of %" PRIu64 " units (%.1f %%), %.4g units/s", event->units_done,
             event->units_total, 100 * share, event->rate);
     if (event->units_failed)
         fprintf(stderr, ", %" PRIu64 " failed", event->units_failed);
@@ -125,44 +99,28 @@ static void show_counts(struct progress *progress, const struct run_event *event
         fprintf(stderr, ", %zu of %zu nodes reached", event->nodes_done, event->nodes_total);
     if (left[0] && !last)
         fprintf(stderr, ", %s left", left);
-    progress->line_drawn = progress->terminal;
-    if (!progress->terminal)
-        fputc('\n', stderr);
+    fputc('\n', stderr);
 }
 
 /* Minutes pass before there is anything else to see. */
 static void show_warm_up(struct progress *progress, const struct run_event *event) {
-    if (!is_due(progress, period_of(progress)))
+    if (!is_due(progress, plain_period_ns))
         return;
     char left[NUMBER_TEXT_SIZE];
     number_describe_duration(event->seconds_left, left);
-    fputs(progress->terminal ? "\r\033[K  " : "  ", stderr);
     if (event->text)
-        fprintf(stderr, "%zu of %zu nodes are steady, %s left at most", event->nodes_done, event->nodes_total,
-                left);
+        fprintf(stderr, "  %zu of %zu nodes are steady, %s left at most\n", event->nodes_done,
+                event->nodes_total, left);
     else
-        fprintf(stderr, "%s left", left);
-    progress->line_drawn = progress->terminal;
-    if (!progress->terminal)
-        fputc('\n', stderr);
+        fprintf(stderr, "  %s left\n", left);
 }
 
-/* On a terminal as it goes; elsewhere only what takes long. */
+/* Only what takes long. */
 static void show_nodes(struct progress *progress, const struct run_event *event) {
-    bool last = event->nodes_done == event->nodes_total;
     if (event->nodes_done <= 1)
         progress->last_shown_ns = clock_monotonic_ns();
-    if (!is_due(progress, last && progress->terminal ? 0 : period_of(progress)))
-        return;
-    if (progress->terminal)
-        fputs("\r\033[K", stderr);
-    fprintf(stderr, "  %zu of %zu nodes", event->nodes_done, event->nodes_total);
-    /* The line is of no use once all have answered. */
-    if (progress->terminal && last)
-        fputs("\r\033[K", stderr);
-    else if (!progress->terminal)
-        fputc('\n', stderr);
-    progress->line_drawn = progress->terminal && !last;
+    if (is_due(progress, plain_period_ns))
+        fprintf(stderr, "  %zu of %zu nodes\n", event->nodes_done, event->nodes_total);
 }
 
 static void print_event(const struct run_event *event) {
@@ -187,12 +145,28 @@ static void replace(char **text, const char *by) {
     *text = xstrdup(by);
 }
 
+static void end_viewer(struct progress *progress) {
+    viewer_stop(progress->viewer);
+    progress->viewer = 0;
+}
+
+/* Whether the viewer shows EVENT. It begins with the run, and ends before the archive's path is printed. */
+static bool is_on_screen(struct progress *progress, const struct run_event *event) {
+    if (event->kind == RUN_EVENT_STARTED && !progress->viewer)
+        progress->viewer = viewer_start(event->text);
+    if (event->kind == RUN_EVENT_SEALED || event->kind == RUN_EVENT_ENDED)
+        end_viewer(progress);
+    return progress->viewer > 0;
+}
+
 static void show(void *context, const struct run_event *event) {
     struct progress *progress = context;
     if (event->kind == RUN_EVENT_STARTED)
         replace(&progress->folder, event->text);
     if (event->kind == RUN_EVENT_SEALED && event->units_done + event->units_failed > 0)
         replace(&progress->archive, event->text);
+    if (progress->has_screen && is_on_screen(progress, event))
+        return;
     if (progress->json) {
         print_json(progress, event);
     } else if (progress->quiet && event->kind != RUN_EVENT_SEALED) {
@@ -204,7 +178,6 @@ static void show(void *context, const struct run_event *event) {
     } else if (event->kind == RUN_EVENT_NODES) {
         show_nodes(progress, event);
     } else {
-        end_line(progress);
         print_event(event);
     }
 }
@@ -214,6 +187,7 @@ struct run_observer progress_observer(struct progress *progress) {
 }
 
 void progress_end(struct progress *progress) {
+    end_viewer(progress);
     if (progress->folder && progress->archive && !progress->json && !progress->quiet)
         report_after_run(progress->folder, progress->archive);
     free(progress->folder), free(progress->archive);

@@ -25,14 +25,22 @@ int command_watch(const struct verb_arguments *arguments, struct failure *failur
     if (r < 0)
         return r;
     progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+    if (verb_switch(arguments, "--screen") && !progress.has_screen)
+        return failure_input(failure, "watch", 0, 0,
+                             "--screen needs a terminal, with TERM set, and neither --json nor --quiet");
+    if (verb_switch(arguments, "--screen")) {
+        r = follow_on_screen(folder, &progress, failure);
+        progress_end(&progress);
+        return r;
+    }
     const char *const folders[] = {folder};
     r = follow_runs(folders, 1, &progress, false, &is_interrupted, failure);
     if (!is_interrupted)
         progress_end(&progress);
     if (!is_interrupted)
         return r;
-    fprintf(stderr, "%sthe run continues: 'assay watch %s' follows it again, 'assay stop %s' ends it\n",
-            progress.line_drawn ? "\n" : "", shown(folder).text, shown(folder).text);
+    fprintf(stderr, "the run continues: 'assay watch %s' follows it again, 'assay stop %s' ends it\n",
+            shown(folder).text, shown(folder).text);
     signal(SIGINT, SIG_DFL); /* what a shell takes for 130 */
     raise(SIGINT);
     return 0;

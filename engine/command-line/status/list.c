@@ -1,5 +1,6 @@
 /* assay list: a line for each run. */
 #include "engine/command-line/output.h"
+#include "engine/command-line/status/prune.h"
 #include "engine/command-line/status/run-list.h"
 #include "engine/command-line/verb.h"
 #include "engine/run/record/status-report.h"
@@ -178,11 +179,16 @@ static void keep_reserved(struct table *table) {
 int command_list(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(run_list_clear) struct run_list list = {0};
     cleanup(clear_table) struct table table = {0};
+    bool prunes = verb_switch(arguments, "--prune"), has_consent = verb_switch(arguments, "--yes");
+    if ((prunes && arguments->option_count > 1u + has_consent) || (has_consent && !prunes))
+        return failure_input(failure, "list", 0, 0, "--prune goes with --yes alone, and --yes with --prune");
     int r = arguments->operand_count == 0 ? run_list_add(&list, "runs", failure) : 0;
     for (size_t i = 0; r == 0 && i < arguments->operand_count; i++)
         r = run_list_add(&list, arguments->operands[i], failure);
     if (r < 0)
         return r;
+    if (prunes)
+        return prune_runs(&list, has_consent ? PRUNE_AGREED : PRUNE_ASKS, failure);
     read_table(&list, &table);
     bool is_about_reservations = verb_switch(arguments, "--reservations");
     if (is_about_reservations)

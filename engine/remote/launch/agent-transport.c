@@ -504,13 +504,13 @@ static void on_timeout(struct event_source *self, void *context) {
     (void)self;
     struct agent_transport *agent = context;
     if (agent->head.state == TRANSPORT_CLOSING) {
-        end_with(agent, -ETIMEDOUT, "the agent was told to leave, and its stream does not end");
+        end_with(agent, -ETIMEDOUT, "the agent was asked to end, but its connection stays open");
         return;
     }
     const char *line = last_line(agent);
     struct failure why;
     if (agent->shell_ran)
-        failure_set(&why, -ETIMEDOUT, "the agent did not come up within %.3g s%s%s",
+        failure_set(&why, -ETIMEDOUT, "the agent did not start within %.3g s%s%s",
                     (double)ATTACH_TIMEOUT / (double)EVENT_SECOND, line[0] ? ": " : "", line);
     else
         failure_set(&why, -ETIMEDOUT,
@@ -563,7 +563,7 @@ static void agent_close(struct transport *transport) {
         event_source_set_timer(agent->timeout, CLOSE_TIMEOUT, 0);
     remote_channel_want(agent->channel, EVENT_READ);
     if (remote_channel_end_input(agent->channel) < 0 && !is_local(agent))
-        end_with(agent, -EPIPE, "the stream to the agent has broken");
+        end_with(agent, -EPIPE, "the connection to the agent has broken");
 }
 
 static void drop_launch(struct launch *launch) {
@@ -614,7 +614,7 @@ static int agent_renew(struct transport *old, struct transport **ret, struct fai
     const struct agent_transport *from = agent_of(old);
     struct transport *made = NULL;
     if (is_local(from))
-        return failure_set(failure, -ENOTSUP, "a local agent ends with its stream");
+        return failure_set(failure, -ENOTSUP, "an agent on this machine ends with its connection");
     int r = make(from->launch, &made, failure);
     if (r < 0) {
         transport_free(made);

@@ -98,7 +98,7 @@ __attribute__((format(printf, 3, 4))) static void fail_with(struct agent_deliver
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    failure_set(&failure, code, "cannot bring the agent: %s", sentence);
+    failure_set(&failure, code, "cannot deliver the agent: %s", sentence);
     fail(delivery, &failure);
 }
 
@@ -154,7 +154,7 @@ static int start_step(struct agent_delivery *delivery, enum step step, struct fa
                  package->script_length, steps[step].verb, delivery->unique, delivery->folder,
                  or_none(binary), or_none(source), or_none(package->machine));
     if ((size_t)length >= sizeof command)
-        return failure_set(failure, -ENAMETOOLONG, "the command that brings the agent is too long");
+        return failure_set(failure, -ENAMETOOLONG, "the command that delivers the agent is too long");
     const struct text *input = &package->inputs[steps[step].input];
     delivery->step = step;
     event_source_set_timer(delivery->timeout, steps[step].timeout_ns, 0);
@@ -261,7 +261,7 @@ static void bring(struct agent_delivery *delivery) {
 
 static void on_found(struct agent_delivery *delivery, const struct answer *answer) {
     if (!answer->folder) {
-        fail_with(delivery, -EACCES, "no folder on the node will do: %s",
+        fail_with(delivery, -EACCES, "no folder on the node can hold the agent: %s",
                   delivery->reasons.length > 0 ? delivery->reasons.bytes : "there is none");
         return;
     }
@@ -299,7 +299,7 @@ static void on_failed(struct agent_delivery *delivery, const struct answer *answ
 static void on_brought(struct agent_delivery *delivery, const struct answer *answer) {
     const char *binary = delivery->package->binary_hash;
     if (!answer->path[0] || (delivery->step == STEP_PUT && strcmp(answer->hash, binary) != 0))
-        fail_with(delivery, -EPROTO, "the node's sh did not say what became of '%s'",
+        fail_with(delivery, -EPROTO, "the node's shell did not report the result of '%s'",
                   steps[delivery->step].verb);
     else
         succeed(delivery, answer);
@@ -358,7 +358,8 @@ int agent_delivery_start(struct launcher *launcher, const struct agent_package *
     *delivery = (struct agent_delivery){
         .launcher = launcher, .package = package, .callback = callback, .context = context, .folder = 1};
     if (package->kind == AGENT_SOURCE)
-        copy(delivery->reject_reason, sizeof delivery->reject_reason, "it is to be built on the node");
+        copy(delivery->reject_reason, sizeof delivery->reject_reason,
+             "the campaign asks for a build on the node");
     text_init(&delivery->reasons, REASONS_MAX);
     snprintf(delivery->unique, sizeof delivery->unique, "%016" PRIx64, unique);
     delivery->timeout = event_loop_add_timer(launcher->loop, -1, 0, on_timeout, delivery);

@@ -44,7 +44,7 @@ bool agent_package_is_plain(const char *word) {
 
 /* Says that the installation is not whole, which is the user's to mend, whatever made it so. */
 static int prefix_installation(struct failure *failure) {
-    return failure_prefix(failure, "the agent cannot be brought to nodes");
+    return failure_prefix(failure, "cannot deliver the agent to nodes");
 }
 
 /* ---- the script */
@@ -146,8 +146,10 @@ static int read_sources(struct agent_package *package, const char *folder, struc
     (void)glob(sources, 0, NULL, &found);
     (void)glob(deeper, found.gl_pathc ? GLOB_APPEND : 0, NULL, &found);
     if (found.gl_pathc == 0)
-        return failure_set_kind(failure, FAILURE_INPUT, -ENOENT,
-                                "the agent cannot be brought to nodes: there are no sources in '%s'", folder);
+        return failure_set_kind(
+            failure, FAILURE_INPUT, -ENOENT,
+            "cannot deliver the agent to nodes: '%s' has no sources of the agent; install assay again",
+            folder);
     struct text *input = &package->inputs[AGENT_INPUT_SOURCE];
     const struct text *script = &package->inputs[AGENT_INPUT_SCRIPT];
     if (text_append(input, script->bytes, script->length) < 0)

@@ -35,7 +35,7 @@ void transport_close(struct transport *transport) {
 
 int transport_renew(struct transport *old, struct transport **ret, struct failure *failure) {
     if (!old->operations->renew)
-        return failure_set(failure, -ENOTSUP, "a %s agent ends with its stream", old->operations->name);
+        return failure_set(failure, -ENOTSUP, "a %s agent ends with its connection", old->operations->name);
     return old->operations->renew(old, ret, failure);
 }
 

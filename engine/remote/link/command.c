@@ -148,8 +148,8 @@ int remote_command_start(struct agent_link *link, const struct remote_command_sp
     r = list_reserve(&link->commands, &link->command_capacity, link->command_count + 1,
                      sizeof *link->commands, LINK_COMMANDS_LIMIT);
     if (r == -EFBIG)
-        return node_failure(failure, link->node, -EBUSY,
-                            "%d commands are running; no more are allowed at once", LINK_COMMANDS_LIMIT);
+        return node_failure(failure, link->node, -EBUSY, "%d commands are running, the most allowed at once",
+                            LINK_COMMANDS_LIMIT);
     struct remote_command *command = r < 0 ? NULL : calloc(1, sizeof *command);
     if (!command)
         return failure_memory(failure);
@@ -309,7 +309,7 @@ int remote_command_kill(struct remote_command *command, int signal_number, struc
     if (command->ended)
         return 0;
     if (signal_number < 1 || signal_number > 64)
-        return failure_set(failure, -EINVAL, "there is no signal %d", signal_number);
+        return failure_set(failure, -EINVAL, "%d is not the number of a signal", signal_number);
     struct protocol_writer writer;
     link_begin(command->link, &writer, PROTOCOL_KILL);
     protocol_put_message(&writer, &(struct protocol_amount){command->number, (uint64_t)signal_number});
@@ -456,7 +456,7 @@ const char *remote_exit_describe(const struct remote_exit *exit, char *buffer, s
         return buffer;
     }
     if (exit->abandoned)
-        snprintf(buffer, size, "%scould not be ended: it has another user, or hangs in the kernel", why);
+        snprintf(buffer, size, "%scould not be killed: it runs as another user, or hangs in the kernel", why);
     else if (exit->signalled)
         snprintf(buffer, size, "%swas killed by signal %d (%s)", why, exit->code, strsignal(exit->code));
     else

@@ -68,7 +68,7 @@ static int read_bytes(struct archive *archive, const struct tree_archive_entry *
     if (hash_bytes(bytes, length, hex) < 0)
         return failure_memory(failure);
     if (strcmp(hex, entry->sha256) != 0)
-        return failure_set(failure, -EBUSY, "'%.256s' has changed while it was read", path);
+        return failure_set(failure, -EBUSY, "'%.256s' changed while it was read", path);
     *ret = take_pointer(bytes);
     return 0;
 }
@@ -82,7 +82,7 @@ static int take_entry(struct file_request *request, struct archive *archive,
         i++;
     const char *path = i < request->count ? request->paths[i] : entry->path;
     if (i == request->count || entry->is_folder)
-        return failure_set(failure, -EISDIR, "cannot read '%.256s': it is not a file", path);
+        return failure_set(failure, -EISDIR, "cannot read '%.256s': it is not a regular file", path);
     request->next_path = i + 1;
     if (entry->size > request->limit)
         return failure_set(failure, -EFBIG, "'%.256s' has %llu bytes; at most %llu were asked for", path,

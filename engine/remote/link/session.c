@@ -209,8 +209,8 @@ static void give_up_or_watch(struct agent_link *link) {
     }
     if (now(link) < link->session.last_received + link->policy.lease_ns)
         node_failure(&why, link->node, -ETIMEDOUT,
-                     "the agent accepted connections but sent nothing for %.3g s and is given up; the last "
-                     "attempt: %s",
+                     "the agent accepted connections but sent nothing for %.3g s; "
+                     "reconnecting has stopped; the last attempt: %s",
                      seconds(2 * link->policy.lease_ns), link->failure.text);
     else
         node_failure(&why, link->node, -ETIMEDOUT,
@@ -237,7 +237,7 @@ static void fail_attempt(struct agent_link *link, const struct failure *why) {
     event_source_set_timer(link->hello_timeout, -1, 0);
     if (is_final(why->code)) {
         struct failure told;
-        node_failure(&told, link->node, why->code, "the connection broke and cannot be made again: %s",
+        node_failure(&told, link->node, why->code, "the connection was lost and cannot be made again: %s",
                      why->text);
         link_fail(link, &told);
         return;

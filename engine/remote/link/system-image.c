@@ -63,9 +63,9 @@ static const char *problem_of(struct archive_entry *entry, const char *path) {
         archive_entry_hardlink(entry) ? archive_entry_hardlink(entry) : archive_entry_hardlink_utf8(entry);
     unsigned type = archive_entry_filetype(entry);
     if (leads_out(path) || (target && leads_out(target)))
-        return "leads out of it, expected names within, without '..'";
+        return "leads out of the image; expected a path inside it, without '..'";
     if ((type == AE_IFCHR || type == AE_IFBLK) && strncmp(path, "dev/", 4) != 0)
-        return "is a device, expected none but in /dev";
+        return "is a device; expected devices in /dev only";
     return archive_entry_size(entry) > (la_int64_t)BYTES_MAX ? "is larger than 64 GiB" : NULL;
 }
 

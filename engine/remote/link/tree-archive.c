@@ -163,7 +163,7 @@ int tree_archive_next(struct archive *archive, struct tree_archive_entry *ret, s
     } while ((type != AE_IFREG && type != AE_IFDIR) || archive_entry_hardlink(entry));
     char *path = (char *)archive_entry_pathname(entry);
     if (!path)
-        return failure_set(failure, -EPROTO, "cannot unpack what the node sent: a name cannot be read");
+        return failure_set(failure, -EPROTO, "cannot unpack the files from the node: a name is not readable");
     size_t length = strlen(path);
     while (type == AE_IFDIR && length > 0 && path[length - 1] == '/')
         path[--length] = '\0';

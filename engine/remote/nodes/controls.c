@@ -183,8 +183,8 @@ static int take_kept(size_t node, const char *kind, char *at, void *context, str
     if (strcmp(kind, "held") == 0) {
         cleanup_free char *holder = holder_words(&at);
         return failure_set(failure, -EBUSY,
-                           "its controls are held by %s, whose agent is there; wait for it to end, or end it "
-                           "with 'assay nodes clean --force'",
+                           "its controls were set by %s, whose agent still runs; wait until it "
+                           "ends, or end it with 'assay nodes clean --force'",
                            holder);
     }
     keeping->kept[node] |= strcmp(kind, "snapshot") == 0;

@@ -58,7 +58,7 @@ static struct failure *collect_failures(const struct node_group *group, const st
 /* ---- put */
 
 static int complain_of_change(const struct local_entry *entry, struct failure *failure) {
-    return failure_set(failure, -EBUSY, "'%s' was changed while it was sent", entry->path);
+    return failure_set(failure, -EBUSY, "'%s' changed while it was sent", entry->path);
 }
 
 static int pack_file(struct node_group *group, struct archive *archive, const struct local_entry *entry,
@@ -243,7 +243,7 @@ static int land_bytes(struct get *get, struct archive *archive, const struct tre
     hash_finish(hash, hex);
     return strcmp(hex, entry->sha256) == 0
                ? 0
-               : failure_set(failure, -EBUSY, "'%.256s' has changed while it was read", entry->path);
+               : failure_set(failure, -EBUSY, "'%.256s' changed while it was read", entry->path);
 }
 
 static void free_hash(struct hash **hash) {
@@ -256,10 +256,10 @@ static int land_entry(struct get *get, struct get_node *node, struct archive *ar
     const char *problem = landing_problem(entry->path);
     /* What says that it is larger than all that has come has holes, of which a few bytes make many. */
     if (!problem && (fstat(node->archive, &status) < 0 || entry->size > (uint64_t)status.st_size))
-        problem = "it has more bytes than came";
+        problem = "it has more bytes than the node sent";
     if (problem)
-        return failure_set(failure, -EBADMSG, "the node sent '%.200s', which cannot be written here: %s",
-                           entry->path, problem);
+        return failure_set(failure, -EBADMSG, "cannot write '%.200s', which the node sent: %s", entry->path,
+                           problem);
     if (entry->is_folder)
         return landing_make_folder(node->landing, entry->path, failure);
     cleanup_close int file = landing_add(node->landing, entry->path, entry->mode, failure);
@@ -290,7 +290,7 @@ static int land(struct get *get, struct get_node *node, struct failure *failure)
     struct tree_archive_entry entry;
     bool first = true;
     if (lseek(node->archive, 0, SEEK_SET) < 0)
-        return failure_set(failure, -errno, "cannot read what came: %s", strerror(errno));
+        return failure_set(failure, -errno, "cannot read the files from the node: %s", strerror(errno));
     int r = tree_archive_open(node->archive, NULL, 0, &archive, failure), result = 0;
     while (r >= 0 && (r = tree_archive_next(archive, &entry, failure)) > 0) {
         r = is_asked_for(get, entry.path, first)

@@ -195,7 +195,7 @@ static void on_start(struct event_source *self, void *context) {
 static int round_open(struct node_round *round, struct failure *failure) {
     struct node_group *group = round->group;
     if (group->round)
-        return failure_set(failure, -EBUSY, "the nodes are being asked something else");
+        return failure_set(failure, -EBUSY, "another request to the nodes is under way");
     round->asked = xcalloc(group->count + 1, sizeof *round->asked);
     round->start = event_loop_add_deferred(group->loop, on_start, round);
     if (!round->start)
@@ -341,9 +341,10 @@ static void describe_untold(const struct agent_link *link, int64_t lease_ns, str
     double lease_s = (double)lease_ns / (double)EVENT_SECOND;
     bool minutes = lease_ns >= 120 * EVENT_SECOND;
     bool started = agent_link_greeting(link)->version;
-    failure_set(
-        ret, -ETIMEDOUT, "the agent%s could not be told to leave; it ends with its lease, in %.3g %s at most",
-        started ? "" : ", if it was started,", minutes ? lease_s / 60 : lease_s, minutes ? "min" : "s");
+    failure_set(ret, -ETIMEDOUT,
+                "cannot ask the agent to end%s; it ends by itself when its lease is over, in at most %.3g %s",
+                started ? "" : " (if it was started)", minutes ? lease_s / 60 : lease_s,
+                minutes ? "min" : "s");
 }
 
 /* WERE_THERE: the nodes that were told to leave. TIMEOUT_NS: 0: only of those that could not be told. */

@@ -161,7 +161,7 @@ int landing_new(const char *folder, const char *name, struct landing **ret, stru
     if (landing->folder < 0) {
         int r = landing->folder;
         return failure_set(failure, r, "cannot open the folder '%s': %s", landing->shown,
-                           r == -ELOOP || r == -ENOTDIR ? "it is there and is no folder"
+                           r == -ELOOP || r == -ENOTDIR ? "it exists and is not a folder"
                            : r == -EXDEV                ? others
                                                         : strerror(-r));
     }

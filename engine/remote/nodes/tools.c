@@ -122,7 +122,7 @@ static void check_reply(struct tool_run *run, size_t node, const struct node_res
     else if (failure->code == 0 &&
              !(tool->is_told ? tool->is_told(node, exit->code, tool->context) : exit->code == 0)) {
         if (exit->code == 0)
-            failure_set(failure, -EPROTO, "the agent's tool left out what it was asked for");
+            failure_set(failure, -EPROTO, "the output of the agent's tool lacks lines that were asked for");
         else
             complain(result, failure);
     }

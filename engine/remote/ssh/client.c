@@ -99,7 +99,7 @@ static int take_identity(struct ssh_client *client, const char *path, struct fai
         return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot read the key '%s': %s", whole,
                                 strerror(errno));
     if (!identity->key && !identity->encrypted && !identity->public)
-        return failure_input(failure, NULL, 0, 0, "'%s' is no private key", whole);
+        return failure_input(failure, NULL, 0, 0, "'%s' is not a private key", whole);
     client->named[client->named_count++] = take_pointer(whole);
     return 0;
 }
@@ -127,7 +127,7 @@ static int take_options(struct ssh_client *client, const struct ssh_client_optio
         return failure_input(failure, NULL, 0, 0, "a window of %u connections is more than %d",
                              client->window, SSH_WINDOW_MAX);
     if (options->port > 65535)
-        return failure_input(failure, NULL, 0, 0, "%u is no port; expected 1 to 65535", options->port);
+        return failure_input(failure, NULL, 0, 0, "%u is not a port; expected 1 to 65535", options->port);
     client->user = options->user ? xstrdup(options->user) : NULL;
     client->jump = options->jump ? xstrdup(options->jump) : NULL;
     cleanup_free char *login = client->user ? xformat("%s@node", client->user) : NULL;

@@ -54,7 +54,7 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
                             "the server ended the connection (%s)", text);
     }
     return node_failure(failure, connection->name, login ? -EPROTO : -ECONNRESET, "%s failed: %s", what,
-                        *text ? text : "libssh does not say why");
+                        *text ? text : "libssh gives no reason");
 }
 
 bool ssh_connection_is_broken(struct ssh_connection *connection) {
@@ -374,18 +374,18 @@ static void on_timeout(struct event_source *self, void *context) {
     }
     const char *what;
     if (connection->state == CONNECTION_RESOLVING)
-        what = "the name service did not give the host's address";
+        what = "the host's address could not be looked up";
     else if (ssh_agent_is_asked(connection))
         what = "ssh-agent did not answer";
     else if (connection->state == CONNECTION_AUTHENTICATING)
-        what = "the server did not decide about the login";
+        what = "the server did not answer the login";
     else if (ssh_get_serverbanner(connection->session))
-        what = "the key exchange did not end";
+        what = "the key exchange was not finished";
     else if (connection->counter.in_bytes > 0)
         what = "the server accepted the connection and sent text, but no line with its ssh version ("
                "another service may listen on this port)";
     else
-        what = "the server took the connection and said nothing";
+        what = "the server accepted the connection and sent nothing";
     struct failure why;
     node_failure(&why, connection->name, -ETIMEDOUT, "%s within %.3g s", what,
                  (double)connection->target.timeout_ns / (double)EVENT_SECOND);

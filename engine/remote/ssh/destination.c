@@ -49,9 +49,9 @@ static const char *why_none(const struct parts *parts) {
     if ((parts->user_length && parts->user[0] == '-') || parts->host[0] == '-')
         return "a part begins with '-', as options do";
     if (!is_made_of(parts->user, parts->user_length, "-._+%$\\"))
-        return "the user has a character that no user's name has";
+        return "the user name has a character that user names cannot have";
     if (!is_made_of(parts->host, parts->host_length, is_address ? ":.%-_" : "-._"))
-        return "the host has a character that no host's name has";
+        return "the host name has a character that host names cannot have";
     if (is_address && strspn(parts->host, "0123456789abcdefABCDEF:.") < address_length)
         return "the host is neither a name nor an address";
     return NULL;

@@ -90,7 +90,7 @@ static int make_connection(struct ssh_gateway *gateway, struct failure *failure)
     struct ssh_client *client = gateway->client;
     if (client->hops == SSH_HOPS_MAX)
         return failure_set_kind(failure, FAILURE_INPUT, -ELOOP,
-                                "more than %d gateways lead to '%s': does the way go round in a circle?",
+                                "more than %d gateways lead to '%s'; remove a circle in ProxyJump",
                                 SSH_HOPS_MAX, gateway->destination);
     client->hops++;
     int r =

@@ -323,9 +323,9 @@ static int open_accepted(struct host_keys *keys, struct failure *failure) {
 int host_keys_accept(struct host_keys *keys, const char *name, const char *type, const char *key,
                      struct failure *failure) {
     if (!keys->accepted || keys->is_sealed)
-        return failure_set(failure, -ENOTSUP, "there is no file in which new host keys are noted");
+        return failure_set(failure, -ENOTSUP, "no file is configured for new host keys (UserKnownHostsFile)");
     if (keys->sync_error < 0)
-        return failure_set(failure, keys->sync_error, "cannot keep '%s' on the disk: %s", keys->accepted,
+        return failure_set(failure, keys->sync_error, "cannot write '%s' to the disk: %s", keys->accepted,
                            strerror(-keys->sync_error));
     int r = open_accepted(keys, failure);
     if (r < 0)

@@ -152,7 +152,7 @@ static int refuse_login(const struct ssh_connection *connection, const char *how
     list_methods(ssh_userauth_list(connection->session, NULL), &methods);
     return node_failure(failure, connection->name, -EACCES,
                         "the login of '%s' was refused%s: tried %s; the server takes %s%s%s%s%s%s%s",
-                        target->user, how, tried.length ? tried.bytes : "no key, for there is none",
+                        target->user, how, tried.length ? tried.bytes : "no key, since none was found",
                         methods.length ? methods.bytes : "no method that it names",
                         locked.length ? "; needs a passphrase and was not tried: " : "", locked.bytes,
                         locked.length ? " (give it to ssh-agent with ssh-add)" : "",

@@ -221,7 +221,8 @@ static void tell_refused(struct ssh_stream *stream) {
     if (!stream->command)
         node_failure(&why, connection->name, refusal_code(reason, words),
                      reason == OPEN_PROHIBITED
-                         ? "it may not connect to '%s' port %u: %s (sshd's AllowTcpForwarding)"
+                         ? "it does not allow connections to '%s' port %u: %s (AllowTcpForwarding "
+                           "in its sshd_config)"
                          : "cannot connect to '%s' port %u: %s",
                      stream->host, stream->port, words);
     else
@@ -252,7 +253,7 @@ static void on_timeout(struct event_source *self, void *context) {
     }
     if (stream->probed && connection->counter.in_bytes == stream->heard) {
         struct failure gone;
-        node_failure(&gone, connection->name, -ETIMEDOUT, "it does not answer any more");
+        node_failure(&gone, connection->name, -ETIMEDOUT, "it stopped answering");
         ssh_connection_fail(connection, &gone);
         return;
     }

@@ -161,8 +161,8 @@ static int cut_jump(const char *jump, const char *name, unsigned default_port, u
             return 0;
         }
         if (++hops > SSH_HOPS_MAX)
-            return failure_set_kind(failure, FAILURE_INPUT, -E2BIG, "'%s' are more than %d gateways", jump,
-                                    SSH_HOPS_MAX);
+            return failure_set_kind(failure, FAILURE_INPUT, -E2BIG,
+                                    "'%s' has more than %d gateways, the most accepted", jump, SSH_HOPS_MAX);
         at += length;
         at += *at == ',';
     }

@@ -99,9 +99,8 @@ static int check_name_is_free(const struct experiment_binding *binding, const st
             what = "a response";
     if (experiment_option_value(experiment, key->text))
         what = "an option";
-    return what
-               ? experiment_refuse(binding, key, "'%s' is %s already, expected another name", key->text, what)
-               : 0;
+    return what ? experiment_refuse(binding, key, "'%s' is already %s; choose another name", key->text, what)
+                : 0;
 }
 
 /* What is declared by names. */
@@ -233,7 +232,7 @@ static int bind_factor(const struct experiment_binding *binding, const struct do
     for (size_t i = 0; r == 0 && i < 2; i++)
         if (document_get(value, meanings[i]) && factor->about.type == COLUMN_STRING)
             r = experiment_refuse(binding, document_get(value, meanings[i]),
-                                  "factor '%s' is a text and has '%s', expected that of a number",
+                                  "factor '%s' is a text and cannot have '%s', which is for numbers",
                                   factor->about.name, meanings[i]);
     return r;
 }
@@ -246,7 +245,7 @@ static int bind_option(const struct experiment_binding *binding, const struct do
     if (option->factor.choice_count)
         option->factor.about.type = COLUMN_STRING;
     if (r == 0 && !at)
-        r = experiment_refuse(binding, value, "%s has no 'default', which it must have", key->text);
+        r = experiment_refuse(binding, value, "%s has no 'default'; every option needs one", key->text);
     if (r == 0)
         r = experiment_set_option(binding->experiment, key->text, option->factor.default_text,
                                   binding->document->file, at->line, at->column, binding->failure);
@@ -385,9 +384,9 @@ static int bind_response(const struct experiment_binding *binding, const struct 
         return r;
     text = response->about.type == COLUMN_STRING;
     if (streamed && response->pattern)
-        at = "pattern", wrong = "has a pattern, but a streamed kernel answers with numbers";
+        at = "pattern", wrong = "has a pattern; a streamed kernel answers with numbers and needs none";
     else if (streamed && text)
-        at = "type", wrong = "is a text, but a streamed kernel answers with numbers";
+        at = "type", wrong = "is a text; a streamed kernel answers with numbers only";
     else if (response->choices.count > 0 && !text)
         at = "choices", wrong = "has choices, but is a number, expected 'type: text'";
     for (size_t i = 0; !wrong && i < response->pass.count; i++)
@@ -431,11 +430,12 @@ static int bind_table(const struct experiment_binding *binding, const struct doc
     table->file = archive_table_path(key->text);
     if (binding->experiment->streamed)
         return experiment_refuse(binding, key,
-                                 "a streamed kernel has no 'tables', since its output is its answers");
+                                 "an experiment with a streamed kernel cannot have 'tables': its output "
+                                 "holds the answers only");
     /* Names that differ only in their case would be one file on some systems. */
     for (const struct experiment_table *other = binding->experiment->tables; other < table; other++)
         if (strcasecmp(other->name, key->text) == 0)
-            return experiment_refuse(binding, key, "'%s' is a table already, expected another name",
+            return experiment_refuse(binding, key, "'%s' is already a table; choose another name",
                                      other->name);
     int r = bind_mapping(binding->document, value, key->text, table_fields, TABLE_FIELD_COUNT, table,
                          binding->failure);

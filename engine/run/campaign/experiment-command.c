@@ -72,8 +72,10 @@ static int refuse_unknown(const struct experiment_command *command, const char *
     cleanup_free char *word = xstrndup(name, length);
     const char *nearest = text_nearest(word, values->names, values->count);
     return failure_input(failure, file, command->where_line, command->where_column,
-                         "'{%s}' names nothing that this command may use%s%s%s", word,
-                         nearest ? "; did you mean '{" : "", nearest ? nearest : "", nearest ? "}'?" : "");
+                         "'{%s}' is not a factor, option or other name that this command can "
+                         "use%s%s%s",
+                         word, nearest ? "; did you mean '{" : "", nearest ? nearest : "",
+                         nearest ? "}'?" : "");
 }
 
 /* ARGUMENT with every {name} replaced; {{ and }} stand for braces. */
@@ -98,8 +100,8 @@ static int fill(const struct experiment_command *command, const char *argument, 
     }
     if (r < 0)
         return failure_input(failure, file, command->where_line, command->where_column,
-                             "an argument has more than %d bytes when its values are filled in; give the "
-                             "content in a file and its name as the argument",
+                             "an argument is longer than %d bytes with its values filled in; write "
+                             "the content to a file and pass its name",
                              (int)EXPERIMENT_ARGUMENT_MAX);
     *ret = text_take(&filled);
     return 0;

@@ -67,8 +67,11 @@ int experiment_job_bind(const struct experiment_binding *binding, const struct d
     job->mpirun.where_line = mpirun ? mpirun->line : 0;
     job->mpirun.where_column = mpirun ? mpirun->column : 0;
     int r = bind_counts(binding, run);
-    if (r == 0)
-        r = bind_files(binding, files);
+    r = r < 0 ? r : bind_files(binding, files);
+    if (r == 0 && job->keep.count > EXPERIMENT_FILES_MAX)
+        r = experiment_refuse(binding, document_get(run, "keep"),
+                              "'keep' names %zu files, expected at most %d", job->keep.count,
+                              EXPERIMENT_FILES_MAX);
     /* What ranks need makes no sense for a core, and nothing but ranks needs it. */
     for (size_t i = 0; r == 0 && i < sizeof needy / sizeof *needy; i++) {
         const struct document_node *node = document_get(run, needy[i]);
@@ -76,10 +79,13 @@ int experiment_job_bind(const struct experiment_binding *binding, const struct d
             r = experiment_refuse(binding, node, "'%s' is given and 'ranks' is not, expected both or neither",
                                   needy[i]);
     }
-    if (r == 0 && document_get(run, "streamed") && (ranks || files))
-        r = experiment_refuse(binding, ranks ? ranks : files,
-                              "'%s' does not go with 'streamed', whose kernel takes many units",
-                              ranks ? "ranks" : "files");
+    static const char *const of_commands[] = {"ranks", "files", "keep"};
+    for (size_t i = 0;
+         r == 0 && document_get(run, "streamed") && i < sizeof of_commands / sizeof *of_commands; i++)
+        if (document_get(run, of_commands[i]))
+            r = experiment_refuse(binding, document_get(run, of_commands[i]),
+                                  "'%s' does not go with 'streamed', whose kernel takes many units",
+                                  of_commands[i]);
     return r;
 }
 
@@ -93,6 +99,7 @@ void experiment_job_clear(struct experiment_job *job) {
     free(job->files);
     free(job->bind);
     experiment_command_clear(&job->mpirun);
+    bind_texts_clear(&job->keep);
     *job = (struct experiment_job){0};
 }
 
@@ -153,7 +160,7 @@ int experiment_job_shape(const struct experiment *experiment, const double *fact
                   &ret->ranks_per_node, failure);
     if (r == 0 && ret->ranks > ret->ranks_per_node * ret->nodes)
         r = expression_failure(job->counts[EXPERIMENT_COUNT_RANKS], failure,
-                               "%zu ranks are more than %zu node%s take with %zu each", ret->ranks,
+                               "%zu ranks do not fit on %zu node%s with %zu ranks each", ret->ranks,
                                ret->nodes, ret->nodes == 1 ? "" : "s", ret->ranks_per_node);
     if (r == 0) /* the others would have none */
         ret->nodes = (ret->ranks + ret->ranks_per_node - 1) / ret->ranks_per_node;

@@ -55,6 +55,7 @@ struct experiment_job {
     struct experiment_command mpirun;             /* .arguments; empty: mpirun */
     struct experiment_file *files;
     size_t file_count;
+    struct bind_texts keep; /* names of files that a unit leaves in its working folder */
 };
 
 /* Of the nodes of a run: how many there are, the cores of the one that has fewest, and the bytes of memory

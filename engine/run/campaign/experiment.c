@@ -34,6 +34,19 @@ static const char *expect_bind(const char *key, const char *value) {
                : "core, none, or an option that is one of them";
 }
 
+/* The end of the file's name in results/raw/, where "out" and "err" are what the unit printed. */
+static const char *expect_kept_name(const char *key, const char *value) {
+    static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    size_t length = strlen(value);
+    (void)key;
+    return length > 0 && length <= 64 && strspn(value, set) == length && value[0] != '.' && value[0] != '-' &&
+                   strcmp(value, "out") != 0 && strcmp(value, "err") != 0
+               ? NULL
+               : "the name of a file in the unit's working folder: up to 64 letters, digits, '.', '_' and "
+                 "'-', "
+                 "and neither out nor err";
+}
+
 #define LATER(key_) .key = key_, .type = BIND_LATER
 #define MAPPING(key_) LATER(key_), .kinds = 1 << DOCUMENT_MAPPING
 
@@ -69,6 +82,7 @@ static const struct bind_field run_fields[] = {
     {BIND_ROW("bind", BIND_TEXT, experiment, job.bind), .expect = expect_bind},
     {BIND_ROW("mpirun", BIND_TEXTS, experiment, job.mpirun.arguments)},
     {LATER("files")},
+    {BIND_ROW("keep", BIND_TEXTS, experiment, job.keep), .expect = expect_kept_name},
 };
 enum { RUN_FIELD_COUNT = sizeof run_fields / sizeof *run_fields };
 
@@ -140,7 +154,7 @@ static int bind_costs(const struct experiment_binding *binding, const struct doc
                                    &experiment->memory);
     return r < 0 && experiment->maximum_count == 0
                ? failure_prefix(binding->failure,
-                                "'memory' is computed from the names under 'maxima', and there are none")
+                                "'memory' is an expression of names under 'maxima'; add 'maxima'")
                : r;
 }
 
@@ -154,9 +168,9 @@ static int bind_pass(const struct experiment_binding *binding, const struct docu
     if (!node)
         return 0;
     if (experiment->streamed)
-        return experiment_refuse(
-            binding, node,
-            "a streamed kernel has no 'pass', expected one that ends when its results are wrong");
+        return experiment_refuse(binding, node,
+                                 "an experiment with a streamed kernel cannot have 'pass'; let the "
+                                 "kernel end with an error when its results are wrong");
     int r = experiment_bind_expression(binding, node, "pass", names, experiment->response_count,
                                        &experiment->pass);
     for (size_t i = 0; r == 0 && i < experiment->response_count; i++)
@@ -205,10 +219,9 @@ static int bind_source(const struct experiment_binding *binding, const struct do
                                  "'source' expects either 'git' (with 'at' if wanted) or 'folder' (with "
                                  "'ignore' if wanted)");
     if (source->git && secret_is_text(source->git))
-        return experiment_refuse(
-            binding, document_get(node, "git"),
-            "the URL has a user's secret in it, which would be kept in the archive; expected one "
-            "without (git's credential helpers keep secrets)");
+        return experiment_refuse(binding, document_get(node, "git"),
+                                 "the URL contains a password or token, which the archive would show; "
+                                 "remove it and let git's credential helper supply it");
     for (size_t i = 0; i < source->ignore.count; i++) { /* "build/", as for git, is a folder */
         char *pattern = source->ignore.items[i];
         size_t length = strlen(pattern);
@@ -233,8 +246,8 @@ int experiment_check_source(const struct experiment *experiment, struct failure 
     const struct experiment_source *source = &experiment->source;
     if (!source->folder || source->recorded || file_is_folder(source->folder))
         return 0;
-    return failure_input(failure, experiment->file, source->line, source->column,
-                         "'%s' is not a folder that is there", source->folder);
+    return failure_input(failure, experiment->file, source->line, source->column, "there is no folder '%s'",
+                         source->folder);
 }
 
 static int bind_model(const struct experiment_binding *binding, const struct document_node *root) {
@@ -283,8 +296,8 @@ static int check_answer(const struct experiment_binding *binding, const struct d
         bool is_text = i < count ? experiment->responses[i].about.type == COLUMN_STRING
                                  : experiment->factors[i - count].about.type == COLUMN_STRING;
         if (is_text && expression_uses(expression, i))
-            r = experiment_refuse(binding, node,
-                                  "'%s' is a text, and texts are not ranked; expected a number", names[i]);
+            r = experiment_refuse(binding, node, "'%s' is a text, which cannot be ranked; expected a number",
+                                  names[i]);
         if (i < count && !answer->unit && strcmp(answer->response, names[i]) == 0)
             answer->unit = xstrdup(experiment->responses[i].about.unit);
     }
@@ -311,7 +324,8 @@ static int bind_answer(const struct experiment_binding *binding, const struct do
                          experiment->answer, binding->failure);
     for (size_t i = 0; r == 0 && i < experiment->answer->sizes.count; i++)
         if (!has_factor(experiment, experiment->answer->sizes.items[i]))
-            r = experiment_refuse(binding, document_get(node, "sizes"), "'%s' is no factor, expected one",
+            r = experiment_refuse(binding, document_get(node, "sizes"),
+                                  "'%s' is not a factor; expected the name of a factor",
                                   experiment->answer->sizes.items[i]);
     return r < 0 ? r : check_answer(binding, document_get(node, "response"));
 }
@@ -452,6 +466,8 @@ int experiment_resolve(struct experiment *experiment, struct failure *failure) {
         return refuse_placement(experiment, "core, node, job, or an option that is one of them", failure);
     if (experiment->placement == EXPERIMENT_PLACEMENT_CORE && experiment_has_ranks(experiment))
         return refuse_placement(experiment, "node or job, since 'run' has ranks", failure);
+    if (experiment->placement == EXPERIMENT_PLACEMENT_CORE && experiment->job.keep.count > 0)
+        return refuse_placement(experiment, "node or job, since 'run' has 'keep'", failure);
     if (experiment->placement == EXPERIMENT_PLACEMENT_JOB && experiment->streamed)
         return refuse_placement(experiment, "core or node, since the kernel is streamed", failure);
     return 0;

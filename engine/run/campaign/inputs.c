@@ -57,8 +57,8 @@ int inputs_read(const char *run_folder, struct inputs *ret, struct failure *fail
     cleanup_free char *path = path_in(&inputs, ARCHIVE_INPUTS);
     if (!file_exists(path))
         return failure_input(failure, run_folder, 0, 0,
-                             "not a resumable run: it has no inputs.json, which a run has before it begins "
-                             "to measure");
+                             "this run cannot be resumed: it ended before inputs.json was written; "
+                             "run the campaign again");
     int r = document_read_json(path, &document, failure);
     if (r == 0)
         r = bind_mapping(document, document->root, "inputs.json", fields, FIELD_COUNT, &inputs, failure);
@@ -277,7 +277,9 @@ int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
     int r = hash_file(tar, hex, NULL, failure);
     return r < 0 || strcmp(hex, inputs->source.sha256) == 0
                ? r
-               : failure_verification(failure, tar, "this is not the source that the run began with");
+               : failure_verification(failure, tar,
+                                      "the source differs from the one that the run began with; restore it, "
+                                      "or start a new run");
 }
 
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure) {
@@ -289,12 +291,14 @@ int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, stru
     hash_order(plan->order, order);
     if (!is_guessed(plan) && strcmp(table, inputs->table_sha256) != 0)
         return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
-                                "'%s/design.csv' is not the design that the run began with",
+                                "'%s/design.csv' differs from the design that the run began with; "
+                                "restore it, or start a new run",
                                 inputs->run_folder);
     if (strcmp(order, inputs->order_sha256) != 0)
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                                "this version of assay puts the units of '%s' in another order than the one "
-                                "that the run began with; expected the version that run.json names",
+                                "this version of assay orders the units of '%s' differently from the "
+                                "version that began the run; resume with the version that run.json "
+                                "names",
                                 inputs->run_folder);
     return 0;
 }

@@ -42,7 +42,8 @@ static int find_maxima(struct plan *plan, struct failure *failure) {
     plan->memory = expression_value(experiment->memory, plan->maxima);
     if (!isfinite(plan->memory) || plan->memory < 0)
         return expression_failure(experiment->memory, failure,
-                                  "the memory of this design is %g, expected a number of bytes",
+                                  "the expression 'memory' gives %g for this design; expected a number "
+                                  "of bytes",
                                   plan->memory);
     return 0;
 }
@@ -61,7 +62,8 @@ static int estimate(struct plan *plan, struct failure *failure) {
         double seconds = expression_value(experiment->estimate, values);
         if (!isfinite(seconds) || seconds < 0)
             return design_failure(plan->design, row, failure,
-                                  "the experiment's estimate is %g s, expected a time", seconds);
+                                  "the expression 'estimate' gives %g s for this design; expected a time",
+                                  seconds);
         plan->row_seconds[row] = seconds;
         sum += seconds;
     }
@@ -101,9 +103,9 @@ static int check_restoring(struct plan *plan, struct failure *failure) {
         !testbed->backend->kills_agents || !testbed->backend->kills_agents(testbed->settings))
         return 0;
     return bind_refuse(campaign->document, controls ? controls : root, failure,
-                       "the campaign sets controls, and the end of the job would kill the agents before they "
-                       "put them back, as the launcher is 'srun' or 'oarsh'; expected 'launcher: ssh', or no "
-                       "controls");
+                       "with the launcher 'srun' or 'oarsh' the end of the job would kill the "
+                       "agents before they restore the controls; use 'launcher: ssh', or set "
+                       "no controls");
 }
 
 /* A value that no node can take is refused here, before a node refuses it. */
@@ -117,8 +119,9 @@ static int check_controls(struct plan *plan, struct failure *failure) {
         const struct document_node *at = document_get(controls, name);
         if (at)
             return bind_refuse(document, at, failure,
-                               "'%s' is set here for all of the run, and by the design's column '%s'", name,
-                               column);
+                               "'%s' is set for the whole run and also by the design's column '%s'; "
+                               "remove one of the two",
+                               name, column);
         for (size_t row = 0; row < design->row_count; row++) {
             const char *value = plan_control_value(plan, row, i),
                        *expected = control_value_expectation(name, value);
@@ -211,8 +214,8 @@ static int check_shapes(struct plan *plan, struct failure *failure) {
         r = experiment_job_shape(experiment, values, &facts, &shape, failure);
         if (r == 0 && (double)shape.nodes > facts.run_nodes)
             r = expression_failure(experiment->job.counts[EXPERIMENT_COUNT_NODES], failure,
-                                   "'nodes' is %zu, expected at most %g, which there are", shape.nodes,
-                                   facts.run_nodes);
+                                   "'nodes' is %zu, but the testbed has %g; expected at most as many",
+                                   shape.nodes, facts.run_nodes);
         if (r == 0 && shape.ranks_per_node > plan->ranks_per_node)
             plan->ranks_per_node = shape.ranks_per_node;
     }

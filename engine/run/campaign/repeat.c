@@ -31,8 +31,8 @@ int repeat_refuse_one_node(const struct campaign *campaign, struct failure *fail
     const struct design_repeat *repeat = &campaign->design->repeat;
     return failure_input(failure, campaign->design->place_file, repeat->between_place.line,
                          repeat->between_place.column,
-                         "the mean between nodes of one node has no confidence interval, so that no row "
-                         "would ever be known well enough; expected 'between: [node, block]', or more nodes");
+                         "a mean over one node has no confidence interval, so no row could "
+                         "reach the wanted error; use 'between: [node, block]', or more nodes");
 }
 
 int repeat_choose_response(const struct campaign *campaign, size_t *ret, struct failure *failure) {
@@ -52,8 +52,8 @@ int repeat_choose_response(const struct campaign *campaign, size_t *ret, struct 
     if (experiment->responses[*ret].about.type == COLUMN_STRING) {
         struct design_repeat_place at = repeat->response ? repeat->response_place : repeat->place;
         return failure_input(failure, campaign->design->place_file, at.line, at.column,
-                             "'%s' is a text, which has no mean; expected 'response: NAME' of one that is a "
-                             "number",
+                             "'%s' is a text, which has no mean; expected 'response: NAME' with the "
+                             "name of a numeric response",
                              name);
     }
     if (repeat->between == DESIGN_BETWEEN_NODE && testbed->backend->expected_nodes(testbed->settings) == 1)

@@ -286,7 +286,9 @@ static int finish_gates(struct campaign *campaign, struct failure *failure) {
     if (node && node->kind != DOCUMENT_MAPPING && !probe_settings_any(&campaign->probes) &&
         gates->all > GATE_FLAG)
         return bind_refuse(campaign->document, at(campaign, "gates", NULL), failure,
-                           "'gates' is '%s', but nothing is sampled, since 'probes' is none", node->text);
+                           "'gates' is '%s' but 'probes' is 'none'; a gate needs samples: choose "
+                           "probes, or 'gates: none'",
+                           node->text);
     for (size_t gate = 0; gate < GATE_UNWATCHED; gate++) {
         const char *name = gate_kind_names[gate];
         enum probe_kind probe = gate_probe((enum gate_kind)gate);
@@ -322,21 +324,18 @@ static int finish_loss(struct campaign *campaign, bool replace, struct failure *
     if (!node)
         return 0;
     if (settings->action == NODE_LOSS_REPLACE && spares == 0)
-        return bind_refuse(
-            campaign->document, at(campaign, "node-loss", "do"), failure,
-            "'node-loss' is 'replace', and the testbed has no spares; expected 'spares' beside the "
-            "'hosts' of 'testbed'");
+        return bind_refuse(campaign->document, at(campaign, "node-loss", "do"), failure,
+                           "'node-loss: replace' needs spare nodes; add 'spares' beside the "
+                           "'hosts' of 'testbed'");
     if (settings->action != NODE_LOSS_REPLACE && spares > 0)
-        return bind_refuse(
-            campaign->document, at(campaign, "node-loss", "do"), failure,
-            "'node-loss' is '%s', and the testbed has %zu spare%s that would not be used; expected "
-            "'replace'",
-            loss_names[settings->action], spares, spares == 1 ? "" : "s");
+        return bind_refuse(campaign->document, at(campaign, "node-loss", "do"), failure,
+                           "'node-loss: %s' would not use the testbed's %zu spare%s; expected "
+                           "'node-loss: replace'",
+                           loss_names[settings->action], spares, spares == 1 ? "" : "s");
     if (least && settings->action == NODE_LOSS_ABORT && settings->at_least > 1)
-        return bind_refuse(
-            campaign->document, at(campaign, "node-loss", "at-least"), failure,
-            "'at-least' is how many nodes must be left to continue, and a run that aborts does not continue; "
-            "expected 'do: continue' or 'do: replace'");
+        return bind_refuse(campaign->document, at(campaign, "node-loss", "at-least"), failure,
+                           "'at-least' (nodes that must remain) has no meaning when the run "
+                           "aborts; expected 'do: continue' or 'do: replace'");
     if (least && nodes > 0 && (size_t)settings->at_least > nodes)
         return bind_refuse(campaign->document, at(campaign, "node-loss", "at-least"), failure,
                            "'at-least' is %lld, and the run has %zu node%s", (long long)settings->at_least,
@@ -357,7 +356,7 @@ static int finish_walltime(struct campaign *campaign, struct failure *failure) {
     if (file_exists(settings->model) && !file_is_folder(settings->model))
         return 0;
     return bind_refuse(campaign->document, at(campaign, "walltime", "model"), failure,
-                       "'model' is '%s', and there is no such file", written);
+                       "there is no file '%s' for 'model'", written);
 }
 
 /* ---- Software --------------------------------------------------------------------------------------------

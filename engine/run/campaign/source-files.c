@@ -186,8 +186,7 @@ int source_files_copy(const struct source_files *files, const char *folder, cons
         text_init(&bytes, SOURCE_BYTES_MAX);
         const char *problem = entry->is_folder ? NULL : archive_name_problem(name);
         if (problem)
-            return failure_input(failure, entry->path, 0, 0, "this name cannot be kept in an archive: %s",
-                                 problem);
+            return failure_input(failure, entry->path, 0, 0, "an archive cannot hold this name: %s", problem);
         r = entry->is_folder ? file_make_folders(to, failure) : file_read(entry->path, &bytes, failure);
         if (r == 0 && !entry->is_folder)
             r = file_replace(to, bytes.bytes, bytes.length, entry->mode, failure);

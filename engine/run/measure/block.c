@@ -343,7 +343,8 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
             measurement_fail(measurement, failure);
         end_lanes(measurement);
         if (r == 0 && measurement->refused && !measurement->ended)
-            reservation_reach_end(measurement->set, "no further unit would end in time");
+            reservation_reach_end(measurement->set,
+                                  "no time is left for another unit before the reservation ends");
         results_wait(measurement);
         size_t units = 0;
         for (size_t i = 0; r == 0 && !measurement_is_over(measurement) && i < measurement->lane_count; i++)
@@ -355,7 +356,8 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
             return r;
         if (units > 0)
             record_note(measurement->set->record,
-                        "%zu unit%s measured again, as their state was not what it should be (attempt %u)",
+                        "measuring %zu unit%s again: a gate rejected the state of the node "
+                        "(attempt %u)",
                         units, units == 1 ? " is" : "s are", attempt + 1);
     }
 }

@@ -105,7 +105,8 @@ int mpi_find(struct node_set *set, enum mpi_kind *ret, struct failure *failure) 
             r = refuse_mpirun(&set->items[i], mpirun[0], &results[i], failure);
         else if (*ret != MPI_UNKNOWN && kind != *ret)
             r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EINVAL,
-                                 "node %s: '%s' is of another MPI library than on the nodes before it",
+                                 "node %s: '%s' belongs to another MPI library than on the other nodes; "
+                                 "install the same one on all nodes",
                                  set->items[i].name, mpirun[0]);
         *ret = kind;
     }

@@ -61,10 +61,10 @@ static int build(struct node_set *set, struct failure *failure) {
         return r;
     for (size_t i = 0; i < set->count; i++)
         if (node_set_has(set, i) && !node_result_is_good(&results[i])) {
-            record_note(
-                set->record,
-                "whether MPI works between the nodes is not tried before: node %s has no %s that works",
-                set->items[i].name, arguments[0]);
+            record_note(set->record,
+                        "cannot test MPI between the nodes beforehand: node %s has no working "
+                        "%s",
+                        set->items[i].name, arguments[0]);
             r = 1;
         }
     node_results_free(set->group, results);

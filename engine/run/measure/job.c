@@ -140,7 +140,7 @@ static int start_launch(struct launch *launch, const char *host, const char *com
     const struct run_node *on = find_host(set, host);
     if (!on)
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOENT,
-                                "'%.200s' is no node of this run that could start a command\n", host);
+                                "'%.200s' is not a node of this run that can start a command\n", host);
     cleanup_free char *mark = xformat("ASSAY_JOB=%s", set->record->id);
     const char *arguments[] = {"sh", "-c", command, NULL}, *own[] = {mark, NULL};
     cleanup_free const char **environment = software_join(software_environment(set, on), own);
@@ -233,7 +233,7 @@ static void on_tool_exit(struct remote_command *command, const struct remote_exi
     remote_command_free(command);
     if (exit && !job->closing) {
         failure_set_kind(&why, FAILURE_EXPERIMENT, -ECHILD, "node %s: the job helper exited: %.400s",
-                         node->node->name, node->errors.length ? node->errors.bytes : "it does not say why");
+                         node->node->name, node->errors.length ? node->errors.bytes : "it gave no reason");
         measurement_fail(job->measurement, &why);
     } else if (!exit && !job->closing && run_node_is_in(node->node)) {
         measurement_lose_node(job->measurement, node->node, NODE_OUT_LOST, failure);

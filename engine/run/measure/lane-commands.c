@@ -6,6 +6,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 
 enum { UNIT_LEFT_OUT = 1 };
+enum { FILE_NOT_REGULAR = 3, FILE_MISSING = 4 }; /* exit codes of fetch_file() */
 
 static int start_unit(struct lane *lane, struct failure *failure);
 
@@ -79,7 +81,10 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
     cleanup(text_clear) struct text why;
     text_init(&why, UNIT_OUTPUT_WHY_MAX);
     bool good = exit && !exit->signalled && exit->code == 0 && !exit->timed_out && !unit->stuck;
-    if (good) {
+    if (good && unit->not_kept) {
+        good = false;
+        text_append_string(&why, unit->not_kept);
+    } else if (good) {
         good = unit_output_read(measurement->set->experiment, measurement->patterns, &measurement->texts,
                                 &unit->output, exit->output_cut, responses, &why);
         cleanup_free char *name = name_output(lane, "out");
@@ -136,30 +141,13 @@ static void start_next(struct lane *lane) {
         end_lane(lane, r < 0 ? &why : NULL);
 }
 
-static void on_exit_unit(struct remote_command *command, const struct remote_exit *exit,
-                         const struct failure *failure, void *context) {
-    struct lane *lane = context;
+/* The unit has ended (EXIT NULL: it was NOT_STARTED, for this reason) and its output is kept: records it and
+ * goes on. */
+static void finish_unit(struct lane *lane, const struct remote_exit *exit, const char *not_started) {
     struct measurement *measurement = lane->measurement;
-    struct failure why = {0};
     bool good = false;
-    lane->command = NULL;
-    remote_command_free(command);
-    if (!exit && lane_handle_loss(lane, failure))
-        return;
-    /* A command that cannot be started is the experiment's failure, as is one that exits badly; a link that
-     * is dead is not. */
-    if (!exit && failure->kind != FAILURE_EXPERIMENT) {
-        end_lane(lane, failure);
-        return;
-    }
-    /* It may have ended because one of its nodes is gone, which is not known before the lease is over. */
-    bool left = exit && (exit->signalled || exit->code != 0) && measurement->job && !job_is_heard(lane);
-    if (!left && !measurement_is_over(measurement)) {
-        if (exit && keep_output(lane, &why) < 0) {
-            end_lane(lane, &why);
-            return;
-        }
-        good = record_unit(lane, exit, exit ? NULL : failure->text);
+    if (!measurement_is_over(measurement)) {
+        good = record_unit(lane, exit, not_started);
         lane->next++;
         if (lane->finished) /* its node was taken out */
             return;
@@ -173,6 +161,110 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         job_end_unit(lane, good, start_next);
     else
         start_next(lane);
+}
+
+/* ---- Files that a unit leaves ----------------------------------------------------------------------------
+ */
+
+static int fetch_file(struct lane *lane, struct failure *failure);
+
+static void on_file_bytes(struct remote_command *command, enum remote_stream stream, const char *bytes,
+                          size_t length, void *context) {
+    (void)command, (void)stream;
+    text_append(&((struct lane *)context)->unit.file, bytes, length); /* fits: see fetch_file() */
+}
+
+/* The file NAME has come, or why it has not, which is the unit's failure. */
+static int keep_file(struct lane *lane, const char *name, const struct remote_exit *exit,
+                     struct failure *failure) {
+    struct lane_unit *unit = &lane->unit;
+    cleanup_free char *path = name_output(lane, name);
+    if (!exit->signalled && exit->code == 0 && !exit->output_cut)
+        return run_files_write(&lane->measurement->set->record->files, path, unit->file.bytes,
+                               unit->file.length, failure);
+    free(unit->not_kept);
+    if (!exit->signalled && exit->code == FILE_MISSING)
+        unit->not_kept = xformat("the unit left no file '%s', which 'keep' names", name);
+    else if (!exit->signalled && exit->code == FILE_NOT_REGULAR)
+        unit->not_kept =
+            xformat("'%s', which 'keep' names, is not a file but a link, a folder or a device", name);
+    else if (exit->output_cut)
+        unit->not_kept = xformat("the file '%s' has more than %d MiB, the most that 'keep' takes of one file",
+                                 name, LANE_OUTPUT_MAX >> 20);
+    else
+        unit->not_kept = xformat("the file '%s', which 'keep' names, cannot be read", name);
+    return 0;
+}
+
+static void on_file_exit(struct remote_command *command, const struct remote_exit *exit,
+                         const struct failure *failure, void *context) {
+    struct lane *lane = context;
+    const struct bind_texts *names = &lane->measurement->set->experiment->job.keep;
+    struct failure why = {0};
+    lane->command = NULL;
+    remote_command_free(command);
+    if (!exit && lane_handle_loss(lane, failure))
+        return;
+    int r = exit ? keep_file(lane, names->items[lane->unit.kept], exit, &why) : failure->code;
+    if (r == 0 && ++lane->unit.kept < names->count && !measurement_is_over(lane->measurement))
+        r = fetch_file(lane, &why);
+    else if (r == 0)
+        finish_unit(lane, &lane->unit.exit, NULL);
+    if (r < 0)
+        end_lane(lane, exit ? &why : failure);
+}
+
+/* Brings home the next file that `keep` names, and removes it, so that no later unit can pass it off as its
+ * own. Links are not followed. */
+static int fetch_file(struct lane *lane, struct failure *failure) {
+    static const char script[] = "if [ -L \"$1\" ]; then rm -f \"$1\"; exit 3; fi\n"
+                                 "[ -e \"$1\" ] || exit 4\n"
+                                 "[ -f \"$1\" ] || exit 3\n"
+                                 "head -c \"$2\" \"$1\" && rm -f \"$1\"";
+    char limit[NUMBER_TEXT_SIZE];
+    const char *name = lane->measurement->set->experiment->job.keep.items[lane->unit.kept];
+    snprintf(limit, sizeof limit, "%d", LANE_OUTPUT_MAX + 1);
+    const char *arguments[] = {"sh", "-c", script, "sh", name, limit, NULL};
+    const struct remote_command_specification specification = {.arguments = arguments,
+                                                               .folder = RUN_WORK_FOLDER,
+                                                               .error = REMOTE_OUTPUT_NULL,
+                                                               .output_limit = LANE_OUTPUT_MAX,
+                                                               .idle_limit_ms = REMOTE_FILES_IDLE_LIMIT_MS};
+    const struct remote_command_callbacks callbacks = {.on_output = on_file_bytes, .on_exit = on_file_exit};
+    text_reset(&lane->unit.file);
+    return remote_command_start(lane->at.node->link, &specification, &callbacks, lane, &lane->command,
+                                failure);
+}
+
+static void on_exit_unit(struct remote_command *command, const struct remote_exit *exit,
+                         const struct failure *failure, void *context) {
+    struct lane *lane = context;
+    struct measurement *measurement = lane->measurement;
+    struct failure why = {0};
+    lane->command = NULL;
+    remote_command_free(command);
+    if (!exit && lane_handle_loss(lane, failure))
+        return;
+    /* A command that cannot be started is the experiment's failure, as is one that exits badly; a link that
+     * is dead is not. */
+    if (!exit && failure->kind != FAILURE_EXPERIMENT) {
+        end_lane(lane, failure);
+        return;
+    }
+    /* It may have ended because one of its nodes is gone, which is not known before the lease is over. */
+    bool left = exit && (exit->signalled || exit->code != 0) && measurement->job && !job_is_heard(lane);
+    bool is_kept = exit && !left && !measurement_is_over(measurement);
+    if (left && measurement->job)
+        job_end_unit(lane, false, start_next);
+    else if (is_kept && keep_output(lane, &why) < 0)
+        end_lane(lane, &why);
+    else if (is_kept && !exit->abandoned && measurement->set->experiment->job.keep.count > 0) {
+        lane->unit.exit = *exit;
+        if (fetch_file(lane, &why) < 0)
+            end_lane(lane, &why);
+    } else {
+        finish_unit(lane, exit, exit ? NULL : failure->text);
+    }
 }
 
 /* ---- The beginning ---------------------------------------------------------------------------------------
@@ -266,10 +358,12 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     unit->stuck = false;
     unit->idle_since_ns = 0;
     unit->written.code = 0;
+    unit->kept = 0;
+    free(take_pointer(unit->not_kept));
     int r = lane->measurement->job ? job_shape(lane, &unit->shape, failure) : 0;
     if (r == 0 && lane->measurement->job && unit->shape.nodes > lane->at.count) {
         record_note(lane->measurement->set->record,
-                    "unit %zu is left out: it needs %zu nodes, and there are %zu",
+                    "unit %zu is left out: it needs %zu nodes, but only %zu remain",
                     lane_position(lane, lane->next) + 1, unit->shape.nodes, lane->at.count);
         lane->next++;
         return UNIT_LEFT_OUT;

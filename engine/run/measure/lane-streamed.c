@@ -228,7 +228,7 @@ static void take_answer(struct lane *lane, const char *line, size_t length) {
              (int)(length < 200 ? length : 200), line, experiment->response_count,
              experiment->response_count == 1 ? "" : "s");
     else if (lane->next == lane->kernel.sent)
-        fail(lane, "answered unit %llu, which was not sent", (unsigned long long)unit);
+        fail(lane, "answered for unit %llu, which was not sent", (unsigned long long)unit);
     else if (unit != lane_position(lane, lane->next) + 1)
         fail(lane, "answered unit %llu, expected unit %zu", (unsigned long long)unit,
              lane_position(lane, lane->next) + 1);
@@ -319,7 +319,7 @@ static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
     char why[128];
     if (measurement_is_over(measurement) || lane->next == lane->count)
         return false;
-    snprintf(why, sizeof why, "the kernel on core %s had no answer for %g s, and was ended", lane->at.core,
+    snprintf(why, sizeof why, "the kernel on core %s gave no answer for %g s and was killed", lane->at.core,
              measurement->set->experiment->timeout);
     /* When the unit before ended is not known; it was not when the kernel was killed. It is judged without
      * that. */
@@ -361,8 +361,8 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
         return;
     if (lingered)
         record_note(measurement->set->record,
-                    "node %s: the kernel on core %s answered all its rows, did not end within %g s, and was "
-                    "ended",
+                    "node %s: the kernel on core %s answered all its rows but did not end "
+                    "within %g s, and was killed",
                     lane->at.node->name, lane->at.core, measurement->set->experiment->timeout);
     if (failure)
         measurement_fail(measurement, failure);

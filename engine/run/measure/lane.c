@@ -73,6 +73,7 @@ void lane_open(struct lane *lane, struct measurement *measurement, struct run_no
         (struct lane){.measurement = measurement, .first = block->first, .pass = 1, .since_ns = INT64_MIN};
     text_init(&lane->kernel.line, LINE_MAX);
     text_init(&lane->unit.output, LANE_OUTPUT_MAX);
+    text_init(&lane->unit.file, LANE_OUTPUT_MAX);
     text_init(&lane->errors, LINE_MAX);
     placement_init(&lane->at, measurement->set, node, i);
     lane->shares = lane->at.count;
@@ -91,6 +92,8 @@ void lane_close(struct lane *lane) {
     lane->unit.after_sweep = NULL;
     text_clear(&lane->kernel.line);
     text_clear(&lane->unit.output);
+    text_clear(&lane->unit.file);
+    free(take_pointer(lane->unit.not_kept));
     text_clear(&lane->errors);
     placement_clear(&lane->at);
     free(take_pointer(lane->list));

@@ -64,6 +64,11 @@ struct lane_unit {
     struct failure written; /* what went wrong with them; .code is 0: nothing */
     struct text output;
     struct unit_start start;
+    /* Of files that it leaves and `keep` names. */
+    struct remote_exit exit; /* of the unit, while they are brought home */
+    size_t kept;             /* so many of the names are done */
+    struct text file;        /* the bytes of the next one */
+    char *not_kept;          /* owned; why the unit fails for them, or NULL */
     /* Of units that have ranks (job.h). */
     struct experiment_shape shape;
     void (*after_sweep)(struct lane *lane); /* NULL: nothing is swept */

@@ -143,8 +143,9 @@ void settling_note(struct settling *settling, bool is_whole) {
     size_t settled = stopping_rule_settled_count(rule), others = rows - settled - exhausted;
     cleanup(text_clear) struct text words;
     text_init(&words, 1024);
-    text_printf(&words, "%zu of %zu row%s %s known to %g %% (%g %%)", settled, rows, rows == 1 ? "" : "s",
-                settled == 1 ? "is" : "are", repeat->ci * 100, repeat->confidence * 100);
+    text_printf(&words, "%zu of %zu row%s %s an error within %g %% (confidence level %g %%)", settled, rows,
+                rows == 1 ? "" : "s", settled == 1 ? "has" : "have", repeat->ci * 100,
+                repeat->confidence * 100);
     if (settled && least < most)
         text_printf(&words, " after %zu to %zu repetitions", least, most);
     else if (settled)
@@ -183,6 +184,8 @@ int settling_record(struct settling *settling, struct failure *failure) {
     }
     int r = text_keep(&text, mark);
     if (r < 0)
-        return failure_set(failure, r, "results/repeat.csv would be too large");
+        return failure_set(failure, r,
+                           "results/repeat.csv would be larger than an archive's table may be; "
+                           "use fewer rows or repetitions");
     return file_replace(path, text.bytes, text.length, 0666, failure);
 }

@@ -73,7 +73,7 @@ static int make_ready(struct measurement *measurement, struct run_node *joining,
     struct node_set *set = measurement->set;
     struct failure why = {0};
     node_set_report_news(set); /* first that the other is out */
-    record_note(set->record, "node %s: a spare, is made ready to measure what node %s was to", joining->name,
+    record_note(set->record, "preparing the spare node %s to measure in place of node %s", joining->name,
                 lost->name);
     journal_note(set->record->journal, "node", "name", joining->name);
     node_set_enter(set, joining, NODE_IN);
@@ -105,7 +105,7 @@ static void give_share(struct measurement *measurement, struct run_node *joining
     if (measurement->noted && set->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
         node_set_enter(set, joining, NODE_LATE);
     node_set_note_replacement(set, lost, joining);
-    record_note(set->record, "node %s takes the place of node %s, and measures its whole share",
+    record_note(set->record, "node %s takes the place of node %s and measures all of its units",
                 joining->name, lost->name);
     if (measurement->speeds)
         slow_nodes_forget(measurement->speeds, lost->number);

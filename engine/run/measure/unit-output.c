@@ -59,11 +59,10 @@ static bool read_response(const struct experiment_response *response, const rege
     size_t length;
     int found = pattern_find(pattern, output->bytes, output->length, &bytes, &length);
     if (found < 0) {
-        text_printf(
-            why,
-            "the pattern of '%s', '%.200s', was given up after %d s of CPU time: it takes too long on "
-            "%zu bytes of output",
-            response->about.name, response->pattern, (int)PATTERN_CPU_SECONDS_MAX, output->length);
+        text_printf(why,
+                    "the pattern of '%s', '%.200s', took more than %d s of CPU time on %zu "
+                    "bytes of output; simplify the pattern",
+                    response->about.name, response->pattern, (int)PATTERN_CPU_SECONDS_MAX, output->length);
         return false;
     }
     if (!found || (cut && bytes + length == output->bytes + output->length)) {

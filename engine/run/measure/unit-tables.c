@@ -83,7 +83,8 @@ static int take_output(struct making *making, const char *name, struct failure *
     for (size_t number = 1; at < end; number++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
         if ((newline || !cut) && take_line(making, name, number, at, (size_t)(stop - at)) < 0)
-            return failure_set(failure, -EFBIG, "it would have more than %d rows, or more than %d MiB",
+            return failure_set(failure, -EFBIG,
+                               "it would have more than %d rows or more than %d MiB, the most accepted",
                                UNIT_TABLE_ROWS_MAX, UNIT_TABLE_BYTES_MAX >> 20);
         if ((number % 1024 == 0 || !newline) &&
             (clock() - making->began) / CLOCKS_PER_SEC > UNIT_TABLE_CPU_SECONDS_MAX)

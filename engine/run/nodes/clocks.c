@@ -96,7 +96,8 @@ static void note_spread(struct node_set *set) {
     char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE], within[NUMBER_TEXT_SIZE];
     if (known > 1)
         record_note(set->record,
-                    "clocks: the nodes' are from %s to %s off the engine's, each known to within %s",
+                    "clocks: the nodes' clocks differ by %s to %s from the engine's "
+                    "(uncertainty at most %s)",
                     number_describe_duration((double)least * 1e-9, low),
                     number_describe_duration((double)most * 1e-9, high),
                     number_describe_duration((double)bound * 1e-9, within));

@@ -124,7 +124,8 @@ void node_set_give_up_broken(struct node_set *set) {
         if (!set->items[i].link || agent_link_state(set->items[i].link) != AGENT_LINK_BROKEN)
             continue;
         node_set_report_news(set); /* first that it broke */
-        record_note(set->record, "node %s: out of reach, and not waited for", set->items[i].name);
+        record_note(set->record, "node %s: not reachable; the run continues without waiting for it",
+                    set->items[i].name);
         agent_link_close(set->items[i].link);
     }
 }
@@ -211,7 +212,7 @@ int node_set_check(struct node_set *set, struct failure *failure) {
         const struct failure *why = agent_link_failure(node->link);
         if (node_group_is_there(set->group, i))
             continue;
-        failure_set(&failures[i], -ENOTCONN, "its agent is gone");
+        failure_set(&failures[i], -ENOTCONN, "its agent no longer runs");
         if (why)
             failures[i] = *why;
     }
@@ -358,11 +359,11 @@ int node_set_reserve(struct node_set *set, struct failure *failure) {
 static void note_short_lease(struct node_set *set, int64_t lease_ns) {
     char lease[NUMBER_TEXT_SIZE];
     if (lease_ns > 0 && lease_ns < short_lease_ns)
-        record_note(
-            set->record,
-            "'lease' is %s: agents leave, and their nodes are lost, when writing the run's files takes "
-            "this machine so long; with a slow disk set 20 s or more",
-            number_describe_duration((double)lease_ns * 1e-9, lease));
+        record_note(set->record,
+                    "'lease' is %s: if this machine needs longer than that to write the "
+                    "run's files, agents end and their nodes are lost; set 20 s or more "
+                    "with a slow disk",
+                    number_describe_duration((double)lease_ns * 1e-9, lease));
 }
 
 int node_set_deploy(struct node_set *set, struct failure *failure) {

@@ -95,7 +95,9 @@ static void note_machines(struct node_set *set) {
         if (kinds.items[k].count < 2)
             continue;
         cleanup_free char *who = node_set_describe(set, kinds.items[k].nodes, kinds.items[k].count);
-        record_note(set->record, "%s are one machine: they have the same boot id, and disturb each other",
+        record_note(set->record,
+                    "%s are one machine (they have the same boot id) and would disturb "
+                    "each other; leave only one name in the testbed",
                     who);
         journal_kind(set, "machine", &kinds.items[k]);
     }

@@ -279,7 +279,9 @@ int node_set_take_facts(struct node_set *set, struct failure *failure) {
             continue;
         }
         if (node->core_count == 0)
-            failure_set(&failures[i], -ENODEV, "there is no core that the agent may use");
+            failure_set(&failures[i], -ENODEV,
+                        "the agent may use no core of this node; check its CPU affinity "
+                        "(cgroup, taskset)");
     }
     return r < 0 ? r : node_set_merge_failures(set, failures, "inspect", failure);
 }

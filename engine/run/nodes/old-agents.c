@@ -37,8 +37,7 @@ static void note_end(const struct node_set *set, size_t i, const struct run_hist
     } else if (result->outcome != NODE_DONE) {
         *ret = result->failure;
     } else {
-        failure_set(ret, -EIO,
-                    "the agent that an earlier part of this run left could not be ended: %s: %.200s",
+        failure_set(ret, -EIO, "cannot end the agent of an earlier part of this run: %s: %.200s",
                     remote_exit_describe(&result->exit, how, sizeof how), result->error.bytes);
     }
 }

@@ -89,11 +89,11 @@ static int check_loss(const struct node_set *set, const struct run_node *node, c
         return 0;
     if (left == 0)
         return failure_set_kind(failure, why->kind, why->code,
-                                "no node is left, perhaps because their reservation has ended; the last was "
-                                "%s, %s: %s",
+                                "no node is left (has the reservation ended?); the last was %s, %s: %s",
                                 node->name, word, why->text);
     return failure_set_kind(failure, why->kind, why->code,
-                            "without node %s %zu %s left, and 'node-loss' wants %lld at least; it is %s: %s",
+                            "without node %s %zu %s left, but 'node-loss' needs at least %lld; the "
+                            "node is %s: %s",
                             node->name, left, left == 1 ? "is" : "are", (long long)settings->at_least, word,
                             why->text);
 }
@@ -119,8 +119,7 @@ int node_set_take_out(struct node_set *set, struct run_node *node, const char *w
     journal_string(journal, "why", word);
     journal_string(journal, "sentence", why->text);
     journal_end(journal);
-    node_set_add_news(set, node, "taken out of the run (%s): %s; what was measured there is kept, %s", word,
-                      why->text,
+    node_set_add_news(set, node, "taken out of the run (%s): %s; its results are kept, %s", word, why->text,
                       node_set_count_in(set) > 0 ? "and the others continue" : "and no node is left");
     return 0;
 }

@@ -129,7 +129,7 @@ static int prepare_packages(struct node_set *set, struct failure *failure) {
     r = install_packages(set, failure);
     if (r < 0 && !set->record->interrupted)
         failure_prefix(failure,
-                       "the experiment needs packages that are not there (%.300s) and that could not be "
+                       "the experiment needs packages that are missing (%.300s) and cannot be "
                        "installed",
                        first);
     return r;

@@ -188,6 +188,6 @@ void reservation_take_state_time(struct node_set *set, int64_t took_ns, int64_t 
 bool reservation_has_time_for_state(struct node_set *set) {
     if (expect_state_ns(set) < reservation_left_ns(set))
         return true;
-    reservation_reach_end(set, "the nodes would not be in the state to measure in before that");
+    reservation_reach_end(set, "the nodes would not be ready to measure before then");
     return false;
 }

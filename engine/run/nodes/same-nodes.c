@@ -29,11 +29,10 @@ int node_set_check_names(const struct node_set *set, struct failure *failure) {
                                     past->node_count > 1 ? " and the others of its first part" : "");
     for (size_t i = 0; i < past->node_count; i++)
         if (past->nodes[i]->given && !node_set_find(set, past->nodes[i]->name))
-            return failure_set_kind(
-                failure, FAILURE_INPUT, -EINVAL,
-                "the testbed does not give node %s any more, which this run was to measure "
-                "on; expected all nodes of its first part",
-                past->nodes[i]->name);
+            return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                    "the testbed no longer gives node %s; this run needs all nodes of its "
+                                    "first part",
+                                    past->nodes[i]->name);
     return 0;
 }
 
@@ -45,10 +44,10 @@ void node_set_leave_old_nodes(struct node_set *set) {
         if (!past->nodes[i]->given || node_set_find(set, past->nodes[i]->name))
             continue;
         ledger_hand_over(set->record->ledger, past->nodes[i]->name);
-        record_note(
-            set->record,
-            "node %s is not given again; its results are kept, and the nodes of this part measure all units",
-            past->nodes[i]->name);
+        record_note(set->record,
+                    "the testbed no longer gives node %s; its results are kept, and the "
+                    "nodes of this part measure all units",
+                    past->nodes[i]->name);
     }
 }
 
@@ -109,8 +108,8 @@ static int compare(struct node_set *set, const struct run_node *node, const stru
                                     models[i], text_of(before, models[i]), text_of(now, models[i]));
     if (!same_processors(before, now))
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                                "this node has other processors than in the part before; what is left could "
-                                "not be compared with what was measured");
+                                "this node has other processors than in the part before; its remaining "
+                                "units could not be compared with those measured");
     for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
         if (strcmp(text_of(before, noted[i]), text_of(now, noted[i])) != 0)
             note_change(set, node, noted[i], text_of(before, noted[i]), text_of(now, noted[i]));

@@ -437,20 +437,31 @@ static void take_members(struct run_history *history, const struct journal_entry
     }
 }
 
-/* Reports ENTRY to OBSERVER if it is a phase, a note or a failure. */
-static void report_entry(const struct run_observer *observer, const struct journal_entry *entry) {
+/* Keeps ENTRY if it is a note or a failure, and reports it, or a phase, to the observer. */
+static void report_entry(struct run_history *history, const struct journal_entry *entry) {
     static const struct {
         const char *event, *key;
         enum run_event_kind kind;
     } reported[] = {{"phase-started", "phase", RUN_EVENT_PHASE},
                     {"note", "sentence", RUN_EVENT_NOTE},
                     {"error", "sentence", RUN_EVENT_FAILED}};
+    const struct run_observer *observer = history->observer;
     char text[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
-    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++)
-        if (journal_entry_is(entry, reported[i].event) &&
-            journal_entry_text(entry, reported[i].key, text, sizeof text))
+    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++) {
+        if (!journal_entry_is(entry, reported[i].event) ||
+            !journal_entry_text(entry, reported[i].key, text, sizeof text))
+            continue;
+        if (reported[i].kind != RUN_EVENT_PHASE) {
+            struct run_history_message *message =
+                &history->messages[history->message_count++ % RUN_HISTORY_MESSAGES];
+            message->wall_ns = entry->wall_ns;
+            message->is_failure = reported[i].kind == RUN_EVENT_FAILED;
+            journal_entry_text(entry, reported[i].key, message->text, sizeof message->text);
+        }
+        if (observer)
             observer->event(observer->context,
                             &(struct run_event){.kind = reported[i].kind, .text = text, .seconds_left = -1});
+    }
 }
 
 struct fold {
@@ -462,15 +473,14 @@ static int take_entry(const struct journal_entry *entry, void *context, struct f
     const struct fold *fold = context;
     struct run_history *history = fold->history;
     if (history->part_count == 0 && !journal_entry_is(entry, "run-started"))
-        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "it does not begin with 'run-started'");
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "the first entry is not 'run-started'");
     take_members(history, entry);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (journal_entry_is(entry, events[i].event))
             events[i].take(history, entry);
     if (!journal_entry_is(entry, "reservation-released")) /* perhaps long after it has ended */
         last_part(history)->ended_ns = entry->wall_ns;
-    if (history->observer)
-        report_entry(history->observer, entry);
+    report_entry(history, entry);
     return fold->units && journal_entry_is(entry, "unit-failed")
                ? take_failed_unit(fold->units, entry, failure)
                : 0;
@@ -480,7 +490,7 @@ int run_history_read(const char *folder, const struct run_history_units *units, 
                      struct failure *failure) {
     cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
     int r = journal_replay(path, take_entry, &(struct fold){history, units}, &history->journal, failure);
-    return r < 0 ? failure_prefix(failure, "'%s' is no journal of a run", path) : 0;
+    return r < 0 ? failure_prefix(failure, "'%s' is not the journal of a run", path) : 0;
 }
 
 int run_history_read_from(const struct journal_source *source, struct run_history *ret,

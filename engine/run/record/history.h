@@ -70,6 +70,16 @@ struct run_history_node {
     char out[32];           /* why it was excluded, in a word; "": it was not */
     bool replaced;          /* another measures its share, or it had none */
     struct samples samples; /* of run_status_read_samples() */
+    int64_t unit;   /* of last_units_read(): in the plan's order, the last that it has measured; 0: none */
+    char flags[64]; /* likewise: of its line in the results */
+};
+
+/* A note or a failure. */
+enum { RUN_HISTORY_MESSAGES = 8 };
+struct run_history_message {
+    int64_t wall_ns;
+    bool is_failure;
+    char text[512]; /* cut */
 };
 
 /* An agent that may still be there: it leaves when it is asked to, or when its lease is over. */
@@ -127,6 +137,10 @@ struct run_history {
     bool lacks_node;                     /* one was excluded in the last part, before it measured or later */
     struct run_history_reservation held; /* the last one */
     bool measured; /* the last part that measured came to its end, and no node was out */
+
+    struct run_history_message messages[RUN_HISTORY_MESSAGES]; /* the last: number K in [K % so many] */
+    size_t message_count;                                      /* of all */
+    uint64_t tail_bytes; /* last_units_read() has read the results up to here */
 
     /* Of the last part. */
     char phase[32];                     /* the last that began; "": none */

@@ -167,7 +167,6 @@ int journal_replay(const char *path, journal_taker *take, void *context, struct 
     if (!S_ISREG(status.st_mode))
         return failure_set(failure, -EINVAL, "'%s' is not a file", path);
     if ((uint64_t)status.st_size < end->bytes || lseek(file, (off_t)end->bytes, SEEK_SET) < 0)
-        return failure_set(failure, -EBADMSG, "'%s' has become shorter since it was read; read it again",
-                           path);
+        return failure_set(failure, -EBADMSG, "'%s' became shorter while it was read; read it again", path);
     return journal_replay_from(&(struct journal_source){path, read_file, &file}, take, context, end, failure);
 }

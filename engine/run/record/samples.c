@@ -27,7 +27,8 @@ enum {
 static void probe_clear(struct samples_probe *probe) {
     for (size_t i = 0; i < probe->count; i++)
         free(probe->names[i]), free(probe->units[i]);
-    free(probe->names), free(probe->units), free(probe->values), free(probe->head), free(probe->file);
+    free(probe->names), free(probe->units), free(probe->values), free(probe->before);
+    free(probe->head), free(probe->file);
     *probe = (struct samples_probe){0};
 }
 
@@ -82,10 +83,15 @@ static void take_line(struct samples_probe *probe, const char *line) {
         probe->names = xcalloc(columns, sizeof *probe->names);
         probe->units = xcalloc(columns, sizeof *probe->units);
         probe->values = xcalloc(columns, sizeof *probe->values);
+        probe->before = xcalloc(columns, sizeof *probe->before);
         for (; probe->count < columns - TIME_COLUMNS; probe->count++)
             probe->names[probe->count] = xstrdup(csv_column_name(csv, probe->count + TIME_COLUMNS));
     }
     if (probe->names && csv_next(csv, &fields, NULL) > 0) {
+        double *before = probe->before;
+        probe->before = probe->values;
+        probe->before_ns = probe->time_ns;
+        probe->values = before;
         (void)number_parse_int64(fields[0].bytes, fields[0].length, &probe->time_ns);
         for (size_t i = 0; i < probe->count; i++)
             if (csv_number(csv, i + TIME_COLUMNS, &probe->values[i], NULL) < 0)

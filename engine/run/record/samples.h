@@ -19,6 +19,8 @@ struct samples_probe {
     char **names;   /* of the columns */
     char **units;   /* UCUM; NULL: not known */
     double *values; /* of each; NaN: not known, or not sampled again */
+    double *before; /* likewise of the sample that was read before; NULL: none was */
+    int64_t before_ns;
     size_t count;
     bool has_units;  /* they were read; before the sampler has begun there are none */
     int64_t time_ns; /* wall clock of the node */

@@ -124,7 +124,7 @@ static int keep_controls(struct node_set *set, struct failure *failure) {
     for (size_t i = 0; i < set->count; i++)
         text_clear(&snapshots[i]);
     if (r == 0)
-        r = node_set_merge_failures(set, failures, "keeping the controls", failure);
+        r = node_set_merge_failures(set, failures, "saving the controls", failure);
     int committed = record_commit(set->record, r == 0 ? failure : NULL);
     return r < 0 ? r : committed;
 }
@@ -295,7 +295,7 @@ static char *describe_range(double from_hz, double to_hz) {
 static char *describe_speed(const struct node_control_record *record, const struct node_proof *proof,
                             const struct node_speed *speed) {
     if (proof->count == 0)
-        return xstrdup("the frequency under load could not be measured");
+        return xstrdup("cannot measure the frequency under load");
     cleanup_free char *found = describe_range(speed->least, speed->most),
                       *asked = describe_range(record->target_min_hz, record->target_max_hz);
     bool any = record->target_max_hz > 0;
@@ -345,7 +345,7 @@ static int prove_controls(struct node_set *set, size_t block, struct failure *fa
     }
     node_proofs_free(proofs, set->count);
     node_set_note_grouped(set, &words);
-    return node_set_merge_failures(set, failures, "proving the controls", failure);
+    return node_set_merge_failures(set, failures, "checking the controls under load", failure);
 }
 
 /* ---- The phases ------------------------------------------------------------------------------------------
@@ -468,7 +468,7 @@ static int merge_restored(struct node_set *set, struct failure *failures, struct
             record_note(set->record, "node " NODE_SET_UNREACHABLE_SENTENCE, set->items[i].name);
             failures[i].code = 0;
         }
-    return node_failures_merge(set->group, failures, "putting the controls back", failure);
+    return node_failures_merge(set->group, failures, "restoring the controls", failure);
 }
 
 int controls_restore(struct node_set *set, struct failure *failure) {
@@ -481,9 +481,8 @@ int controls_restore(struct node_set *set, struct failure *failure) {
         node_change_init(&changes[i]);
     int r = node_controls_restore(set->group, nodes, false, changes, &failures, failure), w = 0;
     if (r == -EINTR)
-        record_note(set->record,
-                    "interrupted: the agents put the controls back as they leave; 'assay nodes restore' "
-                    "does it, or says that it is done");
+        record_note(set->record, "interrupted: the agents restore the controls when they end; check "
+                                 "with 'assay nodes restore'");
     struct failure unwritten = {0};
     for (size_t i = 0; i < set->count; i++) {
         if (r == 0 && nodes[i] && failures[i].code == 0) {

@@ -231,15 +231,15 @@ const char *unit_state_describe(const struct watch *watch, size_t node, const st
                                 char *buffer, size_t size) {
     const struct run_node *run_node = &watch->set->items[node];
     if (state->flags & 1u << GATE_DRIFT)
-        snprintf(buffer, size, "a control is not as it was set: %s", watch->nodes[node].last_drift);
+        snprintf(buffer, size, "a control changed since it was set: %s", watch->nodes[node].last_drift);
     else if (state->flags & 1u << GATE_THROTTLE)
         snprintf(buffer, size, "the processor was slowed down (throttle counts moved)");
     else if (state->flags & 1u << GATE_FREQUENCY)
-        snprintf(buffer, size, "it ran at %.3g GHz, and %.3g GHz to %.3g GHz was asked",
+        snprintf(buffer, size, "it ran at %.3g GHz; %.3g GHz to %.3g GHz was asked",
                  state->frequency_hz * 1e-9, run_node->control.target_min_hz * 1e-9,
                  run_node->control.target_max_hz * 1e-9);
     else if (state->flags & 1u << GATE_TEMPERATURE)
-        snprintf(buffer, size, "the package was at %.0f Cel, and %.0f Cel when it was warm",
+        snprintf(buffer, size, "the package was at %.0f Cel; it was at %.0f Cel after the warm-up",
                  state->temperature, run_node->warm_temperature);
     else if (state->flags & 1u << GATE_KERNEL)
         snprintf(buffer, size, "the kernel logged an error: %s", watch->nodes[node].last_error);

@@ -217,7 +217,7 @@ static void add_quantity_state(cJSON *object, const struct quantity *quantity) {
         json_add_double(item, "spread", quantity->state.spread);
         json_add_uint64(item, "samples", quantity->state.samples);
     } else {
-        json_add_string(item, "sentence", "its samples do not reach over a window");
+        json_add_string(item, "sentence", "its samples cover less than one window");
     }
 }
 
@@ -248,11 +248,10 @@ static char *describe(const struct warming *warming, bool steady, const struct q
     text_init(&words, 1024);
     (void)number_describe_duration(elapsed(warming), after);
     if (count == 0)
-        text_printf(
-            &words,
-            "warmed up for %s; whether it is steady is not known: it reports neither temperatures nor "
-            "frequencies",
-            after);
+        text_printf(&words,
+                    "warmed up for %s; steadiness unknown: the node reports neither "
+                    "temperatures nor frequencies",
+                    after);
     else if (warming->settings->kind == WARM_UP_STEADY)
         text_printf(&words, "%s after %s", steady ? "steady" : "not steady", after);
     else

@@ -86,7 +86,7 @@ static void note_failure(struct watch *watch, const struct failure *failure) {
 
 static void malformed(struct watch_node *node) {
     if (node->malformed++ == 0)
-        record_note(node->watch->set->record, "node %s: its sampler sent a malformed line, which is ignored",
+        record_note(node->watch->set->record, "node %s: the sampler sent a malformed line, which is ignored",
                     node->node->name);
 }
 
@@ -342,7 +342,7 @@ static void on_sampler_exit(struct remote_command *command, const struct remote_
     const char *name = node->node->name;
     char how[128];
     if (node->state != WATCH_ENDING && exit)
-        record_note(node->watch->set->record, "node %s: its sampler %s%s%.*s; it is not watched any more",
+        record_note(node->watch->set->record, "node %s: the sampler %s%s%.*s; the node is no longer watched",
                     name, remote_exit_describe(exit, how, sizeof how), node->errors.length ? ": " : "",
                     (int)strcspn(node->errors.bytes, "\n"), node->errors.bytes);
     else if (node->state != WATCH_ENDING && failure)

@@ -175,7 +175,7 @@ struct fit_plugin {
     int (*fit)(const struct fit_rows *rows, const struct fit_request *request, struct fit_result *result,
                struct plugin_message *message);
     /* Optional: what GROUP says of each of ROWS, for a kind of model that the host cannot evaluate, or a
-     * `whole` method. NaN: nothing. MEAN and SIGMA have rows->count entries. */
+     * method with needs_all_rows. NaN: nothing. MEAN and SIGMA have rows->count entries. */
     int (*predict)(const struct model *model, const struct model_group *group, const struct fit_rows *rows,
                    const struct fit_request *request, double *mean, double *sigma,
                    struct plugin_message *message);
@@ -186,7 +186,7 @@ struct fit_plugin {
     const char *const *response_units; /* the response is converted to the first that fits; NULL: as it is */
     size_t rows_min;                   /* a group of fewer is skipped by the host */
     bool takes_terms;                  /* --terms is a formula, and fit_rows has its terms */
-    bool whole;                        /* its rows mean something only together: no cross-validation */
+    bool needs_all_rows;               /* its rows mean something only together: no cross-validation */
     const char *const
         *main_values; /* the names of values that reports show without --verbose; ended by NULL */
 };

@@ -76,7 +76,7 @@ __attribute__((format(printf, 3, 4))) static inline int plugin_refuse(struct plu
 enum plugin_type {
     PLUGIN_NUMBER,     /* in `unit`; the host converts and checks the range */
     PLUGIN_NUMBERS,    /* a list of them, separated by commas */
-    PLUGIN_WORD,       /* one of `words` */
+    PLUGIN_WORD,       /* one of `choices` */
     PLUGIN_TEXT,       /* as it is */
     PLUGIN_TEXTS,      /* a list, separated by commas */
     PLUGIN_COLUMN,     /* of a fit: a column of numbers, in `unit` */
@@ -92,22 +92,24 @@ struct plugin_parameter {
     /* The words it may be; of a column the names that are taken where none is set, the first that there is;
      * of several columns all that there are.
      * Ended by NULL; NULL: none. */
-    const char *const *words;
+    const char *const *choices;
     /* As the user would write it; NULL: there is none. A number that is not set and has no default is NaN, a
      * text NULL, a list empty, a column absent. */
-    const char *fallback;
+    const char *default_text;
     double minimum, maximum; /* of a number, both included; both 0: any */
-    bool whole;              /* the number must be whole */
+    bool integer;            /* the number must be whole */
     bool required;           /* it must be set, or a column be found */
     const char *help;        /* one line */
     /* Of a number: outside of these the user is warned, with the unit; both 0: any is plausible. */
     double plausible_minimum, plausible_maximum;
+    /* Of a predictor: the role whose model gives the same; the host refuses to have both. NULL: none. */
+    const char *instead_of;
 };
 
 /* The value of a parameter. */
 struct plugin_value {
     bool is_set;              /* by the user, not the default */
-    double number;            /* of a number; of a word its index in `words` */
+    double number;            /* of a number; of a word its index in `choices` */
     const char *text;         /* of a word or text; of one column its name */
     const double *numbers;    /* of a list */
     const char *const *texts; /* of a list; of columns their names */

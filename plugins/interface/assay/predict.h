@@ -40,6 +40,26 @@ struct predict_role {
         *experiment; /* whose archives a model for it is fitted from (--from), such as "dgemm"; or NULL */
 };
 
+/* Parameters that many predictors have, with their units, bounds and what is plausible; more members follow:
+ * PREDICT_COUNT("N", 1e9, .required = true, .help = "order of the matrix"). */
+#define PREDICT_COUNT(NAME, MAXIMUM, ...)                                                                    \
+    { NAME, PLUGIN_NUMBER, "1", .minimum = 1, .maximum = MAXIMUM, .integer = true, __VA_ARGS__ }
+#define PREDICT_LATENCY(NAME, ...)                                                                           \
+    {                                                                                                        \
+        NAME, PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e3, .plausible_minimum = 1e-8,                   \
+                                  .plausible_maximum = 1e-2, __VA_ARGS__                                     \
+    }
+#define PREDICT_BANDWIDTH(NAME, ...)                                                                         \
+    {                                                                                                        \
+        NAME, PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15, .plausible_minimum = 1e6,                \
+                                     .plausible_maximum = 1e13, __VA_ARGS__                                  \
+    }
+#define PREDICT_RATE(NAME, ...)                                                                              \
+    {                                                                                                        \
+        NAME, PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18, .plausible_minimum = 1e8,              \
+                                       .plausible_maximum = 1e15, __VA_ARGS__                                \
+    }
+
 /* What a model says of a row. */
 struct predict_value {
     double mean;          /* in the response's unit; in a draw of the drawn coefficients */

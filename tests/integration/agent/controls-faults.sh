@@ -185,7 +185,7 @@ check "with the reason" grep -q 'can be written by others' "$scratch/errors"
 over_ssh "chmod 700 $kept"
 bed reboot 1
 check "after a restart" over_ssh '$agent --restore-controls'
-check "there is none" said '^nothing\tthere is no snapshot here'
+check "there is none" said '^nothing\tno control was changed: this node has no snapshot'
 bed on 1 rm -rf "$kept"
 bed down
 finish

@@ -152,19 +152,19 @@ rm -f /root/deaf
 /root/agent --set-controls daemons=stopped
 END
 bed on 1 timeout 60 sh /root/set-late >"$scratch/told"
-check "a daemon that could not be asked is told" told daemons failed 'thermald is left as it is: whether it ran could not be asked'
+check "a daemon that could not be asked is told" told daemons failed 'thermald is left as it is: systemd did not say whether it ran before'
 check "it is kept as unknown" grep -q '^daemon	thermald	unknown$' <(bed on 1 cat /root/snapshot)
 check "it still runs" test "$(state)" = "active-irqbalance active-thermald "
 comes_back "a manager that did not answer"
 bed on 1 touch /root/deaf
 setting daemons=stopped
-check "a manager that does not answer at all is no daemon that is absent" told daemons failed 'whether tuned runs could not be asked'
+check "a manager that does not answer at all is no daemon that is absent" told daemons failed 'cannot ask systemd whether tuned runs'
 bed on 1 rm /root/deaf
 restore
 # One that has come since is nobody's to stop.
 bed on 1 sh -c 'sed "s/rm -f .*/touch \/root\/there-power-profiles-daemon \/root\/active-power-profiles-daemon/" /root/set-late >/root/set-new'
 bed on 1 timeout 60 sh /root/set-new >"$scratch/told"
-check "a daemon that has come since is told" told daemons failed 'power-profiles-daemon is left as it is: it was not there'
+check "a daemon that has come since is told" told daemons failed 'power-profiles-daemon is left as it is: it did not exist'
 check "and runs on" test "$(state)" = "active-power-profiles-daemon "
 bed on 1 rm /root/there-power-profiles-daemon /root/active-power-profiles-daemon
 comes_back "a daemon that has come since"

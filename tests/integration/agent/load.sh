@@ -50,7 +50,7 @@ check "a captured machine's PUs" captured
 printf 'spin\t1\t2000001000\tcpufreq\t2000001000\nspin\t3\t2100000000\tcpufreq\t2100000000\n' >"$scratch/expected"
 check "are as fast as its files say" diff "$scratch/expected" "$scratch/spin"
 rm "$scratch/machine/sys/devices/system/cpu/cpu3/cpufreq/scaling_cur_freq"
-refuse "what is not known is empty" 1 'how fast PU 3 is cannot be known' "$agent" --spin --root "$scratch/machine" --pus 3
+refuse "what is not known is empty" 1 'does not report the frequency of PU 3' "$agent" --spin --root "$scratch/machine" --pus 3
 cp "$scratch/.out" "$scratch/spin"
 check "and said to be" grep -qx "spin${tab}3${tab}${tab}cycles${tab}" "$scratch/spin"
 finish

@@ -83,7 +83,7 @@ in_page "options with letters" '\fB\-o\fR, \fB\-\-output\fR \fIFILE\fR'
 in_page "switches that may have a value" '\fB\-\-aside\fR\fI[=WHERE]\fR'
 in_page "the exit codes" 'done'
 check "help --man prints the page" sh -c '"$1" help --man fit | cmp - "$2"' - "$ASSAY" "$ASSAY_BUILD/share/man/man1/assay-fit.1"
-check "what follows an example is a paragraph of its own" sh -c '[ "$(grep -A1 "^\.EE" "$1" | grep -vx -e "\.EE" -e -- | sort -u | tr "\n" ,)" = ".PP,.SH OPTIONS," ]' - "$ASSAY_BUILD/share/man/man1/assay-archive.1"
+check "what follows an example is a paragraph of its own" sh -c '[ "$(grep -A1 "^\.EE" "$1" | grep -vx -e "\.EE" -e -- -e .PP -e ".SH OPTIONS")" = "" ]' - "$ASSAY_BUILD/share/man/man1/assay-archive.1"
 if command -v groff >/dev/null; then
     for page in "$ASSAY_BUILD"/share/man/man1/*.1; do
         check "groff finds nothing wrong in ${page##*/}" sh -c '

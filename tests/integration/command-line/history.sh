@@ -44,7 +44,7 @@ check "the log" "$ASSAY" history log
 report $(output '^change +2020-10-12T00:00:00Z +- +dahu-\[1-2\] +me +BIOS 2.19$'; echo $?) "... has both"
 refuse "a change without a reason" 2 "needs --reason TEXT" "$ASSAY" history change 2020-10-12
 refuse "no time" 2 "'today' is not a time; expected UTC as in 2026-10-12" "$ASSAY" history change today --reason x
-refuse "a run that is none" 2 "no run begins with 'zzz'" "$ASSAY" history outlier zzz --reason x
+refuse "a run that is none" 2 "no run has an id that begins with 'zzz'" "$ASSAY" history outlier zzz --reason x
 refuse "a method that is none" 2 "expected shift, chew or e-divisive" "$ASSAY" history check --method t-test
 refuse "a probability that is none" 2 "is not a probability" "$ASSAY" history check --p 2
 refuse "what is no archive" 5 "toy.yaml" "$ASSAY" history add toy.yaml
@@ -53,6 +53,36 @@ cp "$first" cut.zip && truncate -s -100 cut.zip
 refuse "a damaged archive" 5 "cut.zip" "$ASSAY" history add cut.zip
 echo "some text that is longer than the head of a database, so that it is read as one: it is none" >text.sqlite
 refuse "another file" 2 "this is no history of assay" "$ASSAY" history add --history text.sqlite "$first"
+{
+    echo value,node,cut
+    for i in {1..60}; do echo "$((1000 + i * 7 % 11 - (i > 30 ? 50 : 0))),dahu-1,0"; done
+    for i in {1..60}; do echo "$((1000 + i * 7 % 11 - (i > 30 ? 50 : 0))),dahu-2,$((i == 31))"; done
+} >slow.csv
+check "series of a CSV file" "$ASSAY" history check slow.csv
+report $(output '^1 of 2 series changed, of 60 runs at most'; echo $?) "... in the order of its rows, with its cuts"
+report $(output 'dahu-1 .*run 31 +-4[.0-9]+'; echo $?) "... since when"
+check "a page" "$ASSAY" history check slow.csv -o slow.html
+is "... has a section and a chart for each node" "$(grep -o '<h2[^>]*>[^<]*' slow.html | sed 's/.*>//' | paste -sd' ') $(grep -c '<svg' slow.html)" "dahu-1 dahu-2 2"
+report $(contains slow.html 'changed since this run'; echo $?) "... with what has changed"
+refuse "a page of another kind" 2 "expected --output NAME.html" "$ASSAY" history check slow.csv -o slow.csv
+check "a page of a history" "$ASSAY" history check -o toy.html
+report $(contains toy.html "days since 2[0-9]{3}-[0-9]{2}-[0-9]{2}"; echo $?) "... over days"
+printf 'rate,node\n1,a\n' >rates.csv
+refuse "a CSV file without values" 2 "there is no number column 'value'" "$ASSAY" history check rates.csv
+refuse "an archive" 2 "this is an archive; 'assay history add'" "$ASSAY" history check "$first"
+refuse "a node of no row" 2 "no series has the node 'dahu-3'; there are: dahu-1, dahu-2" "$ASSAY" history check slow.csv --node dahu-3
+check "what export wrote" "$ASSAY" history check all.csv
+report $(output '^0 of 2 series changed, of 2 runs at most'; echo $?) "... is read"
+refuse "a campaign that is none" 2 "no series has the campaign 'toys'; there are: toy" "$ASSAY" history check --campaign toys
+refuse "a response that is none" 2 "no series has the response 'time'; there are: rate" "$ASSAY" history export --response time
+refuse "the number of an archive" 2 "no run has an id that begins with '1234567'; the column 'run'" "$ASSAY" history show 1234567
+
+# Eight processes begin one history.
+racers=()
+for i in {1..8}; do "$ASSAY" history add --history race.sqlite "$first" >"race$i" 2>&1 & racers+=($!); done
+for racer in "${racers[@]}"; do wait "$racer" || touch race.failed; done
+is "histories that begin at once are one" "$(ls race.failed 2>/dev/null; cat race? | grep -c 'flagged rows left out')" 1
+
 check "another name" env ASSAY_HISTORY=mine.sqlite "$ASSAY" history add "$first"
 report $(test -s mine.sqlite; echo $?) "... by the environment"
 finish

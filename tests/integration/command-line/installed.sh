@@ -6,7 +6,8 @@ mv "$scratch/first" "$scratch/prefix"
 assay=$scratch/prefix/bin/assay
 for file in libexec/assay/assay-agent lib/assay/plugins/fit-linear.so lib/assay/plugins/predict-hpl.so \
     share/assay/experiments/dgemm/experiment.yaml share/assay/experiments/kernels/blas.c share/man/man1/assay-run.1 \
-    share/man/man7/assay-campaign.7 share/assay/manual/campaign.md; do
+    share/man/man7/assay-campaign.7 share/assay/manual/campaign.md share/bash-completion/completions/assay \
+    share/zsh/site-functions/_assay; do
     check "installed: $file" test -s "$scratch/prefix/$file"
 done
 check "nothing installed points into the build tree" sh -c '[ -z "$(find "$1" -type l)" ]' - "$scratch/prefix"

@@ -54,7 +54,7 @@ check "... the others are shown" said '^turbo +on +intel_pstate +on off$'
 refuse "... in JSON" 1 'paradoxe-2: ' while_hurrying 'paradoxe-1 paradoxe-5' nodes controls --timeout 1h -w "$all" --json
 check "... it has a reason" json '.nodes[1] | [.known, (.failure | length > 9), .controls]' '[false,true,null]'
 refuse "restore names it" 1 'restoring failed on 1 of 5 nodes: paradoxe-2: ' while_hurrying 'paradoxe-1 paradoxe-5' nodes restore --timeout 1h -w "$all"
-check "... and tells of the others" said '^paradoxe-\[1,3-5\]: nothing to do: there is no snapshot here$'
+check "... and tells of the others" said '^paradoxe-\[1,3-5\]: nothing to do: no control was changed: this node has no snapshot$'
 bed accept-logins 2
 
 # ---- what is left over
@@ -119,7 +119,7 @@ check "... and once it does" nodes restore -w 'paradoxe-[2-3]' --json
 check "... it is" json '[.nodes[] | .outcome, .of]' '["nothing",null,"restored","session 00000000feedface (run:bed)"]'
 check "... indeed" [ "$(bed on 3 cat $cpu/intel_pstate/no_turbo)" = 0 ]
 check "then nothing is left" nodes restore -w 'paradoxe-[1-3]'
-check "... of which it says why" said '^paradoxe-\[1-3\]: nothing to do: there is no snapshot here$'
+check "... of which it says why" said '^paradoxe-\[1-3\]: nothing to do: no control was changed: this node has no snapshot$'
 
 check "another action puts it back unasked" nodes show -w paradoxe-4
 sed 's/^/# /' "$scratch/out"
@@ -178,8 +178,8 @@ check "... and what was done" said '^paradoxe-1: put back what session \\x1b\[6m
 echo 'exit 0' | lies
 refuse "silence is no capture" 1 'paradoxe-1: it sent nothing' liar capture -w 'paradoxe-[1-2]' -o "$scratch/captures/all"
 check "... and leaves no file" [ "$(ls -A "$scratch/captures/all" | xargs)" = "$(echo paradoxe-{2..5}.tar)" ]
-refuse "nor is it a list of controls" 1 "paradoxe-1: the agent's tool left out what it was asked for" liar controls -w paradoxe-1
-refuse "nor a restore" 1 "paradoxe-1: the agent's tool left out what it was asked for" liar restore -w paradoxe-1
+refuse "nor is it a list of controls" 1 "paradoxe-1: the output of the agent's tool lacks lines that were asked for" liar controls -w paradoxe-1
+refuse "nor a restore" 1 "paradoxe-1: the output of the agent's tool lacks lines that were asked for" liar restore -w paradoxe-1
 echo 'head -c 10240 /dev/zero | tr "\0" x' | lies
 refuse "any bytes are none" 1 'what it sent \(10240 bytes\) is no tar archive' liar capture -w paradoxe-1 -o "$scratch/captures/all"
 echo 'cd / && tar -cf - etc/passwd | head -c 2048' | lies

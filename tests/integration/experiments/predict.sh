@@ -38,6 +38,25 @@ archive=$(echo runs/sweep-*.zip)
 "$ASSAY" archive cat "$archive" results/tables/predictions.csv >predictions.csv
 check "all numbers are there, with their units" grep -q ',gflops,[0-9.e+]*,Gflop/s$' predictions.csv
 check "the archive has what the models were made from" sh -c '"$0" archive cat "$1" inputs/models/dgemm.csv | cmp - dgemm.csv' "$ASSAY" "$archive"
+
+# Each unit's prediction is sealed in it, and its hashes lead to what was measured.
+sha() { sha256sum "$@" | cut -d' ' -f1; }
+member=$("$ASSAY" archive list "$archive" | grep -o 'results/raw/.*[.]prediction[.]zip$' | sed -n 7p)
+is "a sealed prediction for each" "$("$ASSAY" archive list "$archive" | grep -c 'results/raw/.*[.]prediction[.]zip$')" 108
+"$ASSAY" archive cat "$archive" "$member" >prediction.zip
+report $("$ASSAY" archive cat "$archive" manifest-sha256.txt | grep -qx "$(sha prediction.zip)  $member"; echo $?) "the run's manifest has its hash"
+check "it verifies" "$ASSAY" archive verify prediction.zip
+"$ASSAY" archive cat prediction.zip run.json | tr -d ' \n' >sealed.json
+"$ASSAY" archive cat prediction.zip models/1-dgemm.json >sealed-model.json
+check "it has the hash of its model" grep -q "\"sha256\":\"$(sha sealed-model.json)\"" sealed.json
+check "... and of what that was fitted to, an input of the run" \
+    grep -q "\"inputs\":\[{\"name\":\"dgemm.csv\",\"sha256\":\"$("$ASSAY" archive cat "$archive" inputs/models/dgemm.csv | sha)\"" sealed.json
+order=${member##*/} order=${order%%-*}
+of_order() { awk -F, -v name="$2" -v order="$order" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } !order || $at["order"] == order { print $at[name] }' "$1"; }
+"$ASSAY" archive cat prediction.zip results/results.csv >sealed.csv
+is "and the unit's time" "$(order= of_order sealed.csv time)" "$(of_order "$results" time)"
+is "... and scenario" "$(order= of_order sealed.csv N)" "$(of_order "$results" N)"
+
 rm -r models
 check "and is predicted again from that alone" "$ASSAY" run "$archive" -q -o again
 is "... with the same numbers" "$(of again/*/results/results.csv time 2000 64 2 3)" "$(of "$results" time 2000 64 2 3)"

@@ -100,6 +100,7 @@ check "a device that works by itself" mpicc.openmpi -O2 -Wall -Wextra -Werror -D
 for overlap in no yes; do
     check "with overlap: $overlap" run 1 lbm 10,12,14 1,1 5 $overlap
     is "it takes a nanosecond a point" "$(grep -o ' compute [0-9.]*' .out)" " compute 0.000001680"
+    is "the fastest step is the mean of equal steps" "$(sed -n 's/^least //p' .out)" "$(sed -n 's/^\(step .*\) compute \(.*\) exchange .*/\1 computing \2 s/p' .out)"
     cp .out $overlap
 done
 step() { sed -n 's/^step 0.0*\([0-9]*\) .*/\1/p' "$1"; }

@@ -150,7 +150,7 @@ messages() { echo "model piecewise us size -
 messages 0.002 | sed 's/5000$/4999.5/' | model >line.json
 check "a platform of messages" export_to line.xml simgrid line.json --set hosts=2 --set round-trip=yes
 report $(contains line.xml 'lat-factor" value="0:1;5000:2.5"' && contains line.xml 'bw-factor" value="0:0.50*[1-9]?;5000:1(.0+[1-9])?"' &&
-    contains line.xml 'Between two hosts: 2e-06 s and 1999999999.99[0-9]* byte/s'; echo $?) "has factors of the smallest latency and the largest bandwidth"
+    contains line.xml 'Between two hosts: 2e-06 s and 1999999999.99[0-9]* B/s'; echo $?) "has factors of the smallest latency and the largest bandwidth"
 [ "$simgrid" ] && check "that SimGrid loads" simulate line.xml node-0 node-1
 
 # The factors as they were published, with the names and numbers that SimGrid reads, against ours.

@@ -3,6 +3,7 @@
 # proved by hashes alone.
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../made-run.sh"
 cd "$scratch" || exit 1
 export ASSAY_PATH=$ASSAY_BUILD/tests/plugins TMPDIR=$scratch/temporary
 mkdir temporary
@@ -12,21 +13,7 @@ cat_of() { "$ASSAY" archive cat "$1" "$2"; }
 json() { tr -d '\n' <"$1" | tr -s ' \t' ' ' >flat.json && contains flat.json "$2"; }
 
 # ---- The chain: a run, a model of it, a prediction from the model ----------------------------------------------
-cat >calls.yaml <<'YAML'
-name: calls
-testbed: local
-probes: none
-experiment:
-  name: dgemm
-  factors: {m: {type: integer}, n: {type: integer}, k: {type: integer}}
-  responses: {duration: {pattern: 'took ([0-9.e-]+)', unit: s}}
-  run: "awk -v m=$m -v n=$n -v k=$k 'BEGIN { printf \"took %.12f\\n\", 1e-6 + 1e-10 * m * n * k * (1 + (m + n + k) % 7 / 1000) }'"
-  model: {method: linear, response: duration, terms: '1+m*n*k', sizes: [m, n, k]}
-design: calls.csv
-YAML
-printf 'm,n,k\n' >calls.csv
-for m in 20 400; do for n in 30 500; do for k in 10 60 200; do echo "$m,$n,$k"; done; done; done >>calls.csv
-calls=$("$ASSAY" run calls.yaml -q -o runs 2>.err) || sed 's/^/# /' .err
+calls=$(made_dgemm calls 1e-6 1e-10 2>.err) || sed 's/^/# /' .err
 "$ASSAY" fit "$calls" -o model.json >/dev/null
 printf 'name,N,NB,P,Q,latency [us],bandwidth\nsmall,2000,64,2,2,1,10GB/s\n"large, ""far""",8000,128,2,4,2,10GB/s\n' >rows.csv
 set -- --scenario rows.csv --set panels=recursive --set speed=mean --draws 20 --seed 7
@@ -102,6 +89,22 @@ refuse "a run of it" 2 "hpl.zip: $unmeasured" "$ASSAY" run hpl.zip
 refuse "a prediction from it" 2 "$unmeasured" "$ASSAY" predict hpl --from hpl.zip --set N=2000
 refuse "a report of it beside another" 2 "give it alone" "$ASSAY" report hpl.zip "$calls"
 
+# ---- What the user was told, and why the number is what it is
+awk 'BEGIN { print "size,time [s]"; for (i = 1; i <= 9; i++) print i "," 2 + 3 * i + (i % 3 - 1) / 1000 }' >size.csv
+"$ASSAY" fit linear size.csv --response time --terms '1+size' -o size.json >/dev/null
+check "warnings of some scenarios" "$ASSAY" predict travel size.json --set size=8,13,90,91 --archive told.zip
+cat_of told.zip run.json >run.json
+report $(json run.json '"warnings": \[ ?"scenario 2: no answer: 13 has no answer", .*"scenario 4: 100 % of what ' && json run.json '"notes": \[ ?"scenario 1 and 2 more: a note"'; echo $?) \
+    "say of which scenario they are"
+check "rows" "$ASSAY" predict travel size.json --set size=8,9 --set hops=3 --archive rows.zip
+cat_of rows.zip run.json >run.json
+report $(json run.json '"rows": 6' && json run.json '"units_done": 2'; echo $?) "are counted apart from scenarios"
+check "an explanation" "$ASSAY" predict travel size.json --set size=8 --set wait=24 --explain --archive explained.zip
+is "is in the archive" "$(cat_of explained.zip results/tables/explained-effects.csv | cut -d, -f1,2 | paste -sd' ')" "of,name size.json,1 size.json,size parameter,size parameter,wait"
+cat_of explained.zip datapackage.json >package.json
+report $(json package.json '"path": "results/tables/explained-effects.csv"' && json package.json '"name": "effect",[^}]*"unit": "%"'; echo $?) "with units"
+check "and verifies" "$ASSAY" archive verify explained.zip
+
 # ---- What is not sealed ----------------------------------------------------------------------------------------
 before=$(sha hpl.zip)
 refuse "an archive that is there" 2 "'hpl.zip' is already there, and archives are not replaced" "$ASSAY" predict hpl model.json "$@" --archive hpl.zip
@@ -124,8 +127,6 @@ for member in models/1-dgemm.json results/results.csv; do
 done
 
 # A prediction that is interrupted, and one that is killed, while it predicts.
-awk 'BEGIN { print "size,time [s]"; for (i = 1; i <= 9; i++) print i "," 2 + 3 * i + (i % 3 - 1) / 1000 }' >size.csv
-"$ASSAY" fit linear size.csv --response time --terms '1+size' -o size.json >/dev/null
 for signal in INT KILL; do
     rm -f begun
     "$ASSAY" predict travel size.json --set size=8 --set "stop=$scratch/begun" --archive stopped.zip >stopped 2>&1 &

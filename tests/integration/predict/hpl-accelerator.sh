@@ -1,6 +1,7 @@
 #!/bin/bash
 # predict hpl-accelerator: Table 1 of its paper by one command, a model of this machine, and what is refused.
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../made-run.sh"
 cd "$scratch" || exit 1
 export ASSAY
 
@@ -10,26 +11,18 @@ report $(awk '$2 == "accelerator_table1_max_error" { found = 1; bad = !($3 <= 5.
 report $(output '^ABCI +19.8 +20.8 +\+5.05% ' && output '^  no look-ahead .*at most'; echo $?) "the paper's predictions and other choices are beside"
 
 # A model of dgemm at 5 Gflop/s, by the archive of a made-up run.
-cat >dgemm.yaml <<'YAML'
-name: dgemm
-testbed: local
-probes: none
-experiment:
-  name: dgemm
-  factors: {m: {type: integer}, n: {type: integer}, k: {type: integer}}
-  responses: {duration: {pattern: 'took ([0-9.e-]+)', unit: s}}
-  run: "awk -v m=$m -v n=$n -v k=$k 'BEGIN { printf \"took %.12f\\n\", 1e-7 + 4e-10 * m * n * k * (1 + (m + n + k) % 7 / 1000) }'"
-  model: {method: linear, response: duration, terms: '1+m*n*k', sizes: [m, n, k]}
-design: dgemm.csv
-YAML
-printf 'm,n,k\n20,30,10\n20,500,60\n400,30,200\n400,500,10\n20,500,200\n400,500,200\n400,30,60\n20,30,60\n' >dgemm.csv
-dgemm=$("$ASSAY" run dgemm.yaml -q -o runs 2>.err) || sed 's/^/# /' .err
+dgemm=$(made_dgemm dgemm 1e-7 4e-10 2>.err) || sed 's/^/# /' .err
+column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at[name] }' "$2"; }
 grid=(--set N=20000 --set NB=128 --set P=2 --set Q=2) speeds=(--set peak=5Gflop/s --set dgemm-efficiency=1)
 network=(--set latency=2us --set bandwidth=4GB/s)
 check "the update from an archive" "$ASSAY" predict hpl-accelerator "${grid[@]}" --set peak=5Gflop/s "${network[@]}" --from "$dgemm" --draws 50 -o from.csv
 report $(output '^time +[0-9.]+ s +[0-9.]+ s to' && output '^warning: .* says here is extrapolated.*times the greatest'; echo $?) "with an interval, and warned of what was not calibrated"
+refuse "an efficiency and a model of it" 2 "dgemm-efficiency is set, and a model is given for 'dgemm'; remove one" \
+    "$ASSAY" predict hpl-accelerator "${grid[@]}" "${speeds[@]}" "${network[@]}" --from "$dgemm"
 check "the same rate as numbers" "$ASSAY" predict hpl-accelerator "${grid[@]}" "${speeds[@]}" "${network[@]}" -o set.csv
 report $(awk -F, 'FNR == 1 { for (i = 1; i <= NF; i++) if ($i == "time") c = i; next } { t[++n] = $c } END { exit !(n == 2 && t[1] / t[2] > 0.99 && t[1] / t[2] < 1.01) }' from.csv set.csv; echo $?) "gives the same time to 1 %"
+"$ASSAY" predict hpl-accelerator "${grid[@]}" --set peak=50Gflop/s --set panel-peak=5Gflop/s "${network[@]}" --from "$dgemm" -o peak.csv >.out
+is "the peak has no part in the update: dtrsm runs at the model's rate, too" "$(column update peak.csv)" "$(column update from.csv)"
 set -- predict hpl-accelerator "${speeds[@]}" "${network[@]}"
 check "ranges, pictures, a search" "$ASSAY" "$@" --set N=20000 --set NB=64..512:64 --set P=1,2,4 --set Q=1,2,4 --set overlap=look-ahead,split --search 40 --plot time=time.svg --plot panels=panels.csv
 report $(head -1 panels.csv | grep -q '^scenario,panel,panel_time,panel_update'; echo $?) "have the panels"
@@ -53,5 +46,5 @@ printf 'N,NB,P,Q,peek\n100,10,1,1,1\n' >typo.csv
 refuse "a misspelt column" 2 "there is no parameter 'peek'; did you mean 'peak'" "$ASSAY" predict hpl-accelerator --scenario typo.csv
 awk 'BEGIN { print "size,duration"; for (s = 64; s < 1e8; s *= 3) printf "%d,%.9g\n", s, 2e-6 + s / 4e9 }' >transfer.csv
 "$ASSAY" fit transfer transfer.csv -o transfer.json >out
-refuse "a model of something else" 2 "the model 'transfer.json' has no term m\*n\*k" "$ASSAY" "$@" "${grid[@]}" transfer.json
+refuse "a model of something else" 2 "the model 'transfer.json' has no term m\*n\*k" "$ASSAY" predict hpl-accelerator --set peak=5Gflop/s "${network[@]}" "${grid[@]}" transfer.json
 finish

@@ -1,6 +1,7 @@
 #!/bin/bash
 # predict hpl-layers: Table 5 of its paper by one command, models of this machine, and what is refused.
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../made-run.sh"
 cd "$scratch" || exit 1
 export ASSAY
 below() { awk -v figure="$1" -v most="$2" '$2 == figure { found = 1; bad = !($3 <= most) } END { exit !found || bad }' .out || { grep figure .out >&2; return 1; }; }
@@ -19,10 +20,7 @@ campaign() { # campaign NAME FACTORS RUN MODEL ROWS...: the archive
     printf '%s\n' "${@:5}" >"$1.csv"
     "$ASSAY" run "$1.yaml" -q -o runs 2>>.err
 }
-dgemm=$(campaign dgemm '{m: {type: integer}, n: {type: integer}, k: {type: integer}}' \
-    "awk -v m=\$m -v n=\$n -v k=\$k 'BEGIN { printf \\\"took %.12f\\\\n\\\", 1e-6 + 4e-10 * m * n * k * (1 + (m + n + k) % 7 / 1000) }'" \
-    "{method: linear, response: duration, terms: '1+m*n*k', sizes: [m, n, k]}" \
-    m,n,k 20,30,10 20,500,60 400,30,200 400,500,10 20,500,200 400,500,200 400,30,60 20,30,60)
+dgemm=$(made_dgemm dgemm 1e-6 4e-10 2>>.err)
 transfer=$(campaign transfer '{size: {type: integer, unit: By}}' \
     "awk -v s=\$size 'BEGIN { printf \\\"took %.12f\\\\n\\\", (2e-6 + s / 4e9) * (1 + s % 7 / 1000) }'" \
     "{method: transfer, response: duration, sizes: [size], set: [criterion=log]}" size 64 1000 8000 64000 512000 4000000 16000000)
@@ -35,6 +33,8 @@ report $(contains .out "warning: 100 % of what .* says here is extrapolated.*tim
 check "rate and layer as models" "$ASSAY" "$@" dgemm=dgemm.json layer=transfer.json -o models.csv
 close() { awk -F, -v a="$1" -v b="$2" -v by="$3" 'NR == FNR { f = FNR == 1 ? 1 : f; if (FNR == 1) { for (i = 1; i <= NF; i++) at[$i] = i } else { x = $at["time"] } next }
     FNR == 1 { for (i = 1; i <= NF; i++) to[$i] = i; next } { y = $to["time"]; exit !(x / y < 1 + by && y / x < 1 + by) }' "$1" "$2"; }
+refuse "a rate and a model of it" 2 "rate is set, and a model is given for 'dgemm'; remove one" "$ASSAY" "$@" dgemm=dgemm.json layer=transfer.json --set rate=1Gflop/s
+refuse "a layer and a model of it" 2 "latency-1 is set, and a model is given for 'layer'; remove one" "$ASSAY" "$@" dgemm=dgemm.json layer=transfer.json --set latency-1=1us
 check "the same as parameters" "$ASSAY" "$@" --set rate=4.98Gflop/s --set latency-1=2us --set bandwidth-1=4GB/s -o set.csv
 report $(close models.csv set.csv 0.01; echo $?) "gives the same time to 1 %"
 check "predict-hpl with the same numbers" "$ASSAY" predict hpl dgemm.json "${@:3}" --set latency=2us --set bandwidth=4GB/s --set panels=asymptotic -o hpl.csv
@@ -63,6 +63,11 @@ refuse "layers out of order" 2 "the layers are out of order: processes-2 is 1; e
     "$ASSAY" "$@" "${network[@]}" --set processes-1=2 --set processes-2=1 --set latency-2=1us --set bandwidth-2=1GB/s --set latency-3=1us --set bandwidth-3=1GB/s
 refuse "P x Q that is not the ranks" 2 "P x Q = 2 x 2 is 4 processes, and processes-1, of the last layer, is 8" "$ASSAY" "$@" "${network[@]}" --set processes-1=8
 refuse "a part that is no rectangle" 2 "processes-1 is 3, which is no rectangle in a grid of 2 x 2" "$ASSAY" "$@" "${network[@]}" --set processes-1=3 --set latency-2=1us --set bandwidth-2=1GB/s
+refuse "a model and the flops of an accelerator" 2 "flops is set, and a model is given for 'dgemm'; remove one" "$ASSAY" "$@" "${p100[@]}" --set flops=2 --set latency-2=1us --set bandwidth-2=1GB/s dgemm=dgemm.json
+refuse "a rate and the flops of an accelerator" 2 "rate is set, and flops too" "$ASSAY" "$@" "${p100[@]}" --set flops=2 --set rate=1Gflop/s --set latency-2=1us --set bandwidth-2=1GB/s
+refuse "a part of an accelerator alone" 2 "'memory-words' is set and 'memory-cycles' is not" "$ASSAY" "$@" "${network[@]}" --set memory-words=64
+refuse "a latency beyond the last layer" 2 "latency-2 has no effect: the last layer with a bandwidth is layer 1; set bandwidth-2, or leave latency-2 out" "$ASSAY" "$@" "${network[@]}" --set latency-2=1us
+refuse "processes beyond the last layer" 2 "processes-3 has no effect" "$ASSAY" "$@" "${network[@]}" --set processes-3=4
 refuse "N = 0" 2 "N: '0' is out of range" "$ASSAY" predict hpl-layers --set N=0 --set NB=1 --set P=1 --set Q=1 "${network[@]}"
 refuse "NB > N" 2 "NB = 200 is larger than N = 100" "$ASSAY" predict hpl-layers --set N=100 --set NB=200 --set P=1 --set Q=1 "${network[@]}"
 refuse "a negative latency" 2 "latency-2: '-1us' is out of range" "$ASSAY" "$@" "${network[@]}" --set latency-2=-1us

@@ -2,6 +2,7 @@
 # assay predict and export: models and scenarios in; tables with intervals, JSON, texts out.
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../made-run.sh"
 cd "$scratch" || exit 1
 export ASSAY_PATH=$ASSAY_BUILD/tests/plugins
 
@@ -75,6 +76,9 @@ check "an interval" "$ASSAY" predict hpl one.json "${@:4}" --draws 400 -o drawn.
 report $(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
     NR == 2 { t = $at["time"]; low = ($at["time_low"] / t - 1) / -0.0196; high = ($at["time_high"] / t - 1) / 0.0196
               exit !(low > 0.8 && low < 1.2 && high > 0.8 && high < 1.2 && !("swap_low" in at)) }' drawn.csv; echo $?) "is that of the coefficient"
+for draws in 0 1; do
+    refuse "$draws draws" 2 "--draws '$draws' is not a whole number from 2 to 100000" "$ASSAY" predict hpl one.json "${@:4}" --draws $draws
+done
 check "the same seed" "$ASSAY" predict hpl one.json "${@:4}" --draws 400 --seed 1 -o again.csv
 report $(cmp -s drawn.csv again.csv; echo $?) "gives the same interval"
 
@@ -84,6 +88,9 @@ report $([ "$(wc -l <prediction.csv)" -eq 3 ]; echo $?) "a line each"
 report $(contains prediction.csv '^name,N,NB,P,Q,latency,bandwidth,speed,panels,ranks-per-card,panel-rate,time,gflops,'; echo $?) "its columns"
 report $(contains prediction.csv '^small,8000,128,2,2,1e-06,10000000000,slowest,'; echo $?) "units are understood in fields and names"
 report $(contains prediction.csv '^"large, ""far""",40000'; echo $?) "names are quoted"
+printf 'N,NB,P,Q,latency [us],bandwidth [GB/s]\n8000,128,2,2,1.,.5e1\n' >pointed.csv
+check "numbers that end in a point" "$ASSAY" predict hpl model.json --scenario pointed.csv -o pointed.out.csv
+report $(contains pointed.out.csv '^,8000,128,2,2,1e-06,5000000000,'; echo $?) "have the unit of their header"
 report $(contains prediction.csv "warning: .* % of what 'model.json' says here is extrapolated; .* 'm' is 3.99 times the greatest"; echo $?) \
     "leaving the domain is said, with the factor"
 report $(! grep '^small' prediction.csv | grep -q warning; echo $?) "and only where it is left"
@@ -121,8 +128,12 @@ report $(output '^dgemm +linear +the time of dgemm' && output '^bandwidth +B/s' 
     "with inputs, parameters, columns and file"
 check "and as JSON" "$ASSAY" plugins show predict-travel --json
 report $(output '"better": *""' && output '"table": *"way"'; echo $?) "for programs"
-refuse "a name of two plugins" 2 "'travel' may be one of predict-travel, export-travel" "$ASSAY" plugins show travel
 refuse "a name of none" 2 "there is no plugin 'hlp'; 'assay plugins' lists all" "$ASSAY" plugins show hlp
+check "a name of two plugins" "$ASSAY" plugins show travel
+report $(output '^summary +how long messages travel$' && output '^summary +how long a message travels, as a text$' && output '^file .*/predict-travel.so$' && output '^file .*/export-travel.so$'; echo $?) \
+    "shows both"
+check "of a fit and a predictor" "$ASSAY" plugins show roofline --json
+is "and as JSON" "$(python3 -c 'import json, sys; print(*json.load(sys.stdin))' <.out)" "fit-roofline predict-roofline"
 refuse "a table that is not there" 2 "predict-hpl has no table or column of numbers 'panel'; 'assay predict hpl --help' lists both" "$ASSAY" "$@" --plot panel=p.csv
 refuse "two outputs in one file" 2 "p.csv" "$ASSAY" "$@" --plot panels=p.csv -o ./p.csv
 check "a table of intervals" "$ASSAY" predict travel size.json --set size=8 --plot way=way.csv
@@ -138,10 +149,10 @@ is "which says the scenario" "$(grep -o '<title>[^<]*NB[^<]*' panels.svg | sort 
 report $(head -1 time.html | grep -q '^<!DOCTYPE html>' && contains time.html '>NB</text>' && contains time.html '>time, s</text>'; echo $?) "a column over what varies"
 check "intervals" "$ASSAY" predict travel size.json --set size=8 --plot way --plot way=way.svg --plot way=way.json
 report $(output '^a +\|A{32,33} +\|$' && output '^b +\| +A{32,33}\|$' && output '^ +A <hop>$'; echo $?) "are lanes of characters"
-is "bars in an SVG" "$(grep -c '&lt;hop>: 13 s to 26 s</title></rect>' way.svg)" 1
+is "bars in an SVG" "$(grep -c '&lt;hop&gt;: 13 s to 26 s</title></rect>' way.svg)" 1
 report $(tr -d '\n' <way.json | grep -q '{"ph": "X", "pid": 1, "tid": 1, "ts": 13000000.000, "dur": 13000000.000, "name": "<hop>"}\]}$'; echo $?) "and trace events"
 refuse "what cannot be drawn" 2 "no table or column of numbers 'where'" "$ASSAY" predict travel size.json --set size=8 --plot where
-refuse "another kind of file" 2 "'panels' cannot be written into 'p.json'; expected a name that ends in one of .csv .svg .html" "$ASSAY" "$@" --plot panels=p.json
+refuse "another kind of file" 2 "'panels' cannot be written into 'p.txt'; expected a name that ends in one of .csv .svg .html" "$ASSAY" "$@" --plot panels=p.txt
 set -- predict hpl model.json --set NB=64 --set P=1 --set Q=1
 check "a column over one of two that vary" "$ASSAY" "$@" --set N=1000,2000 --plot time=joined.svg
 is "is a line: what is not set does not vary" "$(grep -c 'class="l"' joined.svg)" 1
@@ -149,6 +160,16 @@ refuse "a column over words" 2 "cannot draw 'time': no number varies over the sc
 check "a column of many scenarios that are written, too" "$ASSAY" "$@" --set N=64..11000:1 -o many.csv --plot gflops=many.svg
 is "has all of them" "$(awk -F M '/class="l"/ { n += gsub(/[ML]/, "") } END { print n }' many.svg) $(wc -l <many.csv)" "10937 10938"
 refuse "a column over nothing" 2 "no number varies over the scenarios" "$ASSAY" predict travel size.json --set size=8 --plot time
+set -- predict hpl model.json --set P=1 --set Q=1
+check "a column over one of two numbers" "$ASSAY" "$@" --set N=1000,2000,4000 --set NB=64,128 --plot time=two.svg --plot time
+is "is a line for each value of the other" "$(grep -c 'class="l"' two.svg)" 2
+is "with its name" "$(grep -o '<title>NB = [^<]*' two.svg | sort | uniq -c | sed 's/^ *//' | paste -sd' ')" "1 <title>NB = 128 1 <title>NB = 64"
+report $(output 'NB = 64' && output 'NB = 128'; echo $?) "and on the terminal"
+check "with draws" "$ASSAY" "$@" --set N=1000,2000,4000 --set NB=64,128 --draws 20 --plot time=two.svg
+is "has the ends of each interval" "$(grep -c 'class="l"' two.svg)" 6
+refuse "trace events of a method without intervals" 2 "'time' cannot be written into 't.json'; it is no table of intervals of time, and predict-hpl has none; expected a name that ends in one of .svg .html" \
+    "$ASSAY" "$@" --set NB=64 --set N=1000,2000 --plot time=t.json
+refuse "of a column beside a table of them" 2 "it is no table of intervals of time, which are: way; expected" "$ASSAY" predict travel size.json --set size=8,9 --plot time=t.json
 refuse "intervals of two scenarios" 2 "cannot draw 'way' of 2 scenarios" "$ASSAY" predict travel size.json --set size=8,9 --plot way
 
 # What makes the number: 2/3 N^3 gamma3, which is the term m*n*k alone; or 2 + 3 size + wait.
@@ -179,8 +200,12 @@ report $(output '^note: the best of 150 scenarios that were run, of 2048 combina
 check "a grid of 64 processes" "$ASSAY" predict hpl model.json --set N=20000 --set NB=32000,64,128 --set P=1..64 --set Q=64/P \
     --set latency=1us --set bandwidth=1GB/s --search 1000 -o grid.csv
 is "has only whole numbers" "$(awk -F, 'NR > 1 { n += $4 * $5 == 64 } END { print n }' grid.csv)" 10
-report $(output '^note: the best of 21 scenarios that were run, of 192 combinations' && output '^note: combinations that are left out: some; the first: Q=64/P: .*not a whole number$' &&
+report $(output '^note: the best of 21 scenarios that were run, of 21 combinations' && output '^note: combinations that are left out: 171; the first: Q=64/P: .*not a whole number$' &&
     output '^note: scenarios that were run and have no answer: 7; the first: NB = 32000 is larger than N = 20000$'; echo $?) "and says what it leaves out"
+check "few of many grids" "$ASSAY" predict hpl model.json --set N=20000 --set NB=64,128 --set P=1..64 --set Q=64/P \
+    --set latency=1us --set bandwidth=1GB/s --search 100
+report $(output '^note: the best of 14 scenarios that were run, of at most 128 combinations' && output '^note: combinations that are left out: some;'; echo $?) \
+    "are found, and those that are left out are not counted as such"
 check "a list of grids" "$ASSAY" predict hpl model.json --set N=2000 --set NB=64 --set P=1..4 --set Q=4/P --set latency=1us --set bandwidth=1GB/s
 report $(output '^note: combinations that are left out: 1; the first: Q=4/P: .*1\.33'; echo $?) "does so, too"
 refuse "an expression over nothing that is set" 2 "Q=64/P: 'P' has no value; set it, too" "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set Q=64/P
@@ -189,22 +214,8 @@ refuse "a search without a goal" 2 "travel cannot be searched: none of its colum
 refuse "a search in a table" 2 "hpl cannot be searched: a table of scenarios is given" "$ASSAY" predict hpl model.json --scenario scenarios.csv --search 9
 
 # From an archive: the role says which experiment's; the model is the one that a fit of the archive gives.
-cat >calls.yaml <<'YAML'
-name: calls
-testbed: local
-probes: none
-experiment:
-  name: dgemm
-  factors: {m: {type: integer}, n: {type: integer}, k: {type: integer}}
-  responses: {duration: {pattern: 'took ([0-9.e-]+)', unit: s}}
-  run: "awk -v m=$m -v n=$n -v k=$k 'BEGIN { printf \"took %.12f\\n\", 1e-6 + 1e-10 * m * n * k * (1 + (m + n + k) % 7 / 1000) }'"
-  model: {method: linear, response: duration, terms: '1+m*n*k', sizes: [m, n, k]}
-design: calls.csv
-YAML
-printf 'm,n,k\n' >calls.csv
-for m in 20 400; do for n in 30 500; do for k in 10 60 200; do echo "$m,$n,$k"; done; done; done >>calls.csv
-sed 's/name: dgemm/name: other/' calls.yaml >others.yaml
-calls=$("$ASSAY" run calls.yaml -q -o runs 2>.err) others=$("$ASSAY" run others.yaml -q -o runs 2>>.err) || sed 's/^/# /' .err
+calls=$(made_dgemm calls 1e-6 1e-10 2>.err) others=$(made_dgemm others 1e-6 1e-10 other 2>>.err) || sed 's/^/# /' .err
+"$ASSAY" archive cat "$calls" design.csv >calls.csv
 set -- --set N=4096 --set NB=64 --set P=1 --set Q=1
 "$ASSAY" fit "$calls" -o by-hand.json >/dev/null
 "$ASSAY" predict hpl by-hand.json "$@" -o by-hand.csv >/dev/null
@@ -299,6 +310,9 @@ refuse "a parameter that is missing" 2 "the parameter 'Q' is not set" "$ASSAY" p
 refuse "a wrong unit" 2 "latency: '1GB' is not a time" "$ASSAY" "$@" --set latency=1GB
 check "blocks larger than the matrix" "$ASSAY" predict hpl model.json --set N=100 --set NB=50,200 --set P=1 --set Q=1
 report $(output '^warning: scenario 2: no answer: NB = 200 is larger than N = 100$'; echo $?) "have no answer"
+printf 'N,NB,P,Q,latency [us],latency [ms]\n100,10,1,1,1,2\n' >columns.csv
+refuse "two columns of one parameter" 2 "columns.csv:1: the parameter 'latency' has two columns; remove one" "$ASSAY" predict hpl model.json --scenario columns.csv
+refuse "a column that is set, too" 2 "typo.csv:1: the parameter 'N' has a column and is set on the command line; remove one" "$ASSAY" predict hpl model.json --scenario typo.csv --set N=9
 refuse "a number with junk" 2 "typo.csv:3:5: NB: '1O' is not" "$ASSAY" predict hpl model.json --scenario typo.csv
 refuse "a scenario that the plugin refuses" 2 "the scenario in line 3: .*the latency is not given" \
     "$ASSAY" predict hpl model.json --scenario network.csv

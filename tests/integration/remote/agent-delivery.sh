@@ -41,7 +41,7 @@ check "into one file" test "$(bed on 1 ls -A /root/.cache/assay)" = "agent-$hash
 # ---- a machine of another kind
 bed on 2 sh -c 'printf "#!/bin/sh\ncase \$1 in -s) echo Linux ;; *) echo riscv64 ;; esac\n" >/usr/local/bin/uname; chmod 755 /usr/local/bin/uname'
 says "no binary for it and no compiler there" \
-    "^closed ENOEXEC node node2: cannot bring the agent: the node is a Linux riscv64 and the binary is for Linux .*, and it cannot be built there: there is neither cc nor gcc nor clang$" 2
+    "^closed ENOEXEC node node2: cannot deliver the agent: the node is a Linux riscv64 and the binary is for Linux .*, and it cannot be built there: there is neither cc nor gcc nor clang$" 2
 says "the binary and nothing else" "^closed ENOEXEC node node2: .*the node is a Linux riscv64 and the binary is for Linux" 2 --binary
 
 # ---- folders that are full, or somebody else's
@@ -51,7 +51,7 @@ leave 3
 bed on 3 rm -rf /tmp/assay-0 /dev/shm/assay-0
 bed on 3 sh -c 'mkdir -m 777 /tmp/assay-0; chown 12345 /tmp/assay-0; mkdir /dev/shm/trap; ln -s /dev/shm/trap /dev/shm/assay-0'
 bed fill 3 /
-says "and others have been in all the rest" "^closed EACCES node node3: cannot bring the agent: no folder on the node will do: " 3
+says "and others have been in all the rest" "^closed EACCES node node3: cannot deliver the agent: no folder on the node can hold the agent: " 3
 check "each with its reason" grep -qE 'cache/assay: No space left on device; /tmp/assay-0: it belongs to another user \(uid 12345\); /var/tmp/assay-0: No space left on device; /dev/shm/assay-0: it is a link; /run/user/0/assay: ' "$scratch/said"
 check "nothing was put where others can reach it" bed on 3 sh -c '[ -z "$(ls -A /tmp/assay-0 /dev/shm/trap | grep -v :)" ]'
 bed empty 3

@@ -61,7 +61,7 @@ says "is told to all" "^2$" bash -c "timeout 60 '$try' --config none --known-hos
     --jump 127.0.0.1:1 '$node' 'x@$node' -- true | grep -c \"gateway '127.0.0.1:1'\" >'$scratch/said'"
 refuse "a node that is not there" 1 "ECONNREFUSED node 127.0.0.1:1: gateway '$first': cannot connect to '127.0.0.1' port 1: Connection refused" \
     run --jump "$first" 127.0.0.1:1 -- true
-refuse "a gateway that forwards nothing" 1 "EACCES node $node: gateway '127.0.0.1:$port_closed': it may not connect to '127.0.0.1' port $port_node: open failed" \
+refuse "a gateway that forwards nothing" 1 "EACCES node $node: gateway '127.0.0.1:$port_closed': it does not allow connections to '127.0.0.1' port $port_node: open failed" \
     run --jump "127.0.0.1:$port_closed" "$node" -- true
 refuse "a gateway that does not know us" 1 "EACCES node $node: gateway 'stranger@127.0.0.1:$port_first': the login of 'stranger' was refused" \
     run --jump "stranger@127.0.0.1:$port_first" "$node" -- true
@@ -69,9 +69,9 @@ refuse "a gateway that is not known" 1 "EKEYREJECTED node $node: gateway '$first
     run --known-hosts /dev/null --jump "$first" "$node" -- true
 refuse "a bad gateway" 2 "gateways '-x': '-x' is not a destination" run --jump=-x "$node" -- true
 kill -STOP "$(cat "$scratch/second.pid")"
-refuse "a gateway that says nothing" 1 "ETIMEDOUT node $node: gateway '$second': the server took the connection and said nothing" \
+refuse "a gateway that says nothing" 1 "ETIMEDOUT node $node: gateway '$second': the server accepted the connection and sent nothing" \
     run --timeout 2 --jump "$second" "$node" -- true
-refuse "a node that says nothing" 1 "ETIMEDOUT node $second: the server took the connection and said nothing" \
+refuse "a node that says nothing" 1 "ETIMEDOUT node $second: the server accepted the connection and sent nothing" \
     run --timeout 5 --jump "$first" "$second" -- true
 kill -CONT "$(cat "$scratch/second.pid")"
 five() { cat "$scratch/running"; test "$(wc -l <"$scratch/running")" -eq 5; }

@@ -33,12 +33,12 @@ says "a wrong key and a good one" "^end $to exit 0$" run --known-hosts "$scratch
 cat "$scratch/rsa.pub" "$scratch/ecdsa.pub" "$scratch/locked.pub" >>"$scratch/authorized"
 says "an RSA key" "^end $to exit 0$" run --known-hosts "$scratch/known" --identity "$scratch/rsa" "$to" -- true
 says "an ECDSA key" "^end $to exit 0$" run --known-hosts "$scratch/known" --identity "$scratch/ecdsa" "$to" -- true
-refuse "no key at all" 1 "tried no key, for there is none; the server takes public key" run --known-hosts "$scratch/known" "$to" -- true
+refuse "no key at all" 1 "tried no key, since none was found; the server takes public key" run --known-hosts "$scratch/known" "$to" -- true
 refuse "an encrypted key" 1 "needs a passphrase and was not tried: $scratch/locked \(give it to ssh-agent" \
     run --known-hosts "$scratch/known" --identity "$scratch/locked" "$to" -- true
 refuse "a key that is not there" 2 "cannot read the key '$scratch/none': No such file" \
     run --known-hosts "$scratch/known" --identity "$scratch/none" "$to" -- true
-refuse "a key that is none" 2 "'$scratch/known' is no private key" run --identity "$scratch/known" "$to" -- true
+refuse "a key that is none" 2 "'$scratch/known' is not a private key" run --identity "$scratch/known" "$to" -- true
 refuse "another user" 1 "the login of 'nobody-here' was refused: tried $scratch/id" plain --user nobody-here "$to" -- true
 says "the user before the host" "the login of 'someone' was refused" plain --user "$me" "someone@$to" -- true
 mkdir -m 700 "$HOME/.ssh"
@@ -244,7 +244,7 @@ refuse "nobody listens" 1 "ECONNREFUSED node 127.0.0.1:1: cannot connect to 127.
 refuse "no such name" 1 "ENOENT node no-such-node.invalid: " plain no-such-node.invalid -- true
 refuse "a bad destination" 2 "node -oProxyCommand=x" plain -- -oProxyCommand=x -- true
 kill -STOP "$(cat "$scratch/two.pid")"
-refuse "a server that says nothing" 1 "ETIMEDOUT .*took the connection and said nothing within 2 s" \
+refuse "a server that says nothing" 1 "ETIMEDOUT .*accepted the connection and sent nothing within 2 s" \
     plain --timeout 2 "127.0.0.1:$port_two" -- true
 kill -CONT "$(cat "$scratch/two.pid")"
 # ---- what is no ssh server, and what is no option

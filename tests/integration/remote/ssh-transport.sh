@@ -125,7 +125,7 @@ says "it is brought too" "^open $usual delivered$" by_ssh "$to" open close
 says "by 8 at once" "^open .* as-usual$" by_ssh --copies 8 "$to" open close
 is "all of them" "$(grep -c '^open' "$scratch/said")" 8
 end_agents
-refuse "a command that fails" 1 "^closed EPROTO node $to: cannot bring the agent: the node's sh ended with exit status 255: .*Connection refused" \
+refuse "a command that fails" 1 "^closed EPROTO node $to: cannot deliver the agent: the node's sh ended with exit status 255: .*Connection refused" \
     run --attach "ssh -F none -T -o BatchMode=yes -p 1 {host} {command}" "$to" open
 refuse "a command that is not there" 1 "^closed ENOENT node $to: .*cannot start '/no/such/program': No such file or directory" \
     run --attach "/no/such/program {command}" "$to" open
@@ -160,7 +160,7 @@ stop="do:kill -STOP \$(ps -o pid= --ppid $(cat "$scratch/gate.pid"))"
 noticed() { grep -q "^closed ETIMEDOUT" "$scratch/said"; }
 : >"$scratch/said"
 (move_clock; eventually grep -q ^open "$scratch/said"; hurry noticed) &
-ASSAY_TEST_CLOCK=$scratch/clock says "a gateway that is gone is noticed" "^closed ETIMEDOUT node $to: gateway '$me@127.0.0.1:$port_gate': it does not answer any more$" \
+ASSAY_TEST_CLOCK=$scratch/clock says "a gateway that is gone is noticed" "^closed ETIMEDOUT node $to: gateway '$me@127.0.0.1:$port_gate': it stopped answering$" \
     run --timeout 60 --jump "$me@127.0.0.1:$port_gate" "$to" open "$stop" -renew renew
 check "and replaced" test "$(cut -d' ' -f1 "$scratch/said" | tr '\n' ' ')" = "open closed open "
 end_agents

@@ -72,7 +72,7 @@ E2
 printf '#!/bin/sh\nshift\nexec "$@"\n' >"$scratch/bin/sudo"
 chmod +x "$scratch/bin/apt-get" "$scratch/bin/sudo"
 campaign libc6, assay-nowhere </dev/null
-missing="needs packages that are not there \(node $(uname -n): assay-nowhere\) and that could not be installed: on node $(uname -n), "
+missing="needs packages that are missing \(node $(uname -n): assay-nowhere\) and cannot be installed: on node $(uname -n), "
 refuse "a package that cannot be installed is named, with its node and what apt-get says" 3 \
     "$missing.*apt-get .*install.* exited with status 100: E: Unable to locate package" \
     "$ASSAY" run "$scratch/campaign.yaml" -o "$scratch/failed"

@@ -113,9 +113,9 @@ wrong "'pass' of a text" "13:11: 'checks' is a text; expected numbers here, and 
 wrong "... and with what is no choice" "17:.*response 'checks' has a text in 'pass' that is not one of its choices" 's/pass: \[PASSED,/pass: [passed,/'
 wrong "choices of a number" "'residual' has choices, but is a number" 's/^    residual: {/&choices: [a], /'
 wrong "a pattern with too few groups" "the pattern of 'panels' has 5 groups, expected 4, one for each column" 's/, remark: {type: text}//'
-wrong "tables whose files some systems would take for one" "'panels' is a table already" 's/^    never:/    Panels:/'
-wrong "tables of a streamed kernel" "a streamed kernel has no 'tables'" 's/command: \[/streamed: [/'
-wrong "a column that is a factor" "'N' is a factor already" 's/{column: ,/{N: ,/'
+wrong "tables whose files some systems would take for one" "'panels' is already a table" 's/^    never:/    Panels:/'
+wrong "tables of a streamed kernel" "a streamed kernel cannot have 'tables'" 's/command: \[/streamed: [/'
+wrong "a column that is a factor" "'N' is already a factor" 's/{column: ,/{N: ,/'
 wrong "repeating until a text is known" "wrong.yaml:26:.*'checks' is a text, which has no mean" \
     's/repetitions: 2}/repeat: {until: {ci: 5%, at-most: 9, response: checks}}}/'
 wrong "a model of a text" "'checks' is not a response of this experiment that is a number" 's/^design:.*/  model: {method: linear, response: checks}\n&/'

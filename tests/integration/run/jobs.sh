@@ -200,9 +200,9 @@ is "a processor of one node is slowed down: the unit is flagged, and the next is
 # ---- What makes no sense
 
 campaign many 'ranks: [5], nodes: [5]' 'timeout: 1h' 'hosts: "n-[1-4]"'
-refuse "more nodes than there are" 2 "many.yaml:7:[0-9]+: 'nodes' is 5, expected at most 4, which there are" bed run "$ASSAY" run many.yaml --dry-run
+refuse "more nodes than there are" 2 "many.yaml:7:[0-9]+: 'nodes' is 5, but the testbed has 4;" bed run "$ASSAY" run many.yaml --dry-run
 campaign half 'ranks: [4], nodes: [2]' 'ranks-per-node: 1' 'hosts: "n-[1-4]"'
-refuse "more ranks than the nodes are given" 2 "half.yaml:7:[0-9]+: 4 ranks are more than 2 nodes take with 1 each" bed run "$ASSAY" run half.yaml --dry-run
+refuse "more ranks than the nodes are given" 2 "half.yaml:7:[0-9]+: 4 ranks do not fit on 2 nodes with 1 ranks each" bed run "$ASSAY" run half.yaml --dry-run
 sed 's/placement: job/placement: core/' where.yaml >core.yaml
 refuse "ranks on a core" 2 "core.yaml:7:[0-9]+: 'placement' is 'core', expected node or job, since 'run' has ranks" bed run "$ASSAY" run core.yaml --dry-run
 finish

@@ -45,10 +45,10 @@ refused() { # refused NAME PATTERN LAUNCHER
     refuse "$1" 2 "$2" "$ASSAY" run "$scratch/refused.yaml" -o "$scratch/none"
 }
 refused "a launcher that is not known" "refused.yaml:[0-9]+:[0-9]+: .*'launcher' is 'rsh', expected ssh, srun, oarsh, or \{attach" rsh
-refused "words without a place for the command" "'attach' lacks what it needs, expected \{command\} or \{command\.\.\.\}" "{attach: [rsh, '{host}']}"
-refused "a place within a word" "'attach' lacks what it needs, expected \{command\} and" "{attach: [rsh, '{host}', 'exec {command}']}"
-refused "a step that starts and none that reaches" "has 'start' without 'attach', expected both" "{start: [srun, '{command...}']}"
-refused "words that name no node" "'attach' lacks what it needs, expected \{node\} or \{host\}" "{attach: [rsh, '{command}']}"
+refused "words without a place for the command" "'attach' lacks a placeholder; expected \{command\} or \{command\.\.\.\}" "{attach: [rsh, '{host}']}"
+refused "a place within a word" "'attach' lacks a placeholder; expected \{command\} and" "{attach: [rsh, '{host}', 'exec {command}']}"
+refused "a step that starts and none that reaches" "has 'start' without 'attach'; give both" "{start: [srun, '{command...}']}"
+refused "words that name no node" "'attach' lacks a placeholder; expected \{node\} or \{host\}" "{attach: [rsh, '{command}']}"
 refused "what stands for nothing" "expected nothing in braces but \{node\}" "{attach: [rsh, '{hst}', '{command}']}"
 refused "nothing at all" "'launcher' is empty, expected ssh" "{}"
 refused "a login that another program makes" "'user' is of connections by libssh, and 'launcher' names another way" "srun, user: root"

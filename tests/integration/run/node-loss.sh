@@ -133,7 +133,7 @@ is "... the others have all their rows" "$(units_of lost n-1) $(units_of lost n-
 for node in n-3 n-7 n-9; do
     check "... what was answered on $node is kept" test "$(units_of lost $node)" -gt 0 -a "$(units_of lost $node)" -lt 100
     check "... the journal says who, and why" is_out lost $node lost
-    is "... it is told once" "$(grep -c "$node: taken out of the run (lost): .*; what was measured there is kept, and the others continue" lost.out)" 1
+    is "... it is told once" "$(grep -c "$node: taken out of the run (lost): .*; its results are kept, and the others continue" lost.out)" 1
 done
 check "... and what is said at the end" grep -q 'ended without nodes n-\[3,7,9\] (lost) after [0-9]* of 500 units' lost.err
 check "... run.json has it" grep -qE '"why": "lost"' lost.json
@@ -146,17 +146,17 @@ is "... and the other has all its rows" "$(units_of reboot n-10) $(is_out reboot
 check "a node that is lost in its setup is out too" status_is prepare "6 partial"
 is "... and the other has all its rows" "$(units_of prepare n-12) $(is_out prepare n-13 lost && echo out)" "20 out"
 check "fewer nodes than at-least: failed" status_is few "1 failed"
-check "... which is said" grep -q "without node n-15 1 is left, and 'node-loss' wants 2 at least; it is lost: " few.err
+check "... which is said" grep -q "without node n-15 1 is left, but 'node-loss' needs at least 2; the node is lost: " few.err
 check "no node left: failed" status_is all "1 failed"
-check "... which is said" grep -q "no node is left, perhaps because their reservation has ended; the last was n-1[67], lost: " all.err
+check "... which is said" grep -q "no node is left .*; the last was n-1[67], lost: " all.err
 check "... sealed with what there is" test "$(wc -l <all.results)" -gt 1
 check "a node that cannot be reached is out from the beginning" status_is absent "6 partial"
 is "... and the other has all its rows" "$(units_of absent n-23) $(is_out absent n-24 unreachable && echo out)" "20 out"
 is "a kernel that hangs is ended: its unit fails, and the rest is measured" "$(units_of hangs n-25) $(units_of hangs n-26)" "20 19"
 check "... which fails the run" status_is hangs "3 failed"
-check "... and is said" grep -q "unit 4 on node n-26: the kernel on core all had no answer for 60 s, and was ended" hangs.err
+check "... and is said" grep -q "unit 4 on node n-26: the kernel on core all gave no answer for 60 s and was killed" hangs.err
 check "a kernel that answered all its rows and does not end is ended, and nothing has failed" grep -q \
-    "node n-25: the kernel on core all answered all its rows, did not end within 60 s, and was ended" hangs.out
+    "node n-25: the kernel on core all answered all its rows but did not end within 60 s, and was killed" hangs.out
 check "a slow node is named" status_is slow "0 completed"
 check "... with by how much" grep -q 'node n-20: 50 % slower than the median of' slow.out
 is "... in the journal, and only it" "$(grep -c '"event":"slow-node"' slow.journal) $(grep -c '"event":"slow-node","node":"n-20","sentence":"' slow.journal)" "1 1"
@@ -171,7 +171,7 @@ check "... while the other went on" test "$(sed -n '/"event":"node-out","node":"
     grep -c '"event":"results"')" -gt 0
 check "... what the lost one had answered stays, under its name" test "$(units_of spared n-28)" -gt 0
 check "... the spare is described like the others" sh -c 'cat_of() { "$ASSAY" archive cat spared/*.zip "$1"; }; cat_of nodes/n-30/facts.json | grep -q cpu_model && cat_of nodes/n-30/clock.json | grep -q offset_ns && cat_of run.json | grep -q "\"n-30\""'
-check "... it is told" grep -q "node n-30 takes the place of node n-28, and measures its whole share" spared.out
+check "... it is told" grep -q "node n-30 takes the place of node n-28 and measures all of its units" spared.out
 check "when no spare is any good the others go on, partial" status_is no-spare "6 partial"
 is "... and the other has all its rows" "$(units_of no-spare n-31) $(is_out no-spare n-33 unfit && echo out)" "100 out"
 

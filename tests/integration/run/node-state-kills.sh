@@ -113,6 +113,6 @@ bed reboot 2
 wait $engine
 check "a run whose node restarts fails" test $? -ne 0
 is "... and there is nothing to put back, which is said" \
-    "$(bed run "$ASSAY" nodes restore -w node-2 2>&1)" "node-2: nothing to do: there is no snapshot here"
+    "$(bed run "$ASSAY" nodes restore -w node-2 2>&1)" "node-2: nothing to do: no control was changed: this node has no snapshot"
 check "... all files are as after a restart" eventually are_as_before
 finish

@@ -91,7 +91,7 @@ check "a gate without its probe" refused "refused.yaml:2:19: the gate 'throttle'
 probes: {throttle: none}
 gates: {throttle: stop}
 EOF
-check "gates without any probe" refused "refused.yaml:2:8: 'gates' is 'stop', but nothing is sampled" <<'EOF'
+check "gates without any probe" refused "refused.yaml:2:8: 'gates' is 'stop' but 'probes' is 'none'" <<'EOF'
 probes: none
 gates: stop
 EOF
@@ -99,7 +99,7 @@ check "a warm-up until nothing that is sampled is steady" refused "refused.yaml:
 probes: {temperature: none, frequency: none}
 warm-up: steady
 EOF
-check "a control that is constant and a factor" refused "refused.yaml:1:19: 'turbo' is set here for all of the run, and by the design's column 'control.turbo'" <<'EOF'
+check "a control that is constant and a factor" refused "refused.yaml:1:19: 'turbo' is set for the whole run and also by the design's column 'control.turbo'" <<'EOF'
 controls: {turbo: 'off'}
 design: {generate: factorial, factors: {control.turbo: ['on', 'off']}}
 EOF
@@ -188,7 +188,7 @@ run drift 3
 wait
 check "a control that changes by itself stops the run, if the campaign says so" test $status -eq 3
 check "... in one sentence that names unit, node, file and values" \
-    grep -q "unit .* on node node-2, core all: a control is not as it was set: $cpu/intel_pstate/no_turbo: expected 1, found 0" "$scratch/err"
+    grep -q "unit .* on node node-2, core all: a control changed since it was set: $cpu/intel_pstate/no_turbo: expected 1, found 0" "$scratch/err"
 check "... what was measured is sealed" "$ASSAY" archive verify "$archive"
 bed unset 2 "$cpu/intel_pstate/no_turbo"
 check "... and all is as it was" are_as_before
@@ -208,7 +208,7 @@ name: proof
 controls: {turbo: off, frequency: base, proof: 300ms}
 EOF
 run proof 3
-check "the proof under load finds it before anything is measured" grep -q "proving the controls failed on 1 of 2 nodes: node-1: .*1 of [0-9]* PUs are off by more than 2 %" "$scratch/err"
+check "the proof under load finds it before anything is measured" grep -q "checking the controls under load failed on 1 of 2 nodes: node-1: .*1 of [0-9]* PUs are off by more than 2 %" "$scratch/err"
 check "... exit code 3" test $status -eq 3
 check "... and all is as it was" are_as_before
 bed unset 1 "$cpu/cpufreq/policy0/scaling_cur_freq"

@@ -63,7 +63,7 @@ inline "a factor that would be an environment variable of the system's" "c.yaml:
 inline "an expression with an unknown name" "c.yaml:6:.*'k'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {}}\nrequire: [n > k]'
 inline "a placement that is none" "placement.*everywhere" <<<$'name: x\nrun: {command: echo, placement: everywhere}\nresponses: {a: {pattern: "(1)"}}'
 inline "a {name} that names nothing, nearest named" "\{nn\}.*\{n\}" <<<$'name: x\nrun: [echo, "{nn}"]\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {default: "1"}}\ndesign: {generate: factorial, factors: {n: [1]}}'
-inline "a password in a URL, which is not repeated" "c.yaml:5:.*has a user.s secret in it, which" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://me:hunter2@example.org/x.git"}'
+inline "a password in a URL, which is not repeated" "c.yaml:5:.*contains a password or token" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://me:hunter2@example.org/x.git"}'
 inline "a token in a URL" "c.yaml:5:.*secret" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://token@example.org/x.git"}'
 inline "... or in its query" "c.yaml:5:.*secret" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://example.org/x.git?private_token=S"}'
 inline "an option that has a factor's name" "c.yaml:6:13: 'n' is a factor already" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {}}\noptions: {n: {default: 1}}'
@@ -139,7 +139,7 @@ printf 'experiment: {name: x, factors: {t: {type: text}}, run: "echo 1", respons
 refuse "a value that no environment variable can have" 3 "its environment variable 't' has 131074 bytes; Linux allows 131071 in each .*give the content in a file" \
     "$ASSAY" run "$scratch/c.yaml" -q -o "$scratch/long"
 sed -i "s|\"echo 1\"|[echo, '{t}']|" "$scratch/c.yaml"
-refuse "... and no argument" 2 "c.yaml:1:.*an argument has more than 65536 bytes when its values are filled in; give" "$ASSAY" run "$scratch/c.yaml" -q -o "$scratch/long"
+refuse "... and no argument" 2 "c.yaml:1:.*an argument is longer than 65536 bytes" "$ASSAY" run "$scratch/c.yaml" -q -o "$scratch/long"
 
 # A limit of the size of files (ulimit -f): errors of writing, and what is started has the signal as it was.
 printf 'experiment: {name: x, run: "(ulimit -f 1; exec head -c 8000 /dev/zero >big); echo a $?", responses: {a: {pattern: "a ([0-9]+)"}}}\nprobes: none\n' >"$scratch/c.yaml"

@@ -86,7 +86,7 @@ bad "a response that is none, the nearest named" "c.yaml:18:50: 'durations' is n
 write 'ci: 2%, at-most: 6, response: x'
 bad "... or all of them" "c.yaml:18:50: 'x' is not a response of experiment 'pattern', expected one of 'other', 'duration'"
 write 'ci: 2%, at-most: 6, between: [node]'
-bad "between nodes, of which there is one" "c.yaml:18:49: the mean between nodes of one node has no confidence interval"
+bad "between nodes, of which there is one" "c.yaml:18:49: a mean over one node has no confidence interval"
 write 'ci: 2%, at-most: 6' 'repetitions: 3'
 bad "repetitions as well" "c.yaml:19:16: both 'repetitions' and 'repeat', expected one of them"
 printf 'experiment: dgemm\nrepeat: {until: {ci: 2%%, at-most: 6}}\n' >c.yaml

@@ -32,7 +32,7 @@ refuse "a list of hosts that was edited is refused" 2 "hosts.txt' has changed at
 echo 'node-1' >"$scratch/hosts.txt"
 refuse "... or that lacks one" 2 "hosts.txt' has changed at line 1: was 'node-\[1-2\] # and no more', is 'node-1'" bed run "$ASSAY" resume "$folder" -q
 rm "$scratch/hosts.txt"
-refuse "a spare that is one of the nodes is refused" 2 "--spares: the spare 'node-1' is one of the hosts too" \
+refuse "a spare that is one of the nodes is refused" 2 "--spares: 'node-1' is both a host and a spare" \
     bed run "$ASSAY" resume "$folder" --spares node-1 -q
 refuse "... so is a list that is none" 2 "the spares: the bracket is not closed, at column 6" bed run "$ASSAY" resume "$folder" --spares 'node-[' -q
 start_engine "$scratch/part" resume "$folder" --json --spares 'node-[3-4]'

@@ -61,7 +61,7 @@ refuse "... and one that lacks a file" 2 "began: 'x . 1.h' is gone; expected" "$
 is "... which leaves no part and no archive" "$(everything)" "$before"
 cp -r "${archive%.zip}" "$scratch/torn"
 echo >>"$scratch/torn/source.tar"
-refuse "a copy that was damaged is refused" 5 "source.tar: this is not the source that the run began with" \
+refuse "a copy that was damaged is refused" 5 "source.tar: the source differs from the one that the run began with" \
     "$ASSAY" resume "$scratch/torn" --as-recorded -q
 for evil in link ../evil; do
     rm -rf "$scratch/torn"

@@ -77,7 +77,7 @@ check "in a Slurm job its end counts, if it is the earliest" grep -q '"source":"
 naps estimated 1 10 '  estimate: 1000' 'walltime: {margin: 1min}'
 limited estimated --until 10min
 check "units that are known to take longer than what is left are not begun" test "$(lines_of results/results.csv)" -eq 0
-check "... that is said" grep -q "no further unit would end in time" "$scratch/err"
+check "... that is said" grep -q "no time is left for another unit" "$scratch/err"
 is_partial 1 10 deadline
 cat >"$scratch/model.json" <<'EOF'
 {"assay_model": 2, "kind": "linear", "response": {"name": "took", "unit": "ms"}, "weights": null, "by": ["node"],
@@ -179,7 +179,7 @@ check "a kernel of 2000 s with a walltime of 300 s ends in time (after $passed s
 check "... having measured something" test "$(lines_of results/results.csv)" -ge 10
 is_partial 1 2000 deadline
 check "... its kernel ended by itself: what was sent was measured" \
-    grep -q "no further unit would end in time" "$scratch/err"
+    grep -q "no time is left for another unit" "$scratch/err"
 beats jumps 80000000 20 'walltime: {limit: 250 s, margin: 30 s}' 'probes: none'
 limited jumps
 check "rows of 80 s are sent one by one, as long as they fit: twice" test "$(lines_of results/results.csv)" -eq 2

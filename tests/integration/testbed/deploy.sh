@@ -68,7 +68,7 @@ check "... with names of any length and letters" grep -q 'namename/ő$' unit
 check "... and the node's processes" grep -qx 'pid 1 /proc/1' unit
 check "what nodes are inspected for is within" grep -q 'Tiny 1' <(json_of "$archive" nodes/*/raw/os-release 2>/dev/null || json_of "$archive" "nodes/$(hostname)/raw/os-release")
 check "the archive has the image's hash" grep -q "\"sha256\": *\"$hash\"" <(json_of "$archive" campaign.resolved.json)
-check "... and so has the journal" grep -q "fresh system, of the image '.*system.tar.zst', SHA-256 $hash" <(json_of "$archive" journal.jsonl)
+check "... and so has the journal" grep -q "fresh system from the image '.*system.tar.zst' (SHA-256 $hash" <(json_of "$archive" journal.jsonl)
 check "the machine has no trace" test ! -e /trace -a ! -e /etc/hosts-trace -a ! -e /dev/shm/assay-trace
 check "nothing stays but the image" nothing_here
 is "... which is there once" "$(ls home/.cache/assay)" "image-$hash"
@@ -173,6 +173,6 @@ echo 'workspace: /var/tmp' >>bad.yaml # on the node's own root, which is an over
 refuse "a workspace that no layer can be on" 1 'node-2: .*cannot deploy a system: an overlay is not mounted, .*: Invalid argument' \
     there run bad.yaml -o overlay
 is "... on which nothing stays" "$(bed on node-2 sh -c 'ls -d /var/tmp/assay-* 2>/dev/null')" ""
-refuse "nodes of the command line beside deploy" 2 "'deploy' is for the testbed 'local', and --nodes names others" \
+refuse "nodes of the command line beside deploy" 2 "'deploy' of the testbed 'local' does not go with --nodes" \
     "$ASSAY" run here.yaml --nodes node-1 --dry-run
 finish

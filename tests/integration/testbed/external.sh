@@ -49,7 +49,7 @@ check "waiting is interrupted" ends_as 4
 check "... which it says, without units that there are not" grep -q "interrupted before any unit was measured; the archive has the run's records alone" cut.err
 is "... and nothing of its own is kept" "$(grep -c -v other hosts.txt.taken)" 0
 tick_campaign "$scratch/late" 20 0 "{external: {program: [./pool, ./hosts.txt], request: {nodes: 3}, at-most-wait: 1 s}, $ssh}"
-refuse "waiting is given up after what the campaign says" 1 'reservation assay-.* has waited for 1 s, and is given up' there run late.yaml -o late
+refuse "waiting is given up after what the campaign says" 1 'reservation assay-.* has waited for 1 s' there run late.yaml -o late
 : >hosts.txt.taken
 
 # ---- by hand
@@ -63,7 +63,7 @@ is "... and leaves them reserved" "$(grep -c . hosts.txt.taken)" 2
 check "assay resume measures on them" there resume hand/*/ -q
 is "... everything" "$(lines hand/*.zip)" 40
 is "... and gives them back" "$(cat hosts.txt.taken)" ""
-refuse "there are no nodes then" 2 'the run has nothing reserved' there nodes show --run hand/*/
+refuse "there are no nodes then" 2 'the run has no nodes reserved' there nodes show --run hand/*/
 is "... and none are taken for that" "$(cat hosts.txt.taken)" ""
 
 # ---- programs that are wrong
@@ -125,11 +125,11 @@ wrong() { # wrong NAME WRONG PATTERN
 wrong "what is no JSON is refused" garbage "lease printed 'Loading...', expected a JSON object on a line"
 check "... and another program is asked to give back what there may be" grep -q '"id":2,"do":"release","name":"assay-' asked
 wrong "half a line" half 'lease ended with exit status 0 in the middle of a line without an answer to reserve'
-wrong "a line without end" long 'lease printed a line of more than 4194304 bytes'
+wrong "a line without end" long 'lease printed a line longer than 4194304 bytes'
 wrong "an exit status, with what it said last" ends 'lease ended with exit status 3 without an answer to reserve: log in first'
 check "... and all of it is in the log" grep -q 'lease: no credentials' wrong/*/logs/engine.log
 wrong "a signal" killed 'lease was killed by signal KILL without an answer to reserve'
-wrong "an answer to another request" another "lease printed '\{\"id\":99\}', expected a note, or the answer that it owes"
+wrong "an answer to another request" another "lease printed '\{\"id\":99\}'; expected a note, or the answer"
 wrong "that there are no such nodes" refuses 'lease: no such nodes'
 is "... where nothing is given back" "$(grep -c release asked)" 0
 wrong "another version" newer "lease speaks version '2' of the protocol, expected 1"
@@ -161,7 +161,7 @@ is "... and was made once" "$(wc -l <made)" 1
 is "... everything is measured" "$(lines dies/*.zip)" 40
 is "... and it is given back" "$(cat leases)" ""
 check "when it ends is the run's deadline" grep -q '"source":"testbed"' dies/*/journal.jsonl
-check "a program that ended while its nodes were used cost nothing" grep -q 'lease: ended with exit status 0: bye; it is started again' dies/*/logs/engine.log
+check "a program that ended while its nodes were used cost nothing" grep -q 'lease: ended with exit status 0: bye; the program is started again' dies/*/logs/engine.log
 check "... and what it printed before its greeting" grep -q 'lease: Loading {modules}' dies/*/logs/engine.log
 release_nothing() { there release dies/*/ >released; }
 check "release again finds nothing" release_nothing

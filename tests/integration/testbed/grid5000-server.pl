@@ -9,7 +9,6 @@
 #   polls    how often a job or a deployment is asked after before it moves on (2)
 #   ko       NODE TIMES: so many deployments of the node fail
 #   error    so many deployments end with `error`, and no result
-#   taken    SECONDS: somebody else has all nodes until then, since 1970
 #   faults   COUNT KIND REGEX: what METHOD PATH matches is answered with 500, html, half, or nothing
 #   hold     REGEX: what it matches is done, and answered once the file is gone; `holding` is there meanwhile
 use strict;
@@ -108,11 +107,6 @@ sub metrics { # of a node with two ports, also at both ends of the window; and o
     }
     return answer(200, \@values);
 }
-sub status {
-    my ($until, $now) = (setting('taken', 0), time);
-    my @reservations = $until ? ({uid => 7, queue => 'default', started_at => $now - 600, walltime => $until - $now + 600}) : ();
-    return answer(200, {uid => 1, nodes => {map { $_ => {hard => 'alive', soft => $until ? 'busy' : 'free', reservations => \@reservations} } @nodes}});
-}
 sub node { my ($name) = @_; return {uid => $name, type => 'node', architecture => {nb_cores => 4, cpu_core_numbering => 'round-robin'}} }
 
 sub route {
@@ -122,7 +116,6 @@ sub route {
     return items({uid => 'dahu'}, {uid => 'yeti'}) if $path eq '/clusters';
     return environments($query) if $path eq '/environments';
     return metrics($query) if $path eq '/metrics';
-    return status() if $path eq '/status';
     return answer(200, {uid => 'grenoble', clusters => {dahu => {nodes => {map { short($_) => node(short($_)) } @nodes}}}}) if $path eq '' && $query->{deep};
     return answer(200, node($1)) if $path =~ m,^/clusters/dahu/nodes/(\S+)$,;
     return submit($json->decode($body)) if "$method $path" eq 'POST /jobs';

@@ -48,7 +48,7 @@ begin_within() { as_user "$ASSAY" run within.yaml -o "$shared" --detach=job >"$s
 check "a job with the engine in it is submitted" begin_within
 check "it measures" as_user "$ASSAY" watch "$run"
 is "each unit on each node" "$("$ASSAY" archive cat "$run.zip" results/results.csv | tail -n +2 | wc -l)" 40
-check "the job that it is in was its reservation" grep -q "job [0-9]* of OAR is there already" "$run/logs/engine.log"
+check "the job that it is in was its reservation" grep -q "using job [0-9]* of OAR" "$run/logs/engine.log"
 check "and ended with it" eventually jobs_over
 
 # ---- dgemm and MPI, on real experiments
@@ -113,11 +113,11 @@ run_for_long() { # run_for_long NAME KEYS
 }
 end_of_run() { kill -TERM "$(cat engine.pid)"; wait $engine; }
 run_for_long longer 'extend: 30min'
-check "more time is asked for" reports longer 'job [0-9]* of OAR is to be extended by 30 min'
+check "more time is asked for" reports longer 'asked to extend job [0-9]* of OAR by 30 min'
 check "and what is granted moves the end of the run" eventually reports longer 'the reservation now ends at'
 end_of_run
 run_for_long too-long 'extend: 2h'
-check "more than OAR grants is refused in its words" reports too-long 'is not extended: oarwalltime .*cannot increase by more than'
+check "more than OAR grants is refused in its words" reports too-long 'cannot extend job .*oarwalltime .*cannot increase by more than'
 end_of_run
 fi
 
@@ -141,7 +141,7 @@ check "and gives them back" eventually jobs_over
 on_api stranger 4 'nodes: 1, credentials: wrong-netrc, authority: authority.pem'
 refuse "wrong credentials" 1 'GET /whoami.json.* was answered with status 401 \(wrong credentials\?\)' as_user "$ASSAY" run stranger.yaml -o stranger
 on_api impostor 4 'nodes: 1, credentials: netrc'
-refuse "a certificate that nobody vouches for" 1 'oarapi is not to be trusted: .*certificate' as_user "$ASSAY" run impostor.yaml -o impostor
+refuse "a certificate that nobody vouches for" 1 'oarapi shows a certificate that is not trusted: .*certificate' as_user "$ASSAY" run impostor.yaml -o impostor
 on_api crowd 4 'nodes: 40, credentials: netrc, authority: authority.pem'
 refuse "more nodes than there are, in OAR's words" 1 'POST /jobs.json.* status 400: Oarsub command exited with status' as_user "$ASSAY" run crowd.yaml -o crowd
 check "the password is nowhere in what is kept" sh -c '! grep -rq secret asked stranger impostor crowd'
@@ -150,7 +150,7 @@ for node in $(cat "$BED/nodes"); do bed on "$node" touch /tmp/doomed; done
 on_api gone 2000 'nodes: 2, credentials: netrc, authority: authority.pem, extend: 30min'
 as_user sh engine.sh "$ASSAY" run gone.yaml -o gone >/dev/null 2>&1 & engine=$!
 check "another measures" eventually has_rows gone
-check "more time is asked for" reports gone 'job [0-9]* of OAR is to be extended by 30 min'
+check "more time is asked for" reports gone 'asked to extend job [0-9]* of OAR by 30 min'
 check "and what is granted moves the end of the run" eventually reports gone 'the reservation now ends at'
 kill -KILL "$(cat engine.pid)"
 wait $engine

@@ -39,7 +39,7 @@ run_with waits "{slurm: {nodes: 2, walltime: 10min}, ssh-config: $BED/ssh_config
 check "a job waits" eventually waits
 bed run scancel "$(number waits)"
 check "a job that its user deletes while it waits ends the run" ends_as 1
-check "which says so" grep -q "job [0-9]* of Slurm is over before it has begun: CANCELLED" "$scratch/engine.err"
+check "which says so" grep -q "job [0-9]* of Slurm ended before it began: CANCELLED" "$scratch/engine.err"
 
 # ---- an engine that dies after its job is submitted, and before it knows the number
 mkdir bin
@@ -51,7 +51,7 @@ check "an engine is killed, and its job waits" eventually waits
 is "... whose number is not in the journal" "$(number unknown)" ""
 bed run scancel --name=other
 check "the run is resumed in that job" there resume unknown/*/
-check "which it found by its name" grep -q "job [0-9]* of Slurm is there already" unknown/*/logs/engine.log
+check "which it found by its name" grep -q "using job [0-9]* of Slurm" unknown/*/logs/engine.log
 is "... and measures everything" "$(lines unknown/*.zip)" 2000
 check "... and gives it back" eventually no_jobs
 

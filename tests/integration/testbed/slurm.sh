@@ -69,10 +69,10 @@ check "assay release gives them back" there release hand/*/
 check "... and leaves the other" eventually namesakes 1
 bed run scancel --user=nobody
 is "which assay list knows" "$(reserved hand)" 0
-refuse "there are no nodes then" 2 'the run has nothing reserved' there nodes show --run hand/*/
+refuse "there are no nodes then" 2 'the run has no nodes reserved' there nodes show --run hand/*/
 refuse "a run whose testbed says how nodes are reached" 2 '--user beside --run' there nodes show --run hand/*/ -l root
 tick_campaign "$scratch/here" 4 0 local
-refuse "what lends nothing" 2 "the testbed 'local' reserves nothing" there reserve here.yaml -o here
+refuse "what lends nothing" 2 "the testbed 'local' has no reservations" there reserve here.yaml -o here
 
 # ---- in an allocation of the user's
 tick_campaign "$scratch/allocated" 4 0 "{hosts: 'node[1-2]', launcher: srun}"
@@ -103,7 +103,7 @@ tick_campaign "$scratch/refused" 4 0 "{slurm: {nodes: 1, walltime: 10min, partit
 refuse "a partition that is not there, in Slurm's words" 1 'sbatch ended with exit status 1: sbatch: error: .*invalid partition' \
     there run refused.yaml -o refused
 tick_campaign "$scratch/many" 4 0 "{slurm: {nodes: 40, walltime: 10min, at-most-wait: 1s}, $ssh}"
-refuse "waiting is given up after what the campaign says" 1 'has waited for 1 s, and is given up' there run many.yaml -o many
+refuse "waiting is given up after what the campaign says" 1 'has waited for 1 s' there run many.yaml -o many
 check "with the job" eventually no_jobs
 printf 'name: x\nexperiment: tick\ndesign: {file: lent.csv, seed: 1}\ntestbed: {slurm: {nodes: 1}}\n' >bad.yaml
 refuse "a job without walltime" 2 "bad.yaml:4:18: .*'walltime'" there run bad.yaml --dry-run
@@ -111,7 +111,7 @@ printf 'name: x\nexperiment: tick\ndesign: {file: lent.csv, seed: 1}\ntestbed: s
 refuse "a testbed without a job" 2 'expected slurm: \{nodes: 4, walltime: 2h' there run bad.yaml --dry-run
 
 tick_campaign "$scratch/other" 4 0 "{slurm: {nodes: 1, walltime: 10min}, launcher: oarsh}"
-refuse "another scheduler's launcher" 2 "'oarsh' knows no jobs of Slurm; expected ssh or srun" there run other.yaml --dry-run
+refuse "another scheduler's launcher" 2 "'oarsh' cannot start programs in jobs of Slurm; expected ssh or srun" there run other.yaml --dry-run
 
 # ---- an engine that dies while its job waits
 ends_as() { wait "$shell_job"; local status=$?; [ "$status" -eq "$1" ] || { echo "exit $status"; cat "$scratch/engine.err"; return 1; }; }
@@ -149,7 +149,7 @@ slow rm -f
 given=$(sed -n 's/.*"event":"node","name":"\([^"]*\)".*/\1/p' killed/*/journal.jsonl | head -1)
 bed run scontrol update nodename="$given" state=drain reason=test
 check "it is resumed on other nodes" there resume killed/*/
-check "which is said" grep -q "$given.* not given again" killed/*/logs/engine.log
+check "which is said" grep -q "no longer gives node $given" killed/*/logs/engine.log
 nodes_of() { "$ASSAY" archive cat "$1" results/results.csv | awk -F, 'NR > 1 {n[$6]++} END {for (i in n) if (n[i] == 200) print i}' | sort | tr '\n' ' '; }
 is "two others have measured all units" "$(nodes_of "$(echo killed/*-2.zip)" | xargs -n1 | grep -cvx "$given")" 2
 bed run scontrol update nodename="$given" state=resume
@@ -205,7 +205,7 @@ start_engine "$scratch/engine" run waits.yaml -o away --json
 check "a job waits" eventually waits
 kill "$(cat "$SLURM/slurmctld.pid")"
 eventually slurm_is_away "$SLURM/slurmctld.pid"
-is_missed() { grep -q 'Slurm does not answer, and is asked again' away/*/journal.jsonl; }
+is_missed() { grep -q 'Slurm does not answer; asking again' away/*/journal.jsonl; }
 check "a scheduler that is away is asked again" eventually is_missed
 bed run slurmctld
 eventually bed run scancel --name=other
@@ -291,7 +291,7 @@ check "it measures" there watch "$run"
 is "each unit on each node" "$(lines "$run.zip")" 80
 check "... until the time that was meant then" sh -c '"$0" archive cat "$1.zip" run.json | tr -d " \n" | grep -Eq "\"--until\",\"[-0-9]+T[0-9:]+Z\""' "$ASSAY" "$run"
 check "... and says there what it did" grep -qx "run folder: $run" "$run.out"
-check "... the job that it is in was its reservation" grep -q "job [0-9]* of Slurm is there already" "$run/logs/engine.log"
+check "... the job that it is in was its reservation" grep -q "using job [0-9]* of Slurm" "$run/logs/engine.log"
 check "... and ended with it, by itself" eventually no_jobs
 is_in_order() { [ "$(state_of)" = COMPLETED ]; }
 check "... in good order" eventually is_in_order
@@ -300,7 +300,7 @@ check "one waits in the queue" begin_within run within.yaml -o "$shared"
 check "which status says" sh -c '"$0" status "$1" | grep -q "^status  *queued$"' "$ASSAY" "$run"
 check "... and list" sh -c '"$0" list "$1" | grep -q " queued .*waits for its job"' "$ASSAY" "$shared"
 refuse "it has not begun, and cannot be stopped" 2 "has not begun: its engine waits in job assay-" there stop "$run"
-refuse "it is not submitted twice" 2 "is there already, which 'assay release' deletes" there resume "$run" --detach=job
+refuse "it is not submitted twice" 2 "exists already; delete it with 'assay release'" there resume "$run" --detach=job
 check "it is taken out of the queue" there release "$run"
 check "... and is gone" eventually no_waiting
 check "... which status knows" sh -c '"$0" status "$1" | grep -q "^status  *stopped"' "$ASSAY" "$run"
@@ -330,8 +330,8 @@ refuse "a path that a shell could change" 2 "cannot be the command of a job" the
 
 # ---- what is refused before anything is asked for
 tick_campaign "$scratch/controls" 4 0 "{slurm: {nodes: 1, walltime: 10min}, launcher: srun}" 'controls: {turbo: off}'
-refuse "controls that the end of the job would leave set" 2 "controls.yaml:5:[0-9]*: .*expected 'launcher: ssh', or no controls" \
+refuse "controls that the end of the job would leave set" 2 "controls.yaml:5:[0-9]*: .*use 'launcher: ssh', or set no controls" \
     there run controls.yaml --dry-run
 tick_campaign "$scratch/controls" 4 0 "{oar: {nodes: 1, walltime: 10min}, launcher: oarsh, sudo: yes}" 'controls: {turbo: off}'
-refuse "... nor in OAR's cpusets" 2 "as the launcher is 'srun' or 'oarsh'" there run controls.yaml --dry-run
+refuse "... nor in OAR's cpusets" 2 "with the launcher 'srun' or 'oarsh'" there run controls.yaml --dry-run
 finish

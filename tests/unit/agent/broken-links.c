@@ -32,7 +32,7 @@ TEST(another_engine_is_refused) {
     knock(&other);
     say_hello(&other, other.session);
     snprintf(expected, sizeof expected,
-             "another engine had session %llx: it has acknowledged 2 frames, this one none",
+             "another engine uses session %llx: it acknowledged 2 frames, and this engine none",
              (unsigned long long)engine.session);
     turned_away(&other, expected);
 
@@ -40,7 +40,7 @@ TEST(another_engine_is_refused) {
     knock(&other);
     other.inbox.received = 100;
     say_hello(&other, other.session);
-    turned_away(&other, "frame 100 was acknowledged, but 3 is the last that was sent");
+    turned_away(&other, "frame 100 was acknowledged, but the last frame sent is 3");
     knock(&other);
     say_hello(&other, 1);
     turned_away(&other, "this agent does not serve session 1");

@@ -105,7 +105,7 @@ TEST(values_are_understood) {
         {"intel-pstate", "frequency=nan GHz", "invalid", NULL, NULL},
         {"intel-pstate", "frequency=-1GHz", "invalid", NULL, NULL},
         {"arm-cppc", "frequency=base", "invalid", NULL,
-         "'base' is not known on this machine; expected a frequency"},
+         "this machine does not report 'base'; expected a frequency such as 2.1GHz"},
         {"intel-pstate", "governor=ondemand", "invalid", NULL,
          "'ondemand' is not possible here; expected one of: performance powersave"},
         {"intel-pstate", "governor=power", "invalid", NULL, NULL},
@@ -348,16 +348,17 @@ TEST(wrong_arguments_are_refused) {
     assert_int_equal(TOOL("--set-controls", "turbo"), 2);
     assert_int_equal(TOOL("--set-controls", "turbo="), 2);
     assert_int_equal(TOOL("--set-controls", "boost=on"), 2);
-    assert_string_equal(tool_words.bytes, "assay-agent: there is no such control: 'boost'\n");
+    assert_string_equal(tool_words.bytes,
+                        "assay-agent: there is no control 'boost'; 'assay-agent --controls' lists them\n");
     assert_int_equal(TOOL("--set-controls", "turbo=on", "turbo=off"), 2);
     assert_int_equal(TOOL("--controls", "--what"), 2);
     assert_int_equal(TOOL("--snapshot-controls", "--label", "two words"), 2);
     assert_int_equal(TOOL("--snapshot-controls", "--session", "xyz"), 2);
     assert_int_equal(TOOL("--set-controls", "turbo=on"), 1);
     assert_string_equal(tool_words.bytes,
-                        "assay-agent: there is no snapshot here; --snapshot-controls comes first\n");
+                        "assay-agent: this node has no snapshot; run --snapshot-controls first\n");
     assert_int_equal(TOOL("--restore-controls"), 0);
-    assert_string_equal(tool_output.bytes, "nothing\tthere is no snapshot here\n");
+    assert_string_equal(tool_output.bytes, "nothing\tno control was changed: this node has no snapshot\n");
 }
 
 static int find_program(void **state) {

@@ -204,7 +204,7 @@ static void the_lease_runs_out(bool linked) {
     if (linked) { /* a link that is up and silent is no better than none */
         assert_true(receive(&engine));
         assert_int_equal(protocol_get_message(&frame, &told, &failure), 0);
-        assert_non_null(strstr(told, "the lease has run out: nothing was heard from the engine for 3"));
+        assert_non_null(strstr(told, "the lease has run out: the engine sent nothing for 3"));
         assert_false(receive(&engine));
     }
     hurry();

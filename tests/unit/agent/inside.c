@@ -218,14 +218,14 @@ TEST(variables_of_ranks_and_tasks_are_known) {
             fail_msg("%s would be removed", of_job[i]);
 }
 
-/* ---- how a command that could not be ended is told */
+/* ---- how a command that could not be killed is described */
 
 TEST(who_is_given_up_is_described) {
     char text[128];
     struct remote_exit exit = {.abandoned = true, .timed_out = true, .code = 255};
     assert_string_equal(
         remote_exit_describe(&exit, text, sizeof text),
-        "ran past its time limit and could not be ended: it has another user, or hangs in the "
+        "ran past its time limit and could not be killed: it runs as another user, or hangs in the "
         "kernel");
 }
 

@@ -69,9 +69,9 @@ TEST(what_is_not_kept_cannot_be_resumed) {
     assert_int_equal(outbox_acknowledge(&side.outbox, 6, &failure), 0);
     outbox_restart(&side.outbox);
     assert_int_equal(outbox_resume(&side.outbox, 5, &failure), -EPROTO);
-    assert_string_equal(failure.text, "frames after 5 are asked for, but 6 was acknowledged");
+    assert_string_equal(failure.text, "cannot resume after frame 5: frame 6 was already acknowledged");
     assert_int_equal(outbox_resume(&side.outbox, 11, &failure), -EPROTO);
-    assert_string_equal(failure.text, "frame 11 was acknowledged, but 10 is the last that was sent");
+    assert_string_equal(failure.text, "frame 11 was acknowledged, but the last frame sent is 10");
     /* Neither has changed anything. */
     assert_null(outbox_unsent(&side.outbox, &length));
     assert_int_equal(outbox_resume(&side.outbox, 8, &failure), 0);

@@ -475,7 +475,7 @@ TEST(what_is_not_acknowledged_is_kept) {
     assert_int_equal(outbox_acknowledge(&box, 1, &failure), 0); /* again, or an older one, is fine */
     assert_int_equal(outbox_acknowledge(&box, 0, &failure), 0);
     assert_int_equal(outbox_acknowledge(&box, 3, &failure), -EPROTO);
-    assert_string_equal(failure.text, "frame 3 was acknowledged, but 2 is the last that was sent");
+    assert_string_equal(failure.text, "frame 3 was acknowledged, but the last frame sent is 2");
     struct protocol_writer local;
     outbox_begin(&box, &local, PROTOCOL_INPUT);
     assert_null(protocol_put_space(&local, 2000));

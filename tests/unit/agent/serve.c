@@ -147,7 +147,7 @@ TEST(only_what_was_sent_can_be_acknowledged) {
     begin(&engine, PROTOCOL_ACK);
     end(&engine);
     engine.inbox.received = 0;
-    is_refused("frame 99 was acknowledged, but 0 is the last that was sent");
+    is_refused("frame 99 was acknowledged, but the last frame sent is 0");
 }
 
 TEST(input_beyond_the_credit_ends_the_link) {
@@ -158,7 +158,7 @@ TEST(input_beyond_the_credit_ends_the_link) {
     protocol_put_u32(&writer, 1);
     memset(protocol_put_space(&writer, PROTOCOL_INPUT_WINDOW + 1), 0, PROTOCOL_INPUT_WINDOW + 1);
     end(&engine);
-    is_refused("INPUT for command 1 beyond its credit");
+    is_refused("INPUT for command 1 has more bytes than its credit allows");
 }
 
 TEST(numbers_of_commands_are_not_used_twice) {

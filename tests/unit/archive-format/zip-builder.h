@@ -246,7 +246,7 @@ static inline void build_end(struct text *zip, const struct build *build, size_t
 
 /* The zip of BUILD's members as they are. */
 static inline void build_zip(const struct build *build, struct text *zip) {
-    struct built_place places[BUILD_MEMBERS_MAX];
+    struct built_place places[BUILD_MEMBERS_MAX] = {0};
     size_t count = 0;
     text_init(zip, 256 << 20);
     if (build->around.before)

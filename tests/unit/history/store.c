@@ -53,12 +53,13 @@ static void plant(const char *path, int slow, int from, int wrong) {
 }
 
 static char *check(const char *path, enum history_method method, struct history_result *result) {
-    const struct history_rule rule = {method, 0.0005};
+    const struct history_rule rule = {.method = method, .p_most = 0.0005};
     const struct history_filter all = {0};
     struct history_store *store = NULL;
     struct report *report = report_new();
     assert_ok(history_store_open(path, false, &store, &test_failure));
-    assert_ok(history_check(store, &all, &rule, report->root, result, &test_failure));
+    assert_ok(history_check(&(struct history_source){.store = store}, &all, &rule, report->root, result,
+                            &test_failure));
     history_store_close(store);
     char *text = report_render(report, true);
     report_free(report);
@@ -79,6 +80,24 @@ TEST(a_slow_node) {
         assert_says(text, "2020-10-08"); /* run 25 */
         assert_says(text, "microcode 0x1 became 0x2");
     }
+}
+
+/* Two experiments of campaigns of one name, and a fact that came with the change. */
+TEST(experiments_and_facts) {
+    const char *path = test_path("two.sqlite");
+    struct history_result result;
+    test_seed = 5;
+    plant(path, 3, 25, 0);
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    sql("UPDATE series SET experiment = 'stream' WHERE node = 'dahu-3'");
+    sql("INSERT INTO fact SELECT id, 'dahu-3', 'package gcc', '12' FROM archive WHERE id >= 25");
+    sql("INSERT INTO fact SELECT id, 'dahu-3', 'BIOS', '2.1' FROM archive WHERE id < 25");
+    sqlite3_close(database);
+    cleanup_free char *text = check(path, HISTORY_SHIFT, &result);
+    assert_int_equal(result.changed, 1);
+    assert_says(text, "nightly   stream");
+    assert_says(text, "BIOS 2.1 is no longer recorded, microcode 0x1 became 0x2, "
+                      "package gcc 12 was not recorded before");
 }
 
 TEST(nothing_changed) {
@@ -117,9 +136,11 @@ TEST(the_log) {
     assert_error(history_store_note(store, &bad, &test_failure), -EINVAL, "'yesterday' is not a time");
     bad = outlier;
     bad.run = "run-4";
-    assert_error(history_store_note(store, &bad, &test_failure), -EINVAL, "several runs begin with 'run-4'");
+    assert_error(history_store_note(store, &bad, &test_failure), -EINVAL,
+                 "several runs have ids that begin with 'run-4'");
     bad.run = "no";
-    assert_error(history_store_note(store, &bad, &test_failure), -EINVAL, "no run begins with 'no'");
+    assert_error(history_store_note(store, &bad, &test_failure), -EINVAL,
+                 "no run has an id that begins with 'no'");
     history_store_close(store);
     free(text);
     text = check(path, HISTORY_SHIFT, &result);

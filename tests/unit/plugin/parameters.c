@@ -4,12 +4,13 @@
 
 static const char *const words[] = {"mean", "slowest", NULL};
 static const struct plugin_parameter table[] = {
-    {"latency", PLUGIN_NUMBER, "s", .fallback = "50us", .minimum = 0, .maximum = 10, .help = "of a message"},
-    {"speed", PLUGIN_WORD, .words = words, .fallback = "mean", .help = "which"},
+    {"latency", PLUGIN_NUMBER, "s", .default_text = "50us", .minimum = 0, .maximum = 10,
+     .help = "of a message"},
+    {"speed", PLUGIN_WORD, .choices = words, .default_text = "mean", .help = "which"},
     {"breaks", PLUGIN_NUMBERS, "By", .help = "sizes"},
     {"size", PLUGIN_COLUMN, "By", .help = "column"},
     {"machine", PLUGIN_CATEGORIES, .help = "columns"},
-    {"starts", PLUGIN_NUMBER, "1", .whole = true, .required = true, .help = "how many"},
+    {"starts", PLUGIN_NUMBER, "1", .integer = true, .required = true, .help = "how many"},
     {0},
 };
 

@@ -5,6 +5,7 @@
 #include "plugins/predict-hpl-replay/events.c"
 #include "plugins/predict-hpl-replay/factorisation.c"
 #include "plugins/predict-hpl-replay/hpl.c"
+#include "plugins/predict-hpl-replay/messages.c"
 #include "plugins/predict-hpl-replay/network.c"
 #include "plugins/predict-hpl-replay/replay.c"
 #include "plugins/predict-hpl-replay/swap.c"
@@ -210,4 +211,46 @@ TEST(large_messages_take_their_share) {
     struct network_model slow = plain;
     slow.card = 0.5e9;
     assert_float_equal(replay(hpl, &slow, 1, &machine).time, 2e-5 + (panel + rest) / 0.5e9, 1e-12);
+}
+
+/* The order of all operations, as one number. */
+static uint64_t told;
+static void tell_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
+                        int same, int n, int k) {
+    for (int row = from; row < to; row++)
+        told = told * 31 + (uint64_t)kernel * 7 + (uint64_t)(each ? each[row] : same) * 5 + (uint64_t)n * 3 +
+               (uint64_t)k + (uint64_t)row;
+}
+static void tell_exchange(struct hpl_sink *sink, int a, int b, int64_t a_to_b, int64_t b_to_a) {
+    told = told * 37 + (uint64_t)a + (uint64_t)b * 3 + (uint64_t)a_to_b + (uint64_t)b_to_a * 5;
+}
+
+TEST(pieces_of_a_factorisation_are_the_whole) {
+    static int pivots[100];
+    hpl_draw_pivots(100, 1, pivots);
+    for (int variant = 0; variant < 9; variant++)
+        for (int nbmin = 1; nbmin < 6; nbmin += 2) {
+            struct hpl hpl = {.n = 100,
+                              .nb = 23,
+                              .p = 3,
+                              .q = 2,
+                              .nbmin = nbmin,
+                              .ndiv = 2 + variant % 2,
+                              .rfact = variant % 3,
+                              .pfact = variant / 3,
+                              .pivots = pivots};
+            struct hpl_space *space = hpl_space_new(&hpl);
+            struct hpl_sink sink = {
+                .hpl = &hpl, .space = space, .kernel = tell_kernel, .exchange = tell_exchange};
+            told = 0;
+            hpl_factor(&sink, 1, 0, 24);
+            uint64_t whole = told;
+            for (int piece = 1; piece < 24; piece += 6) {
+                told = 0;
+                for (int from = 0; from < 24; from += piece)
+                    hpl_factor(&sink, 1, from, from + piece);
+                assert_true(told == whole);
+            }
+            hpl_space_free(space);
+        }
 }

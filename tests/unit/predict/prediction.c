@@ -303,6 +303,31 @@ TEST(search_with_an_expression) {
     assert_close(value_of(prediction, 0, 0), best, 1e-15, "time");
 }
 
+/* Stops when it has heard of the same run 200 times. */
+static int hear_idle(void *context, size_t run, double share) {
+    struct heard *heard = context;
+    heard->calls = run == heard->runs ? heard->calls + 1 : 0;
+    heard->runs = run;
+    return heard->calls == 200 ? -ECANCELED : 0;
+}
+
+/* A search that finds no new combination ends, and can be stopped while it looks for one. */
+TEST(search_of_fewer_than_its_budget) {
+    cleanup(prediction_cleanup) struct prediction *prediction = NULL;
+    const char *const *settings =
+        WORDS("N=1000", "NB=100", "P=1..997", "Q=997/P", "latency=1us", "bandwidth=1GB/s");
+    struct heard heard = {.stop = SIZE_MAX};
+    assert_ok(search_hpl(settings, 50, hear_run, &heard, &prediction)); /* 1 x 997 and 997 x 1 */
+    assert_int_equal(prediction->searched, 2);
+    assert_int_equal(prediction->scenarios.count, 2);
+    assert_true(heard.calls < 40000);
+    prediction_free(take_pointer(prediction));
+    heard = (struct heard){0};
+    int r = search_hpl(settings, 50, hear_idle, &heard, &prediction);
+    assert_true(r == 0 ? prediction->is_interrupted && prediction->searched <= 2
+                       : test_failure.kind == FAILURE_INTERRUPTED);
+}
+
 TEST(interrupted_search) {
     cleanup(prediction_cleanup) struct prediction *prediction = NULL;
     const char *const *settings = WORDS("N=1000", "NB=1..1000", "P=1", "Q=1");
@@ -372,7 +397,7 @@ TEST(refusals) {
         {{"time.json"}, {"wait=1s"}, NULL, "the parameter 'size' is not set"},
         {{"time.json"}, {"size=1.5..2.5"}, NULL, "the range of 'size' has no step between its values"},
         {{"time.json"}, {"size=9..1"}, NULL, "goes from 9 down to 1"},
-        {{"time.json"}, {"size=1"}, "size\n1\n", "a column here and set on the command line"},
+        {{"time.json"}, {"size=1"}, "size\n1\n", "has a column and is set on the command line; remove one"},
         {{"time.json"}, {NULL}, "size,siez\n1,1\n", "did you mean 'size'"},
         {{"time.json"}, {NULL}, "size,scale\n1,1\n", "the same for all scenarios"},
         {{"time.json"}, {NULL}, "size\n", "there are no scenarios"},

@@ -686,7 +686,7 @@ TEST(folders_of_others) {
     /* Then that one too, and all is said. */
     assert_int_equal(file_remove_tree(shm, NULL), 0);
     put_text("/dev/shm", file_base_name(shm), "a file", 0600);
-    expect_failure(-EACCES, "no folder on the node will do",
+    expect_failure(-EACCES, "no folder on the node can hold the agent",
                    "/home/alice/.cache/assay: there is no home folder",
                    "/tmp/assay-0: it belongs to another user (uid 12345)", "/var/tmp/assay-0: it is a link",
                    "/dev/shm/assay-0: it is not a folder", "/run/user/0/assay: there is no /run/user/0");

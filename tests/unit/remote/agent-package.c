@@ -160,7 +160,7 @@ static void expect_refused(enum agent_kind kind, const char *sentence) {
     assert_null(package);
     if (!strstr(failure.text, sentence))
         fail_msg("\"%s\" does not say \"%s\"", failure.text, sentence);
-    assert_non_null(strstr(failure.text, "cannot be brought to nodes"));
+    assert_non_null(strstr(failure.text, "cannot deliver the agent to nodes"));
 }
 
 static void remove_path(const char *path) {
@@ -182,7 +182,7 @@ TEST(refusals) {
     cleanup(free_package) struct agent_package *source = open_package(AGENT_SOURCE); /* needs none */
     remove_path(SOURCE "engine/agent");
     remove_path(SOURCE "engine/foundation");
-    expect_refused(AGENT_SOURCE, "there are no sources in");
+    expect_refused(AGENT_SOURCE, "has no sources of the agent");
     remove_path(SOURCE);
     expect_refused(AGENT_BINARY, "delivery.sh'");
 }

@@ -179,7 +179,7 @@ TEST(the_folder_itself_is_no_link) {
     assert_int_equal(symlink("/tmp", link), 0);
     struct landing *landing = NULL;
     assert_true(landing_new(folder, "other", &landing, &place.failure) < 0);
-    assert_non_null(strstr(place.failure.text, "it is there and is no folder"));
+    assert_non_null(strstr(place.failure.text, "it exists and is not a folder"));
     assert_null(landing);
     /* But the way there may be one: the user named it. */
     assert_int_equal(landing_new(link, place.folder + strlen("/tmp/"), &landing, &place.failure), 0);

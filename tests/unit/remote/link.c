@@ -355,7 +355,7 @@ TEST(odd_files_are_refused) {
     assert_failure(-EIO, agent_link_read_file_and_wait(f.link, "fifo", &text, &f.failure),
                    "'fifo' is neither a file nor a folder");
     assert_failure(-EISDIR, agent_link_read_file_and_wait(f.link, f.folder, &text, &f.failure),
-                   "it is not a file");
+                   "it is not a regular file");
     assert_failure(-EIO, agent_link_read_file_and_wait(f.link, "/nowhere", &text, &f.failure),
                    "cannot read '/nowhere': No such file or directory");
     static char long_path[5000];

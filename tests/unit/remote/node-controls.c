@@ -99,8 +99,8 @@ TEST(show_refuses) {
     assert_show_fails("for i in $(seq 65); do printf '" CONTROL("c", "available") "'; done", -EPROTO,
                       "the agent reported more than 64 controls");
     assert_show_fails("printf 'machine\\tboot\\n'", -EPROTO,
-                      "the agent's tool left out what it was asked for");
-    assert_show_fails("true", -EPROTO, "the agent's tool left out what it was asked for");
+                      "the output of the agent's tool lacks lines that were asked for");
+    assert_show_fails("true", -EPROTO, "the output of the agent's tool lacks lines that were asked for");
     assert_show_fails(
         "printf '" CONTROL("turbo", "available") "'; echo 'the snapshot is damaged' >&2; exit 1", -EIO,
         "the agent's tool exited with status 1: the snapshot is damaged");
@@ -152,10 +152,10 @@ static void assert_keep_fails(const char *script, int code, const char *sentence
 
 TEST(keep_refuses) {
     assert_keep_fails("printf 'held\\tfeed\\trun:9\\talive\\t5\\n'; exit 1", -EBUSY,
-                      "its controls are held by session feed (run:9), whose agent is there; wait for it to "
-                      "end, or end it with 'assay nodes clean --force'");
+                      "its controls were set by session feed (run:9), whose agent still runs; wait until it "
+                      "ends, or end it with 'assay nodes clean --force'");
     assert_keep_fails("printf 'file\\tturbo\\t/sys/x\\t1\\n'", -EPROTO,
-                      "the agent's tool left out what it was asked for");
+                      "the output of the agent's tool lacks lines that were asked for");
     assert_keep_fails("printf 'snapshot\\t/x\\tb\\t1\\n'; echo 'no room on /run' >&2; exit 1", -EIO,
                       "the agent's tool exited with status 1: no room on /run");
     assert_keep_fails("yes 'file turbo 123456789abcdef' | head -c 2000000", -EFBIG,
@@ -226,7 +226,7 @@ static void assert_change_fails(const char *script, bool setting, int code, cons
 
 TEST(set_refuses) {
     assert_change_fails("printf 'set\\tturbo\\toff\\ton\\toff\\tdone\\t\\n'", true, -EPROTO,
-                        "the agent's tool left out what it was asked for");
+                        "the output of the agent's tool lacks lines that were asked for");
     assert_change_fails("printf 'set\\tturbo\\toff\\ton\\toff\\tdone\\t\\n'; echo 'no snapshot' >&2; exit 1",
                         true, -EIO, "the agent's tool exited with status 1: no snapshot");
     assert_change_fails("for i in $(seq 65); do printf 'set\\tturbo\\n'; done", true, -EPROTO,
@@ -278,7 +278,8 @@ TEST(restore) {
 }
 
 TEST(restore_refuses) {
-    assert_change_fails("true", false, -EPROTO, "the agent's tool left out what it was asked for");
+    assert_change_fails("true", false, -EPROTO,
+                        "the output of the agent's tool lacks lines that were asked for");
     assert_change_fails("printf 'restored\\tall\\t0\\n'", false, -EPROTO,
                         "the agent reported 'all' files restored and '0' different");
     assert_change_fails("printf 'restored\\t3\\t\\n'", false, -EPROTO,
@@ -310,7 +311,7 @@ TEST(prove) {
     tool_is(1, "true");
     assert_done(&fixture, node_controls_prove(fixture.group, 50, &proofs, &failures, &fixture.failure));
     assert_string_equal(failures[0].text, "the agent reported the frequency of a PU '8192'");
-    assert_string_equal(failures[1].text, "the agent's tool left out what it was asked for");
+    assert_string_equal(failures[1].text, "the output of the agent's tool lacks lines that were asked for");
     free(take_pointer(failures));
     node_proofs_free(proofs, NODES);
 }

@@ -165,7 +165,7 @@ TEST(what_lines_say) {
     tools_are("echo line");
     run_some(&taken, &(struct node_tool){.is_told = is_told}, &failures);
     assert_int_equal(failures[1].code, -EPROTO);
-    assert_string_equal(failures[1].text, "the agent's tool left out what it was asked for");
+    assert_string_equal(failures[1].text, "the output of the agent's tool lacks lines that were asked for");
 }
 
 TEST(time_limit) {

@@ -410,7 +410,7 @@ TEST(what_is_no_run_is_refused) {
     begin();
     say("unit", ",\"order\":1");
     save();
-    refuse(folder, "is no journal of a run: it does not begin with 'run-started'");
+    refuse(folder, "is not the journal of a run: the first entry is not 'run-started'");
 }
 
 /* It has a folder and an empty journal, and that is all: it begins, or it died as it began. */

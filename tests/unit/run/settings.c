@@ -162,7 +162,7 @@ TEST(gates) {
     refused("gates: {throttle: sometimes}", "c.yaml:1:19", "repeat");
     refused("gates: {repeats: 0}", "c.yaml:1:18", "1");
     refused("gates: {load: flag}\nprobes: 2min", "c.yaml:1:15", "its period is 120 s");
-    refused("gates: stop\nprobes: none", "c.yaml:1:8", "'gates' is 'stop', but nothing is sampled");
+    refused("gates: stop\nprobes: none", "c.yaml:1:8", "'gates' is 'stop' but 'probes' is 'none'");
 }
 
 TEST(stop_after_failures) {
@@ -201,8 +201,8 @@ TEST(walltime) {
     refused("walltime: {limit: 2 km}", "c.yaml:1:19", "'limit'");
     refused("walltime: {limit: 10 s, margin: 10 s}", "c.yaml:1:33",
             "'margin' is 10 s and 'limit' is 10 s, expected less than the limit");
-    refused("walltime:\n  model: no.json", "c.yaml:2:10", "'model' is 'no.json', and there is no such file");
-    refused("walltime: {model: /}", "c.yaml:1:19", "there is no such file");
+    refused("walltime:\n  model: no.json", "c.yaml:2:10", "there is no file 'no.json' for 'model'");
+    refused("walltime: {model: /}", "c.yaml:1:19", "there is no file '/'");
 }
 
 static void loses(const char *text, enum node_loss_action action, int64_t at_least) {
@@ -238,16 +238,15 @@ TEST(what_cannot_be_is_refused_with_its_place) {
     refused(FOUR "node-loss: {do: continue, at-least: 0}\n", "c.yaml:2:37", "at-least");
     refused(FOUR "node-loss: {at-least: 5}\n", "c.yaml:2:23", "'at-least' is 5, and the run has 4 nodes");
     refused(FOUR "node-loss: {do: abort, at-least: 2}\n", "c.yaml:2:34", "expected 'do: continue'");
-    refused(FOUR "node-loss: replace\n", "c.yaml:2:12", "has no spares");
-    refused(FOUR "node-loss: {do: replace}\n", "c.yaml:2:17", "has no spares");
-    refused("testbed: local\nnode-loss: replace\n", "c.yaml:2:12", "has no spares");
-    refused(SPARED "node-loss: continue\n", "c.yaml:2:12", "2 spares that would not be used");
+    refused(FOUR "node-loss: replace\n", "c.yaml:2:12", "needs spare nodes");
+    refused(FOUR "node-loss: {do: replace}\n", "c.yaml:2:17", "needs spare nodes");
+    refused("testbed: local\nnode-loss: replace\n", "c.yaml:2:12", "needs spare nodes");
+    refused(SPARED "node-loss: continue\n", "c.yaml:2:12", "would not use the testbed's 2 spares");
 }
 
 TEST(spares_are_a_list_of_their_own) {
     loses("testbed: {hosts: [n-1, n-2], spares: [n-3, 'n-[7-8]']}\n", NODE_LOSS_REPLACE, 1);
-    refused("testbed: {hosts: 'n-[1-4]', spares: n-3}\n", "c.yaml:1:37",
-            "the spare 'n-3' is one of the hosts too");
+    refused("testbed: {hosts: 'n-[1-4]', spares: n-3}\n", "c.yaml:1:37", "'n-3' is both a host and a spare");
     refused("testbed: {hosts: 'n-[1-4]', spares: root@n-3}\n", "c.yaml:1:37",
             "two nodes would be called 'n-3'");
     refused("testbed: {hosts: 'n-[1-4]', spares: {files: x}}\n", "c.yaml:1:38", "'spares'");

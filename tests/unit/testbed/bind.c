@@ -126,7 +126,7 @@ TEST(what_is_deployed_is_resolved) {
     assert_deploys_again("testbed: {slurm: {walltime: 1 h}, deploy: {image: a.tar, sha256: abc}}\n", "");
     const char *const nodes[] = {"e-[1-2]"};
     assert_int_equal(bind("testbed: {local: , deploy: {image: a.tar, sha256: abc}}\n", nodes, 1), -EINVAL);
-    assert_says(test_failure.text, "'deploy' is for the testbed 'local'");
+    assert_says(test_failure.text, "'deploy' of the testbed 'local'");
 }
 
 /* The words of sudo in CAMPAIGN, with blanks between. */

@@ -34,11 +34,13 @@ static const struct {
     {"{\"nodes\": [\"a\"], \"end\": 1e300}", "", "", 0, "expected seconds since 1970"},
     {"{\"nodes\": [\"a\"], \"end\": [1]}", "", "", 0, "expected seconds since 1970"},
     {"{\"nodes\": [\"a\"], \"known_hosts\": [\"a ssh-rsa AA\\n* ssh-rsa BB\"]}", "", "", 0,
-     "no line of known_hosts"},
+     "not a line of a known_hosts file"},
     {"{\"nodes\": [\"a\"], \"known_hosts\": [\"@revoked a ssh-rsa AA\"]}", "", "", 0,
-     "no line of known_hosts"},
-    {"{\"nodes\": [\"a\"], \"known_hosts\": [\"# a:22 SSH-2.0\"]}", "", "", 0, "no line of known_hosts"},
-    {"{\"nodes\": [\"a\"], \"known_hosts\": [\"ssh-ed25519 AAAA\"]}", "", "", 0, "no line of known_hosts"},
+     "not a line of a known_hosts file"},
+    {"{\"nodes\": [\"a\"], \"known_hosts\": [\"# a:22 SSH-2.0\"]}", "", "", 0,
+     "not a line of a known_hosts file"},
+    {"{\"nodes\": [\"a\"], \"known_hosts\": [\"ssh-ed25519 AAAA\"]}", "", "", 0,
+     "not a line of a known_hosts file"},
     {"{\"nodes\": [\"a\"], \"known_hosts\": [[]]}", "", "", 0, "'known_hosts' has a sequence"},
 };
 

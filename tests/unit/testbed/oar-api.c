@@ -137,7 +137,7 @@ TEST(what_is_no_answer_is_asked_again) {
         struct bed bed;
         bed_open(&bed, i % 2 ? of_jobs : of_user);
         assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
-        assert_says(bed.reports, "OAR does not answer, and is asked again: ");
+        assert_says(bed.reports, "OAR does not answer; asking again: ");
         assert_int_equal(scheduler_release(testbed, &failure), 0);
         bed_close(&bed, 7);
     }
@@ -224,8 +224,8 @@ TEST(what_is_refused_is_not_asked_again) {
         {"nobody who is known",
          {{.status = "200 OK", .body = "{\"authenticated_user\": \"\"}"}},
          1,
-         "OAR does not say whose jobs are ours (wrong credentials?)"},
-        {"moved", {{.status = "301 Moved"}}, 1, "it has moved to another address"},
+         "OAR does not name the user whose jobs are listed (wrong credentials?)"},
+        {"moved", {{.status = "301 Moved"}}, 1, "the API has moved to another address"},
         {"a job that OAR does not make",
          {ME, NO_JOBS, REFUSED("400 Bad Request", "exited with status 8:\\nnot enough resources")},
          3,
@@ -277,7 +277,7 @@ TEST(a_job_that_is_over_before_it_has_begun) {
     bed_open(&bed, steps);
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
     assert_int_equal(scheduler_wait(testbed, &failure), -ECANCELED);
-    assert_says(failure.text, "job 7 of OAR is over before it has begun: node died");
+    assert_says(failure.text, "job 7 of OAR ended before it began: node died");
     assert_says(bed.reports, "job 7 of OAR waits: FIFO");
     assert_int_equal(strncmp(bed.server.requests[3], "GET /api/jobs/7.json?structure=oar HTTP", 39), 0);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
@@ -315,21 +315,17 @@ TEST(a_job_is_asked_after_at_once) {
          2,
          "job 7 of OAR is ending before it was given back: killed",
          NULL},
-        {"it is not known for a moment",
-         {JOBS(""), RUNS("")},
-         2,
-         NULL,
-         "does not answer, and is asked again"},
+        {"it is not known for a moment", {JOBS(""), RUNS("")}, 2, NULL, "does not answer; asking again"},
         {"the scheduler is in trouble",
          {{.status = "503 Busy"}, IS_OVER},
          2,
          "job 7 of OAR was over before it was given back: deleted",
-         "does not answer, and is asked again"},
+         "does not answer; asking again"},
         {"for longer than anybody waits",
          {{.status = "503 Busy"}, {.status = "503 Busy"}},
          2,
          NULL,
-         "does not answer, and is asked again"},
+         "does not answer; asking again"},
         {"it does not tell us", {REFUSED("403 Forbidden", "not yours")}, 1, NULL, NULL},
     };
     struct installation installation = {0};
@@ -390,11 +386,12 @@ TEST(campaigns) {
         {"oar: {api: 'https://server/oarapi', nodes: 2}", NULL},
         {"oar: {api: 'https://server/oarapi', reservation: 2026-12-01 19:00:00}", NULL},
         {"oar: {api: 'http://server/oarapi', nodes: 2}", "its scheme is not https"},
-        {"oar: {api: 'https://server/oarapi', login: front}", "two ways to one scheduler"},
-        {"oar: {credentials: netrc, nodes: 2}", "expected 'api', too"},
-        {"oar: {api: 'https://server/oarapi', options: [--notify]}", "'options' cannot be handed to the API"},
-        {"oar: {api: 'https://server/oarapi', properties: 'a = \"b\"'}", "'properties' cannot be handed"},
-        {"oar: {api: 'https://server/oarapi', types: ['a`b`']}", "'types' cannot be handed"},
+        {"oar: {api: 'https://server/oarapi', login: front}", "two ways to reach one scheduler"},
+        {"oar: {credentials: netrc, nodes: 2}", "add 'api' or remove them"},
+        {"oar: {api: 'https://server/oarapi', options: [--notify]}",
+         "'options' cannot be passed to OAR's API"},
+        {"oar: {api: 'https://server/oarapi', properties: 'a = \"b\"'}", "'properties' cannot be passed"},
+        {"oar: {api: 'https://server/oarapi', types: ['a`b`']}", "'types' cannot be passed"},
         {"oar: {reservation: 2026-12-01}", "expected a date and a time of day"},
         {"oar: {reservation: 2026-02-30 10:00:00}", "expected a date and a time of day"},
         {"oar: {reservation: 2026-12-01 19:00:00 or so}", "expected a date and a time of day"},
@@ -419,7 +416,7 @@ TEST(a_reservation_in_the_past) {
     bed_open(&bed, steps);
     bed_bind(&bed, "reservation: 2020-12-01 19:00:00");
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EINVAL);
-    assert_says(failure.text, "is for 2020-12-01 19:00:00, expected a time to come");
+    assert_says(failure.text, "is 2020-12-01 19:00:00, which is past");
     assert_null(testbed);
     bed_close(&bed, 2);
 }

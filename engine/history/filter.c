@@ -1,0 +1,44 @@
+#include "engine/history/filter.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/text.h"
+
+#include <string.h>
+
+static const char *const part_names[HISTORY_FILTERS] = {"campaign", "response", "node"};
+
+bool history_filter_matches(const struct history_filter *filter, const struct history_series *series) {
+    const char *const has[HISTORY_FILTERS] = {series->campaign, series->response, series->node};
+    for (size_t i = 0; i < HISTORY_FILTERS; i++)
+        if (filter->names[i] && strcmp(filter->names[i], has[i]) != 0)
+            return false;
+    return true;
+}
+
+int history_filter_check(const struct history_filter *filter, size_t which, const char *const *names,
+                         size_t count, const char *place, struct failure *failure) {
+    const char *name = filter->names[which];
+    cleanup(text_clear) struct text list;
+    text_init(&list, FAILURE_TEXT_SIZE / 2);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return 0;
+        (void)text_printf(&list, "%s%s", i > 0 ? ", " : "", names[i]); /* a list that is too long is cut */
+    }
+    return failure_input(failure, place, 0, 0, "no series has the %s '%.64s'; there are: %s",
+                         part_names[which], name, count > 0 ? list.bytes : "none");
+}
+
+int history_filter_refuse(const struct history_filter *filter, const char *place, struct failure *failure) {
+    cleanup(text_clear) struct text list;
+    text_init(&list, FAILURE_TEXT_SIZE / 2);
+    for (size_t i = 0; i < HISTORY_FILTERS; i++)
+        if (filter->names[i])
+            (void)text_printf(&list, "%sthe %s '%.64s'", list.length > 0 ? " and " : "", part_names[i],
+                              filter->names[i]);
+    if (list.length == 0)
+        return failure_input(failure, place, 0, 0,
+                             "there is no value to test; 'assay history add ARCHIVE...' adds values");
+    return failure_input(failure, place, 0, 0,
+                         "no series has %s at once; 'assay history export' prints all series", list.bytes);
+}
