@@ -60,6 +60,8 @@ const struct bind_field archive_answer_fields[ARCHIVE_ANSWER_FIELDS] = {
     {BIND_ROW("best", BIND_CHOICE, archive_answer, best), .choices = bests},
     TEXT(archive_answer, lines),
     {BIND_ROW("sizes", BIND_TEXTS, archive_answer, sizes)},
+    TEXT(archive_answer, share),
+    TEXT(archive_answer, of),
 };
 static const struct bind_field node_out_fields[] = {
     TEXT(archive_node_out, node),

@@ -54,6 +54,8 @@ struct archive_answer {
     int best;       /* enum archive_best */
     char *lines;    /* the beginning of lines of a unit's output; the rest of them says how to run it again */
     struct bind_texts sizes; /* factors whose levels are no alternatives; none: the sizes of the model */
+    char *share,
+        *of; /* a response: which share of what can be had was reached (0: not known); of what, in words */
 };
 
 struct archive_node_out {
@@ -127,7 +129,7 @@ struct archive_run {
     struct bind_items phases; /* struct archive_phase; of the last part */
 };
 
-enum { ARCHIVE_REPEAT_FIELDS = 6, ARCHIVE_MODEL_FIELDS = 7, ARCHIVE_ANSWER_FIELDS = 5 };
+enum { ARCHIVE_REPEAT_FIELDS = 6, ARCHIVE_MODEL_FIELDS = 7, ARCHIVE_ANSWER_FIELDS = 7 };
 extern const struct bind_field archive_repeat_fields[ARCHIVE_REPEAT_FIELDS],
     archive_model_fields[ARCHIVE_MODEL_FIELDS], archive_answer_fields[ARCHIVE_ANSWER_FIELDS];
 

@@ -37,8 +37,8 @@ static void report_head(struct report_section *section, const struct measurement
     report_number(section, "units_missing", NULL, (double)m->missing, NULL, 0, true);
 }
 
-static void report_level(struct report_table *table, const struct measurements *measurements, size_t setting,
-                         size_t f) {
+static void add_level(struct report_table *table, const struct measurements *measurements, size_t setting,
+                      size_t f) {
     const char *level = measurements_level(measurements, setting, f);
     double number;
     if (measurements->factors[f].column->type != COLUMN_STRING &&
@@ -48,13 +48,32 @@ static void report_level(struct report_table *table, const struct measurements *
         report_cell_text(table, level);
 }
 
+void answer_setting_cells(struct report_table *table, const struct measurements *measurements,
+                          size_t setting) {
+    for (size_t f = 0; f < measurements->factor_count; f++)
+        add_level(table, measurements, setting, f);
+}
+
+struct report_table *answer_settings_table(struct report_section *section,
+                                           const struct measurements *measurements,
+                                           const struct column *figures, size_t figure_count) {
+    size_t count = measurements->factor_count;
+    cleanup_free struct column *columns = xcalloc(count + figure_count, sizeof *columns);
+    for (size_t f = 0; f < count; f++) {
+        const struct measured_factor *factor = &measurements->factors[f];
+        columns[f] = *factor->column;
+        columns[f].detail = !factor->varies && f >= measurements->size_count;
+    }
+    memcpy(columns + count, figures, figure_count * sizeof *figures);
+    return report_table(section, "settings", NULL, columns, count + figure_count);
+}
+
 /* So many that the interval of the best has two different ones. */
 static int choose_digits(const struct ranked *best) {
     double digits = 2 + ceil(log10(fabs(best->mean) / (best->high - best->mean)));
     return isnan(digits) ? DIGITS_LEAST + 1 : (int)fmin(fmax(digits, DIGITS_LEAST), DIGITS_MOST);
 }
 
-/* Factors that never vary, and do not say how large the problem is, are details. */
 static void report_settings(struct report_section *section, const struct measurements *measurements,
                             const struct ranking *ranking, size_t settings) {
     static const char *const standings[] = /* enum ranking_standing */
@@ -71,20 +90,11 @@ static void report_settings(struct report_section *section, const struct measure
         {.name = "standing", .label = ""},
     };
     enum { FIGURES = sizeof figures / sizeof *figures };
-    size_t count = measurements->factor_count;
-    cleanup_free struct column *columns = xcalloc(count + FIGURES, sizeof *columns);
-    for (size_t f = 0; f < count; f++) {
-        const struct measured_factor *factor = &measurements->factors[f];
-        columns[f] = *factor->column;
-        columns[f].detail = !factor->varies && f >= measurements->size_count;
-    }
-    memcpy(columns + count, figures, sizeof figures);
-    struct report_table *table = report_table(section, "settings", NULL, columns, count + FIGURES);
+    struct report_table *table = answer_settings_table(section, measurements, figures, FIGURES);
     for (size_t i = 0; i < ranking->count && i < settings; i++) {
         const struct ranked *item = &ranking->items[i];
         const double cells[] = {(double)item->n, item->mean, item->deviation, item->low, item->high, item->p};
-        for (size_t f = 0; f < count; f++)
-            report_level(table, measurements, item->setting, f);
+        answer_setting_cells(table, measurements, item->setting);
         for (size_t c = 0; c < FIGURES - 1; c++)
             report_cell(table, cells[c]);
         report_cell_text(table, standings[item->standing]);
@@ -119,6 +129,25 @@ static void report_methods(struct report_section *section, const struct measurem
                           "models how the response depends on the size");
 }
 
+/* Of the best setting: which share of what can be had it reached. */
+static void report_share(struct report_section *section, const struct measurements *m,
+                         const struct ranking *ranking) {
+    const struct archive_answer *answer = m->table->answer;
+    double sum = 0, count = 0;
+    for (size_t i = m->settings.first[ranking->best->setting];
+         m->share && i < m->settings.first[ranking->best->setting + 1]; i++) {
+        uint32_t row = m->settings.rows[i];
+        if (m->left_out[row] || !(m->share[row] > 0))
+            continue;
+        sum += m->share[row];
+        count++;
+    }
+    cleanup_free char *label =
+        xformat("best: share of %s", answer && answer->of ? answer->of : "what can be had");
+    if (count > 0)
+        report_number(section, "best_share", label, 100 * sum / count, "%", 3, false);
+}
+
 void answer_report(struct report_section *section, const struct measurements *measurements,
                    const struct ranking *ranking, size_t settings) {
     const struct table *table = measurements->table;
@@ -129,6 +158,7 @@ void answer_report(struct report_section *section, const struct measurements *me
     } else {
         if (settings > 0)
             report_settings(section, measurements, ranking, settings);
+        report_share(section, measurements, ranking);
         report_methods(section, measurements, ranking);
     }
     for (size_t i = 0; i < table->note_count; i++)
@@ -146,7 +176,7 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
     const char *const places[] = {nodes->levels[nodes->codes[row]], "job"};
     const struct table_input *input;
     uint64_t line;
-    double attempt = table->numbers[2].values[row];
+    double attempt = measurements->attempt[row];
     if (!table_place(table, row, &input, &line))
         return failure_input(
             failure, NULL, 0, 0,
@@ -157,8 +187,8 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
         return r;
     for (size_t i = 0; i < 2 && (i == 0 || r < 0); i++) {
         cleanup_free char *name =
-            archive_output_path((size_t)table->numbers[1].values[row], places[i],
-                                cores->levels[cores->codes[row]], (unsigned)attempt, "out");
+            archive_output_path((size_t)measurements->order[row], places[i], cores->levels[cores->codes[row]],
+                                (unsigned)attempt, "out");
         r = archive_read_member(archive, name, ret, failure);
     }
     return r;

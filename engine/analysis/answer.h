@@ -19,10 +19,20 @@
  *     units_failed, units_missing
  *     settings        an object a setting: its factors; replicates, mean, deviation, interval_low,
  *                     interval_high, p_adjusted, standing
+ *     best_share      of the best setting, in %, where the experiment declares a share
  *     intervals, comparison   the methods, in words
  */
 void answer_report(struct report_section *section, const struct measurements *measurements,
                    const struct ranking *ranking, size_t settings);
+
+/* A table "settings" with the columns of the factors, and COUNT figures behind them. Factors that never vary,
+ * and do not say how large the problem is, are details. */
+struct report_table *answer_settings_table(struct report_section *section,
+                                           const struct measurements *measurements,
+                                           const struct column *figures, size_t count);
+/* The cells of the factors, of SETTING. */
+void answer_setting_cells(struct report_table *table, const struct measurements *measurements,
+                          size_t setting);
 
 /* Appends the best setting, of the largest size of the problem, to RET: what its first unit printed
  * behind `lines`, a line each, where the experiment declares these; else its factors, as NAME=VALUE.

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAMES_BYTES_MAX = 4096 };
+
 /* The rows that are used, and the factors that may matter. */
 struct influence {
     const struct measurements *measurements;
@@ -19,6 +21,7 @@ struct influence {
     const char **names;
     size_t rows, factor_count, own_count; /* own: factors of the design, which come first */
     size_t *own;                          /* of measurements->factors */
+    struct text following, unknown;       /* names of what is left out of the table, for people */
     bool is_logarithmic;
 };
 
@@ -27,6 +30,7 @@ static void influence_clear(struct influence *influence) {
         free(influence->codes[f]);
     free(influence->codes), free(influence->factors), free(influence->names), free(influence->y);
     free(influence->order), free(influence->own);
+    text_clear(&influence->following), text_clear(&influence->unknown);
 }
 
 static void add_levels(struct influence *influence, const char *name, size_t category, bool is_nuisance) {
@@ -44,7 +48,7 @@ static void add_levels(struct influence *influence, const char *name, size_t cat
 
 static void choose_rows(struct influence *influence) {
     const struct measurements *measurements = influence->measurements;
-    const double *order = measurements->table->numbers[1].values;
+    const double *order = measurements->order;
     influence->is_logarithmic = true;
     influence->y = xcalloc(measurements->row_count + 1, sizeof *influence->y);
     influence->order = xcalloc(measurements->row_count + 1, sizeof *influence->order);
@@ -59,6 +63,33 @@ static void choose_rows(struct influence *influence) {
         influence->y[i] = log(influence->y[i]);
 }
 
+/* Whether each level of factor A, in the rows that are used, goes with one level of factor B alone. */
+static bool determines(const struct influence *influence, size_t a, size_t b) {
+    const struct measurements *measurements = influence->measurements;
+    const struct table_category *from = &measurements->table->categories[a], *to = from - a + b;
+    cleanup_free uint32_t *levels = xcalloc(from->level_count + 1, sizeof *levels); /* of B, and 1; 0: none */
+    bool does = true;
+    for (size_t row = 0; row < measurements->row_count && does; row++) {
+        if (measurements->left_out[row])
+            continue;
+        uint32_t *level = &levels[from->codes[row]];
+        does = *level == 0 || *level == to->codes[row] + 1;
+        *level = to->codes[row] + 1;
+    }
+    return does;
+}
+
+/* The factor from which factor F follows, as lda does where it is m; that of two that say the same is the
+ * first. SIZE_MAX: none. */
+static size_t find_source(const struct influence *influence, size_t f) {
+    const struct measured_factor *factors = influence->measurements->factors;
+    for (size_t other = 0; other < influence->measurements->factor_count; other++)
+        if (other != f && factors[other].varies && determines(influence, other, f) &&
+            (other < f || !determines(influence, f, other)))
+            return other;
+    return SIZE_MAX;
+}
+
 static void choose_factors(struct influence *influence) {
     const struct measurements *measurements = influence->measurements;
     size_t count = measurements->factor_count, nodes = count;
@@ -66,11 +97,19 @@ static void choose_factors(struct influence *influence) {
     influence->factors = xcalloc(count + 2, sizeof *influence->factors);
     influence->names = xcalloc(count + 2, sizeof *influence->names);
     influence->own = xcalloc(count + 1, sizeof *influence->own);
-    for (size_t f = 0; f < count; f++)
-        if (measurements->factors[f].varies) {
-            influence->own[influence->own_count++] = f;
-            add_levels(influence, measurements->factors[f].column->name, f, false);
+    for (size_t f = 0; f < count; f++) {
+        size_t source = measurements->factors[f].varies ? find_source(influence, f) : SIZE_MAX;
+        if (!measurements->factors[f].varies)
+            continue;
+        if (source < SIZE_MAX) {
+            (void)text_printf(&influence->following, "%s%s from %s", influence->following.length ? ", " : "",
+                              measurements->factors[f].column->name,
+                              measurements->factors[source].column->name);
+            continue;
         }
+        influence->own[influence->own_count++] = f;
+        add_levels(influence, measurements->factors[f].column->name, f, false);
+    }
     if (measurements->table->categories[nodes].level_count > 1)
         add_levels(influence, "node", nodes, true);
     if (measurements->table->input_count > 1)
@@ -103,17 +142,22 @@ static void find_extremes(const struct influence *influence, const struct effect
         *ret_difference = 100 * expm1(*ret_difference);
 }
 
-static void report_term(const struct influence *influence, const struct effects *effects,
+static void report_term(struct influence *influence, const struct effects *effects,
                         const struct effect *effect, struct report_table *table) {
     size_t a = effect->factors[0], b = effect->factors[1], best = 0, worst = 0;
     double difference;
     cleanup_free char *pair = xformat("%s x %s", influence->names[a], influence->names[b]);
-    report_cell_text(table, effect->order == 2 ? pair : influence->names[a]);
-    report_cell(table, effect->freedom > 0 ? 100 * effect->share : NAN);
+    const char *name = effect->order == 2 ? pair : influence->names[a];
+    if (effect->freedom == 0) {
+        (void)text_printf(&influence->unknown, "%s%s", influence->unknown.length ? ", " : "", name);
+        return;
+    }
+    report_cell_text(table, name);
+    report_cell(table, 100 * effect->share);
     report_cell(table, effect->freedom);
     report_cell(table, effect->p);
     bool is_size = a < influence->own_count && influence->own[a] < influence->measurements->size_count;
-    if (effect->order == 2 || effect->freedom == 0 || influence->factors[a].is_nuisance || is_size) {
+    if (effect->order == 2 || influence->factors[a].is_nuisance || is_size) {
         report_cell_text(table, NULL), report_cell_text(table, NULL), report_cell(table, NAN);
         return;
     }
@@ -123,7 +167,7 @@ static void report_term(const struct influence *influence, const struct effects 
     report_cell(table, difference);
 }
 
-static void report_terms(const struct influence *influence, const struct effects *effects,
+static void report_terms(struct influence *influence, const struct effects *effects,
                          struct report_section *in) {
     const struct column columns[] = {
         {.name = "term", .type = COLUMN_STRING},
@@ -140,6 +184,12 @@ static void report_terms(const struct influence *influence, const struct effects
     struct report_table *table = report_table(in, "terms", "", columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < effects->count; i++)
         report_term(influence, effects, &effects->items[i], table);
+    if (influence->following.length > 0)
+        report_text(in, "following", "left out, as they follow from others", influence->following.bytes,
+                    false);
+    if (influence->unknown.length > 0)
+        report_text(in, "unknown", "left out, as the design does not tell them from others",
+                    influence->unknown.bytes, false);
     report_number(in, "residual_share", "left over", 100 * effects->residual_share, "%", 3, false);
     report_number(in, "residual_freedom", "degrees of freedom of the residuals", effects->residual_freedom,
                   "1", 6, true);
@@ -163,6 +213,8 @@ static void report_terms(const struct influence *influence, const struct effects
 void influence_report(struct report_section *in, const struct measurements *measurements) {
     cleanup(influence_clear) struct influence influence = {.measurements = measurements};
     cleanup(effects_clear) struct effects effects = {0};
+    text_init(&influence.following, NAMES_BYTES_MAX);
+    text_init(&influence.unknown, NAMES_BYTES_MAX);
     choose_rows(&influence);
     if (influence.rows == 0)
         return;

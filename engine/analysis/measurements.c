@@ -113,37 +113,60 @@ static void find_factors(struct measurements *measurements) {
     }
 }
 
-/* The numbers are the response and what, with node and core, names the output of a unit; the categories the
- * factors, node, core, and flags where there are any. */
+/* The numbers are the response, what with node and core names the output of a unit, and what is there of
+ * `optional`; the categories the factors, node, core, file where there are several inputs, and flags where
+ * there are any. */
 static int load_rows(struct measurements *measurements, struct failure *failure) {
+    const char *share = measurements->table->answer ? measurements->table->answer->share : NULL;
+    const struct {
+        const char *name;
+        const double **values;
+    } optional[] = {{share ? share : "", &measurements->share},
+                    {"block", &measurements->block},
+                    {"state.frequency", &measurements->frequency},
+                    {"state.temperature", &measurements->temperature}};
+    enum { REQUIRED = 3, OPTIONAL = sizeof optional / sizeof *optional };
     struct table *table = measurements->table;
-    size_t count = measurements->factor_count;
-    cleanup_free const char **categories = xcalloc(count + 3, sizeof *categories);
-    const char *const numbers[] = {measurements->response, "order", "attempt"};
+    size_t count = measurements->factor_count, number_count = REQUIRED;
+    cleanup_free const char **categories = xcalloc(count + 4, sizeof *categories);
+    const char *numbers[REQUIRED + OPTIONAL] = {measurements->response, "order", "attempt"};
+    for (size_t i = 0; i < OPTIONAL; i++)
+        if (table_find(table, optional[i].name))
+            numbers[number_count++] = optional[i].name;
     for (size_t f = 0; f < count; f++)
         categories[f] = measurements->factors[f].column->name;
     categories[count++] = "node";
     categories[count++] = "core";
+    if (table->input_count > 1)
+        categories[count++] = TABLE_FILE_COLUMN;
     if (table_find(table, FLAGS_COLUMN)) /* since 1.2 */
         categories[count++] = FLAGS_COLUMN;
     const struct table_selection selection = {.numbers = numbers,
-                                              .number_count = 3,
+                                              .number_count = number_count,
                                               .categories = categories,
                                               .category_count = count,
                                               .with_flagged = true};
     int r = table_load(table, &selection, failure);
     if (r < 0)
         return r;
+    const struct table_category *nodes = &table->categories[measurements->factor_count];
     measurements->row_count = table->rows;
     measurements->values = table->numbers[0].values;
-    measurements->nodes = table->categories[measurements->factor_count].codes;
+    measurements->order = table->numbers[1].values;
+    measurements->attempt = table->numbers[2].values;
+    for (size_t i = 0, k = REQUIRED; i < OPTIONAL; i++)
+        if (k < number_count && strcmp(numbers[k], optional[i].name) == 0)
+            *optional[i].values = table->numbers[k++].values;
+    measurements->nodes = nodes[0].codes;
+    measurements->cores = &nodes[1];
+    measurements->runs = table->input_count > 1 ? &nodes[2] : NULL;
     return 0;
 }
 
 static void find_flags(struct measurements *measurements) {
     const struct table *table = measurements->table;
-    bool has_flags = table->category_count > measurements->factor_count + 2;
     const struct table_category *category = &table->categories[table->category_count - 1];
+    bool has_flags = strcmp(category->name, FLAGS_COLUMN) == 0;
     cleanup(text_clear) struct text list;
     text_init(&list, FLAGS_BYTES_MAX);
     for (size_t i = 0; has_flags && i < category->level_count; i++)
@@ -194,6 +217,11 @@ int measurements_read(const char *const *paths, size_t count, const char *respon
     *ret = measurements;
     measurements = (struct measurements){0};
     return 0;
+}
+
+void measurements_use_flagged(struct measurements *measurements) {
+    for (size_t row = 0; row < measurements->row_count; row++)
+        measurements->left_out[row] = !isfinite(measurements->values[row]);
 }
 
 const char *measurements_level(const struct measurements *measurements, size_t setting, size_t f) {

@@ -38,8 +38,11 @@ struct measurements {
 
     /* Of each row; nodes as codes. */
     size_t row_count;
-    const double *values;
+    const double *values, *order, *attempt;
+    const double *share;                           /* as in struct archive_answer; NULL: there is none */
+    const double *block, *frequency, *temperature; /* the last two of state.*; NULL: no such column */
     const uint32_t *nodes;
+    const struct table_category *cores, *runs; /* runs: base names of the inputs; NULL: there is one */
     bool *left_out;
 
     size_t flagged;
@@ -54,6 +57,8 @@ struct measurements {
  * responses. */
 int measurements_read(const char *const *paths, size_t count, const char *response, bool most,
                       struct measurements *ret, struct failure *failure);
+/* Uses rows that a gate flagged as well. */
+void measurements_use_flagged(struct measurements *measurements);
 /* The level of factor F in SETTING, as results.csv has it; borrowed. */
 const char *measurements_level(const struct measurements *measurements, size_t setting, size_t f);
 void measurements_clear(struct measurements *measurements);

@@ -1,7 +1,9 @@
 #include "engine/analysis/ranking.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/numerics/distribution.h"
+#include "engine/numerics/holm.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -125,36 +127,28 @@ static double compare(const struct ranking *ranking, const struct ranked *a, con
     return test_difference(a->mean - b->mean, sqrt(both), freedom);
 }
 
-static int compare_p(const void *a, const void *b) {
-    const struct ranked *left = *(struct ranked *const *)a, *right = *(struct ranked *const *)b;
-    return (left->p > right->p) - (left->p < right->p);
-}
-
-/* The COUNT settings ITEMS of one size, best first. COMPARED has room for as many. */
-static void compare_with_best(struct ranking *ranking, struct ranked *items, size_t count,
-                              struct ranked **compared) {
-    size_t made = 0;
-    double greatest = 0;
+/* The COUNT settings ITEMS of one size, best first. */
+static void compare_with_best(struct ranking *ranking, struct ranked *items, size_t count) {
+    cleanup_free double *p = xcalloc(count, sizeof *p);
     if (items->n == 0)
         return; /* none has a value */
     bool is_alone = count == 1 || items[1].n == 0;
     items->standing = is_alone ? RANKING_ALONE : RANKING_BEST;
     ranking->choices += !is_alone;
     ranking->best = ranking->best ? ranking->best : items;
-    for (struct ranked *item = items + 1; item < items + count && item->n > 0; item++) {
-        item->standing = RANKING_NOT_COMPARED;
-        if (item->n < 2 || items->n < 2)
-            continue;
-        item->p = compare(ranking, items, item);
-        compared[made++] = item;
+    p[0] = NAN;
+    for (size_t i = 1; i < count; i++) {
+        bool can = items->n > 1 && items[i].n > 1;
+        p[i] = can ? compare(ranking, items, &items[i]) : NAN;
+        ranking->comparisons += can;
     }
-    qsort(compared, made, sizeof(struct ranked *), compare_p);
-    for (size_t i = 0; i < made; i++) { /* Holm */
-        greatest = fmax(greatest, fmin(1, (double)(made - i) * compared[i]->p));
-        compared[i]->p = greatest;
-        compared[i]->standing = greatest > level ? RANKING_NO_DIFFERENCE : RANKING_WORSE;
+    holm_adjust(p, count);
+    for (size_t i = 1; i < count && items[i].n > 0; i++) {
+        items[i].p = p[i];
+        items[i].standing = isnan(p[i])    ? RANKING_NOT_COMPARED
+                            : p[i] > level ? RANKING_NO_DIFFERENCE
+                                           : RANKING_WORSE;
     }
-    ranking->comparisons += made;
 }
 
 /* ---- The whole */
@@ -173,14 +167,12 @@ void ranking_make(const struct measurements *measurements, struct ranking *ret) 
         estimate(ranking, &ranking->items[g]);
     }
     qsort_r(ranking->items, ranking->count, sizeof *ranking->items, compare_items, &measurements);
-    struct ranked **compared = xcalloc(ranking->count + 1, sizeof *compared);
     for (size_t first = 0, next; first < ranking->count; first = next) {
         for (next = first + 1; next < ranking->count && compare_sizes(measurements, &ranking->items[first],
                                                                       &ranking->items[next]) == 0;)
             next++;
-        compare_with_best(ranking, &ranking->items[first], next - first, compared);
+        compare_with_best(ranking, &ranking->items[first], next - first);
     }
-    free(compared);
 }
 
 void ranking_clear(struct ranking *ranking) {

@@ -5,6 +5,7 @@
 #include "engine/analysis/influence.h"
 #include "engine/analysis/plots.h"
 #include "engine/analysis/series.h"
+#include "engine/analysis/trust.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/host-list.h"
@@ -106,6 +107,7 @@ int run_page_report(struct report_section *in, const struct measurements *measur
     struct report_section *summary = report_section(in, "summary", "Summary", false);
     report_runs(measurements, &inputs, summary);
     report_remarks(&inputs, summary);
+    trust_report(in, measurements, true);
     answer_report(report_section(in, "answer", "The answer", false), measurements, ranking, SIZE_MAX);
     influence_report(in, measurements);
     plots_report(in, measurements, inputs.runs, inputs.count);

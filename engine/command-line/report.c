@@ -4,6 +4,7 @@
 #include "engine/analysis/answer.h"
 #include "engine/analysis/influence.h"
 #include "engine/analysis/run-page.h"
+#include "engine/analysis/trust.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
@@ -136,6 +137,7 @@ int command_report(const struct verb_arguments *arguments, struct failure *failu
     cleanup(report_cleanup) struct report *report = report_new();
     answer_report(report->root, &measurements, &ranking, SIZE_MAX);
     influence_report(report->root, &measurements);
+    trust_report(report->root, &measurements, true);
     output_report(report, json, verb_switch(arguments, "--verbose"));
     return 0;
 }
@@ -148,6 +150,7 @@ static void print_answer(const char *archive, const struct measurements *measure
     ranking_make(measurements, &ranking);
     size_t rows = ranking.choices == 0 && ranking.count > 1 ? 0 : SETTINGS_AFTER_RUN;
     answer_report(report->root, measurements, &ranking, rows);
+    trust_report(report->root, measurements, false);
     if (ranking.best && ranking.count > rows)
         report_note(report->root, REPORT_LINE, "all %zu settings: assay report %s", ranking.count, archive);
     if (ranking.choices > 0 || (ranking.best && measurements->lines))

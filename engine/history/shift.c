@@ -4,6 +4,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/numerics/distribution.h"
 #include "engine/numerics/quantile.h"
+#include "engine/numerics/ranks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,42 +15,9 @@ static const double WINSOR = 2.5;             /* standard deviations */
 static const double MEDIAN_TO_SIGMA = 1.4826; /* of the median absolute residual of a normal variable */
 static const double CORRELATION_MOST = 0.95;
 
-struct ranked {
-    double value;
-    size_t row;
-};
-
-static int compare_ranked(const void *left, const void *right) {
-    const struct ranked *a = left, *b = right;
-    if (a->value != b->value)
-        return a->value < b->value ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
-}
-
 static double median(const double *values, size_t count, double *scratch) {
     memcpy(scratch, values, count * sizeof *scratch);
     return quantile_median(scratch, count);
-}
-
-/* The value that a standard normal variable exceeds with the probability UPPER. */
-static double normal_quantile(double upper) {
-    double z = distribution_student_quantile(2 * fmin(upper, 1 - upper), 0);
-    return upper <= 0.5 ? z : -z;
-}
-
-/* Normal scores of the ranks; equal values have the mean of theirs. */
-static void score(const double *values, size_t count, double *ret) {
-    cleanup_free struct ranked *scratch = xcalloc(count, sizeof *scratch);
-    for (size_t i = 0; i < count; i++)
-        scratch[i] = (struct ranked){values[i], i};
-    qsort(scratch, count, sizeof *scratch, compare_ranked);
-    for (size_t i = 0, end; i < count; i = end) {
-        double sum = 0;
-        for (end = i; end < count && scratch[end].value == scratch[i].value; end++)
-            sum += normal_quantile(1 - (double)(end + 1) / (double)(count + 1));
-        for (size_t k = i; k < end; k++)
-            ret[scratch[k].row] = sum / (double)(end - i);
-    }
 }
 
 static size_t find_row(const double *scores, size_t count, size_t side) {
@@ -115,7 +83,7 @@ int shift_find(const double *values, size_t count, struct shift *ret) {
     cleanup_free double *numbers = xcalloc(count, sizeof *numbers);
     size_t side = count / 20 > SHIFT_SIDE_LEAST ? count / 20 : SHIFT_SIDE_LEAST;
     double squares = 0, n = (double)count;
-    score(values, count, numbers);
+    ranks_normal_scores(values, count, numbers);
     *ret = (struct shift){.row = find_row(numbers, count, side)};
     take_levels_off(values, count, ret, numbers);
     for (size_t i = 0; i < count; i++)

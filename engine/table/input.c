@@ -33,11 +33,11 @@ static int open_plain(struct input *input, const struct table_options *options, 
 
 /* ---- Archives, and folders of runs */
 
-static int open_archive(struct input *input, struct failure *failure) {
+static int open_archive(struct input *input, const struct table_options *options, struct failure *failure) {
     uint64_t bytes;
     input->archive = input->opened_by_caller;
     int r = input->archive ? 0 : archive_open(input->about.path, &input->archive, failure);
-    r = r < 0 ? r : archive_check_measured(input->archive, failure);
+    r = r < 0 || options->predictions ? r : archive_check_measured(input->archive, failure);
     if (r < 0)
         return r;
     const struct archive_model *model = archive_run(input->archive)->model;
@@ -133,7 +133,8 @@ int input_failure(const struct input *input, int code, struct failure *failure) 
 int input_open(struct input *input, const struct table_options *options, struct failure *failure) {
     if (input->is_open)
         return 0;
-    int r = input->about.archive ? open_archive(input, failure) : open_plain(input, options, failure);
+    int r =
+        input->about.archive ? open_archive(input, options, failure) : open_plain(input, options, failure);
     input->is_open = true;
     if (r < 0)
         input_close(input);

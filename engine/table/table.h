@@ -67,6 +67,7 @@ struct table_options {
     bool hash;          /* CSV files too */
     struct archive_reader *archive; /* of the only input, opened by the caller, who closes it after the table;
                                        or NULL */
+    bool predictions;               /* take archives of predictions, too */
 };
 
 struct table_selection {

@@ -64,6 +64,8 @@ static const struct bind_field answer_fields[] = {
     {BIND_ROW("best", BIND_CHOICE, archive_answer, best), .required = true, .choices = best_names},
     {BIND_ROW("lines", BIND_TEXT, archive_answer, lines)},
     {BIND_ROW("sizes", BIND_TEXTS, archive_answer, sizes)},
+    {BIND_ROW("share", BIND_TEXT, archive_answer, share)},
+    {BIND_ROW("of", BIND_TEXT, archive_answer, of)},
 };
 enum { ANSWER_FIELD_COUNT = sizeof answer_fields / sizeof *answer_fields };
 
@@ -306,6 +308,13 @@ static int check_answer(const struct experiment_binding *binding, const struct d
     return r;
 }
 
+static bool has_number(const struct experiment *experiment, const char *response) {
+    size_t i = 0;
+    while (i < experiment->response_count && strcmp(experiment->responses[i].about.name, response) != 0)
+        i++;
+    return i < experiment->response_count && experiment->responses[i].about.type != COLUMN_STRING;
+}
+
 static bool has_factor(const struct experiment *experiment, const char *name) {
     size_t i = 0;
     while (i < experiment->factor_count && strcmp(experiment->factors[i].about.name, name) != 0)
@@ -327,6 +336,11 @@ static int bind_answer(const struct experiment_binding *binding, const struct do
             r = experiment_refuse(binding, document_get(node, "sizes"),
                                   "'%s' is not a factor; expected the name of a factor",
                                   experiment->answer->sizes.items[i]);
+    const struct archive_answer *answer = experiment->answer;
+    if (r == 0 && answer->share && !has_number(experiment, answer->share))
+        r = experiment_refuse(binding, document_get(node, "share"),
+                              "'%s' is not a response that is a number; expected the name of one",
+                              answer->share);
     return r < 0 ? r : check_answer(binding, document_get(node, "response"));
 }
 

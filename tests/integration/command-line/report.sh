@@ -140,6 +140,9 @@ is "... and is done all the same" "$status" 0
 campaign "answer: {response: rate, best: most, sizes: [a]}" "1, 2" "1, 2" 2 >sizes.yaml
 run sizes
 is "settings are compared within the sizes that the answer names" "$("$ASSAY" report "$archive" --json | jq -r '[.settings[] | select(.standing == "best")] | length')" 2
+campaign "answer: {response: rate, best: most, share: time, of: the peak}" 1 1 1 >share.yaml
+run share
+check "the best setting says which share of what can be had it reached" contains share.err "^best: share of the peak +100 %$"
 campaign "answer: none" "1, 2" 1 2 >none.yaml
 run none
 check "a run whose settings are no alternatives ranks none" contains none.err "the settings are not ranked: .*the experiment 'toy' declares no response by which its settings are ranked; name one: 'assay report .* 'assay fit "
@@ -151,7 +154,8 @@ wrong() { # wrong NAME ANSWER PATTERN
 }
 wrong "an unknown response" "answer: {response: rte, best: most}" ".*'rte'.*'rate'"
 wrong "neither most nor least" "answer: {response: rate, best: max}" ".*'max'.*most"
-wrong "a size that is no factor" "answer: {response: rate, best: most, sizes: [rate]}" ".*'rate' is no factor"
+wrong "a size that is no factor" "answer: {response: rate, best: most, sizes: [rate]}" ".*'rate' is not a factor"
+wrong "a share that is no response" "answer: {response: rate, best: most, share: size}" "'size' is not a response that is a number; expected the name of one"
 wrong "no direction" "answer: {response: rate}" ".*'best'"
 wrong "a unit that is written otherwise" "answer: {response: a / time, unit: KB/s, best: most}" ".*kB for 1000 bytes"
 finish

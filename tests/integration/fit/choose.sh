@@ -107,6 +107,6 @@ check "noise that does not" "$ASSAY" compare heteroscedastic0.json homoscedastic
 report $(output '^\* +B .* N-1 '; echo $?) "is homoscedastic"
 sed 's/"name": "y"/"name": "z"/' 1+x.json >z.json
 refuse "another response" 2 "the model is of 'z'; expected 'y'" "$ASSAY" compare 1.json z.json --data line.csv
-refuse "one model" 2 "compare: too few operands; usage: assay compare MODEL MODEL" "$ASSAY" compare 1.json
+refuse "one model" 2 "compare: too few operands; usage: assay compare BASE... NEW" "$ASSAY" compare 1.json
 refuse "an option of another action" 2 "compare: unknown option '--plot'" "$ASSAY" compare 1.json 1.json --plot x.svg
 finish

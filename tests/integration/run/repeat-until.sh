@@ -33,7 +33,7 @@ counts() { cut -d, -f1 "$folder/results/results.csv" | sed 1d | sort | uniq -c |
 write 'ci: 2%, at-least: 3, at-most: 6, between: [block], response: duration'
 check "a campaign that is repeated until its rows are known" run
 is "... stops each row where it is" "$(counts)" "1:3 2:4 3:6 4:6 "
-check "... and says so" grep -q '2 of 4 rows are known to 2 % (95 %) after 3 to 4 repetitions; 2 reached 6$' out
+check "... and says so" grep -q '2 of 4 rows have an error within 2 % (confidence level 95 %) after 3 to 4 repetitions; 2 reached 6$' out
 check "... having said that it may be fewer" grep -q ' 24 units at most: 4 rows, 6 repetitions, 1 node' out
 check "units that are not needed are not planned" grep -q '19 of 19 units (100.0 %)' out
 check "... nor counted as such" sh -c 'grep -A9 "\"counts\"" "$1/run.json" | tr -d " \n" | grep -q "\"units_planned\":19,\"units_done\":19,\"units_failed\":0,.*\"rows_settled\":2"' - "$folder"

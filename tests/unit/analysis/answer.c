@@ -1,8 +1,9 @@
 /* What is said of a run, from its folder: flags, failures, factors that never varied, and the best setting.
  */
 #include "engine/analysis/answer.h"
-#include "archive-format/datapackage.h"
-#include "tests/test.h"
+#include "engine/analysis/influence.h"
+#include "engine/analysis/trust.h"
+#include "tests/unit/analysis/made-run.h"
 
 static const struct column results_columns[] = {
     {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, .label = NULL},
@@ -19,32 +20,8 @@ static const struct column results_columns[] = {
 };
 #define HEAD "row,order,attempt,node,core,N,NB,swap,time,note,state.flags\n"
 
-/* The folder NAME of a run with these results, and ANSWER behind what run.json has. */
 static void make_run(const char *name, const char *answer, const char *results) {
-    static const struct column factors[] = {
-        {"N", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
-        {"NB", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
-        {"swap", COLUMN_STRING, "", COLUMN_ROLE_FACTOR, .label = NULL},
-    };
-    static const struct column missing[] = {
-        {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, .label = NULL},
-        {"why", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, .label = NULL},
-    };
-    const struct archive_table tables[] = {
-        {"results/results.csv", "", results_columns, sizeof results_columns / sizeof *results_columns},
-        {"design.csv", "", factors, 3},
-        {"results/missing.csv", "", missing, 2},
-    };
-    char path[64], run[512];
-    snprintf(path, sizeof path, "%s/results/results.csv", name);
-    test_put(path, results);
-    snprintf(path, sizeof path, "%s/run.json", name);
-    snprintf(run, sizeof run,
-             "{\"archive_version\":\"1.0\",\"run_id\": \"%s\", \"experiment\": {\"name\": \"x\"}%s}", name,
-             answer);
-    test_put(path, run);
-    snprintf(path, sizeof path, "%s/datapackage.json", name);
-    assert_ok(archive_write_datapackage(test_path(path), name, tables, 3, &test_failure));
+    made_run(name, answer, results_columns, sizeof results_columns / sizeof *results_columns, results);
 }
 
 #define LEAST ", \"answer\": {\"response\": \"time\", \"unit\": \"s\", \"best\": \"least\"}"
@@ -170,4 +147,64 @@ TEST(what_is_no_run_is_refused) {
     const char *path = test_path("a.csv");
     assert_error(measurements_read(&path, 1, NULL, false, &said.measurements, &test_failure), -EINVAL,
                  "this is not a run; expected the archive of a run, or its folder");
+}
+
+/* Two settings, not in turn, 20 times each; `drift` from the first to the last measurement. */
+static const char *verdict_of(double drift, const char *flag) {
+    static char results[1 << 14];
+    size_t length = (size_t)snprintf(results, sizeof results, "%s", HEAD);
+    test_seed = 3;
+    for (size_t i = 0; i < 40; i++) {
+        size_t setting = i * 5 / 3 % 2 + 1;
+        double time = (double)setting * (1 + 0.02 * test_random() + drift * (double)i / 39);
+        length += (size_t)snprintf(results + length, sizeof results - length,
+                                   "%zu,%zu,1,n,all,100,%zu,mix,%.4f,,%s\n", setting, i + 1, 32 * setting,
+                                   time, flag);
+    }
+    make_run("t", LEAST, results);
+    report(1, (const char *[]){"t"});
+    cleanup(report_cleanup) struct report *report = report_new();
+    trust_report(report->root, &said.measurements, true);
+    free(said.text);
+    said.text = report_render(report, false);
+    return said.text;
+}
+
+TEST(a_run_says_whether_it_can_be_trusted) {
+    assert_says(verdict_of(0, ""), "can it be trusted: yes: 5 checks found no fault (least adjusted p ");
+    assert_says(said.text,
+                "\nnot tested, for lack of measurements  nodes, cores, neighbours, frequency, temperature\n");
+    forget(NULL);
+    assert_says(verdict_of(0.1, ""), "can it be trusted: with care: 1 of 5 checks found a fault\n");
+    assert_says(said.text,
+                "\nwarning: drift: time changes by +10 % from the first measurement to the last (p = ");
+    forget(NULL);
+    assert_says(verdict_of(0, "load"), "can it be trusted: no: every unit was flagged (load)\n");
+}
+
+TEST(factors_that_follow_from_others_are_named_and_left_out) {
+    make_run(
+        "f", LEAST,
+        HEAD
+        "1,1,1,n,all,1,32,a,3,,\n2,2,1,n,all,2,64,a,2,,\n3,3,1,n,all,1,32,b,3.3,,\n4,4,1,n,all,2,64,b,2.2,,\n"
+        "1,5,1,n,all,1,32,a,3.1,,\n2,6,1,n,all,2,64,a,2.1,,\n3,7,1,n,all,1,32,b,3.2,,\n4,8,1,n,all,2,64,b,2."
+        "3,,\n");
+    report(1, (const char *[]){"f"});
+    cleanup(report_cleanup) struct report *report = report_new();
+    influence_report(report->root, &said.measurements);
+    free(said.text);
+    said.text = report_render(report, false);
+    assert_says(said.text, "\nleft out, as they follow from others  NB from N\n");
+    assert_says(said.text, "\nN ");
+    assert_null(strstr(said.text, "\nNB "));
+}
+
+TEST(the_best_setting_says_which_share_it_reached) {
+    make_run("s",
+             ", \"answer\": {\"response\": \"time\", \"unit\": \"s\", \"best\": \"least\", \"share\": "
+             "\"attempt\", "
+             "\"of\": \"the dgemm of its ranks\"}",
+             HEAD "1,1,1,n,all,1,32,a,2,,\n2,2,1,n,all,1,64,a,3,,\n1,3,1,n,all,1,32,a,2.1,,\n");
+    report(1, (const char *[]){"s"});
+    assert_says(said.text, "\nbest: share of the dgemm of its ranks  100 %\n");
 }

@@ -1,0 +1,203 @@
+#include "engine/analysis/strata.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/numerics/distribution.h"
+#include "engine/numerics/quantile.h"
+#include "engine/numerics/ranks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS_MAX = 200 };
+static const double CHANGE_LEAST = 1e-10, CLIP = 3, MEDIAN_TO_SIGMA = 1.4826;
+static const double LEFT_LEAST = 1e-9; /* share of a sum of squares that is no rounding error */
+static const double CORRELATION_MOST = 1 - 1e-12;
+
+static size_t find_root(size_t *parents, size_t node) {
+    while (parents[node] != node)
+        node = parents[node] = parents[parents[node]];
+    return node;
+}
+
+size_t strata_rank(const struct strata *strata) {
+    size_t first = strata->codes[0] ? strata->level_counts[0] : 0,
+           all = first + (strata->codes[1] ? strata->level_counts[1] : 0), rank = 0;
+    cleanup_free size_t *parents = xcalloc(all + 1, sizeof *parents);
+    for (size_t i = 0; i < all; i++)
+        parents[i] = SIZE_MAX; /* not used by any row */
+    for (size_t set = 0; set < 2; set++)
+        for (size_t row = 0; strata->codes[set] && row < strata->rows; row++) {
+            size_t level = strata->codes[set][row] + (set ? first : 0);
+            rank += parents[level] == SIZE_MAX;
+            parents[level] = level;
+        }
+    if (!strata->codes[0] || !strata->codes[1])
+        return rank;
+    for (size_t row = 0; row < strata->rows; row++)
+        parents[find_root(parents, strata->codes[0][row])] =
+            find_root(parents, first + strata->codes[1][row]);
+    for (size_t i = 0; i < all; i++)
+        rank -= parents[i] == i;
+    return rank;
+}
+
+/* Takes the means of one set's levels out; returns the greatest of them in size. */
+static double center_once(const uint32_t *codes, size_t levels, size_t rows, double *values, double *sums,
+                          double *counts) {
+    double most = 0;
+    memset(sums, 0, levels * sizeof *sums);
+    memset(counts, 0, levels * sizeof *counts);
+    for (size_t row = 0; row < rows; row++) {
+        sums[codes[row]] += values[row];
+        counts[codes[row]]++;
+    }
+    for (size_t row = 0; row < rows; row++) {
+        double mean = sums[codes[row]] / counts[codes[row]];
+        values[row] -= mean;
+        most = fmax(most, fabs(mean));
+    }
+    return most;
+}
+
+void strata_center(const struct strata *strata, double *values) {
+    size_t most_levels = 1;
+    double greatest = 0;
+    for (size_t set = 0; set < 2; set++)
+        if (strata->codes[set] && strata->level_counts[set] > most_levels)
+            most_levels = strata->level_counts[set];
+    for (size_t row = 0; row < strata->rows; row++)
+        greatest = fmax(greatest, fabs(values[row]));
+    cleanup_free double *sums = xcalloc(2 * most_levels, sizeof *sums);
+    for (size_t round = 0; round < ROUNDS_MAX; round++) {
+        double change = 0;
+        for (size_t set = 0; set < 2; set++)
+            if (strata->codes[set])
+                change = center_once(strata->codes[set], strata->level_counts[set], strata->rows, values,
+                                     sums, sums + most_levels);
+        if (change <= CHANGE_LEAST * greatest || !strata->codes[0] || !strata->codes[1])
+            break;
+    }
+}
+
+static double sum_of_products(const double *a, const double *b, size_t count) {
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* Moves VALUES to within CLIP standard deviations of 0. */
+static void clip(double *values, size_t count, double *scratch) {
+    for (size_t i = 0; i < count; i++)
+        scratch[i] = fabs(values[i]);
+    double most = CLIP * MEDIAN_TO_SIGMA * quantile_median(scratch, count);
+    for (size_t i = 0; most > 0 && i < count; i++)
+        values[i] = fmax(-most, fmin(most, values[i]));
+}
+
+static double find_spread(const double *values, size_t count, double *scratch) {
+    memcpy(scratch, values, count * sizeof *scratch);
+    quantile_sort(scratch, count);
+    return quantile(scratch, count, 0.95) - quantile(scratch, count, 0.05);
+}
+
+/* Rows of STRATA where X is not NaN, with their Y. CODES has room for two codes a row. */
+static struct strata choose_rows(const struct strata *strata, const double *y, const double *x,
+                                 uint32_t *codes, double *ret_y, double *ret_x) {
+    struct strata used = *strata;
+    used.rows = 0;
+    for (size_t set = 0; set < 2; set++)
+        used.codes[set] = strata->codes[set] ? codes + set * strata->rows : NULL;
+    for (size_t row = 0; row < strata->rows; row++) {
+        if (isnan(x[row]))
+            continue;
+        for (size_t set = 0; set < 2; set++)
+            if (strata->codes[set])
+                codes[set * strata->rows + used.rows] = strata->codes[set][row];
+        ret_x[used.rows] = x[row];
+        ret_y[used.rows++] = y[row];
+    }
+    return used;
+}
+
+static void take_mean_out(double *values, size_t count) {
+    double mean = 0;
+    for (size_t i = 0; i < count; i++)
+        mean += values[i] / (double)count;
+    for (size_t i = 0; i < count; i++)
+        values[i] -= mean;
+}
+
+/* The sum of products over the root of the sum of their squares: holds where rows have variances of their
+ * own. */
+static double find_robust_t(const double *a, const double *b, size_t count, double freedom) {
+    double squares = 0;
+    for (size_t i = 0; i < count; i++)
+        squares += a[i] * a[i] * b[i] * b[i];
+    return sum_of_products(a, b, count) / sqrt(squares * (double)count / freedom);
+}
+
+struct association strata_associate(const struct strata *strata, const double *y, const double *x) {
+    struct association ret = {.p = NAN, .correlation = NAN, .slope = NAN, .spread = NAN};
+    size_t rows = strata->rows;
+    cleanup_free double *space = xcalloc(4 * rows + 1, sizeof *space);
+    cleanup_free uint32_t *codes = xcalloc(2 * rows + 1, sizeof *codes);
+    double *left_y = space, *left_x = space + rows, *score_y = space + 2 * rows, *score_x = score_y + rows;
+    const struct strata used = choose_rows(strata, y, x, codes, left_y, left_x);
+    size_t n = ret.rows = used.rows;
+    ret.freedom = (double)n - (double)strata_rank(&used) - 1;
+    if (ret.freedom < STRATA_FREEDOM_LEAST)
+        return ret;
+    ret.spread = find_spread(left_x, n, score_x);
+    take_mean_out(left_x, n);
+    take_mean_out(left_y, n);
+    double x_before = sum_of_products(left_x, left_x, n), y_before = sum_of_products(left_y, left_y, n);
+    strata_center(&used, left_x);
+    strata_center(&used, left_y);
+    double of_x = sum_of_products(left_x, left_x, n);
+    if (of_x <= LEFT_LEAST * x_before || sum_of_products(left_y, left_y, n) <= LEFT_LEAST * y_before)
+        return ret;
+    ranks_normal_scores(left_x, n, score_x);
+    ranks_normal_scores(left_y, n, score_y);
+    ret.correlation = sum_of_products(score_x, score_y, n) /
+                      sqrt(sum_of_products(score_x, score_x, n) * sum_of_products(score_y, score_y, n));
+    double r = fmax(-CORRELATION_MOST, fmin(CORRELATION_MOST, ret.correlation));
+    double plain = r * sqrt(ret.freedom / (1 - r * r)),
+           robust = find_robust_t(score_x, score_y, n, ret.freedom);
+    ret.p = distribution_student_two_sided(fmin(fabs(plain), fabs(robust)), ret.freedom);
+    clip(left_y, n, score_y);
+    ret.slope = sum_of_products(left_x, left_y, n) / of_x;
+    return ret;
+}
+
+struct strata_effect strata_test_second(const struct strata *strata, const double *y) {
+    struct strata_effect ret = {.p = NAN, .share = NAN};
+    struct strata first = *strata;
+    size_t rows = strata->rows;
+    first.codes[1] = NULL;
+    size_t rank = strata_rank(strata), rank_first = strata_rank(&first);
+    ret.above = (double)(rank - rank_first);
+    ret.freedom = (double)rows - (double)rank;
+    if (rank == rank_first || ret.freedom < STRATA_FREEDOM_LEAST)
+        return ret;
+    cleanup_free double *values = xcalloc(2 * rows + 1, sizeof *values);
+    double *scores = values + rows;
+    memcpy(values, y, rows * sizeof *values);
+    take_mean_out(values, rows);
+    double before = sum_of_products(values, values, rows);
+    strata_center(&first, values);
+    if (sum_of_products(values, values, rows) <= LEFT_LEAST * before)
+        return ret;
+    ranks_normal_scores(values, rows, scores);
+    strata_center(&first, scores);
+    double all = sum_of_products(scores, scores, rows);
+    strata_center(strata, scores);
+    double rest = sum_of_products(scores, scores, rows);
+    ret.share = 1 - rest / all;
+    ret.p = rest > 0 ? distribution_f_upper((all - rest) / ret.above / (rest / ret.freedom), ret.above,
+                                            ret.freedom)
+                     : 0;
+    return ret;
+}
