@@ -8,7 +8,7 @@ command -v mpicc >"$scratch/tool" && command -v mpirun >"$scratch/tool" || plan_
 cd "$scratch" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 
-check "one command measures, fits, replays and runs HPL" env HPL="$hpl_source" ORDERS=300 NB=32 REPETITIONS=1 PRODUCTS=4 CALLS=2 MESSAGES=8 BIND=none \
+check "one command measures, fits, replays and runs HPL" env HPL="$xhpl" ORDERS=300 NB=32 REPETITIONS=1 PRODUCTS=4 CALLS=2 MESSAGES=8 BIND=none \
     bash "$ASSAY_SOURCE/examples/hpl-replay/own.sh" loop
 report $(output '^ +300 +[0-9.]+ +\([0-9.]+ to [0-9.]+\) +[0-9.]+ +[-+][0-9.]+ %$'; echo $?) "and prints the measured time beside the replayed one"
 for role in "dgemm.zip' is fitted for the role 'dgemm" "blas.zip' is fitted for the role 'kernel" "mpi.zip' is fitted for the role 'network"; do
