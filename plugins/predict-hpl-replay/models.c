@@ -4,8 +4,10 @@
  * groups each. */
 struct kernel_model {
     const struct model *model;
-    size_t *groups;                    /* of the model, in its order */
-    const struct predict_call **calls; /* of each of these */
+    struct kernel_group {
+        const struct model_group *group;
+        const struct predict_call *call;
+    } * groups; /* of the model, in its order */
     size_t count;
     bool is_by_kernel;
     bool is_named; /* the model is for this kernel alone */
@@ -15,16 +17,10 @@ struct models {
     struct kernel_model kernels[HPL_KERNELS];
 };
 
-static void kernel_clear(struct kernel_model *kernel) {
-    free(kernel->groups);
-    free(kernel->calls);
-    *kernel = (struct kernel_model){0};
-}
-
 void models_close(void *state) {
     struct models *models = state;
     for (int i = 0; models && i < HPL_KERNELS; i++)
-        kernel_clear(&models->kernels[i]);
+        free(models->kernels[i].groups);
     free(models);
 }
 
@@ -36,18 +32,18 @@ static bool is_by_kernel(const struct model *model) {
 static int bind_kernel(const struct predict_inputs *inputs, const struct model *model, const char *label,
                        struct kernel_model *ret, struct plugin_message *message) {
     static const char *const names[] = {"m", "n", "k", "operations"};
-    kernel_clear(ret);
-    ret->model = model;
-    ret->is_by_kernel = label != NULL;
-    ret->groups = calloc(model->group_count + 1, sizeof *ret->groups);
-    ret->calls = calloc(model->group_count + 1, sizeof *ret->calls);
-    if (!ret->groups || !ret->calls)
+    free(ret->groups);
+    *ret = (struct kernel_model){.model = model,
+                                 .is_by_kernel = label != NULL,
+                                 .groups = calloc(model->group_count + 1, sizeof *ret->groups)};
+    if (!ret->groups)
         return -ENOMEM;
     for (size_t g = 0; g < model->group_count; g++) {
         if (label && strcmp(model->groups[g].labels[model->by_count - 1], label) != 0)
             continue;
-        ret->groups[ret->count] = g;
-        int r = inputs->bind(inputs->context, model, g, names, 4, &ret->calls[ret->count++], message);
+        struct kernel_group *group = &ret->groups[ret->count++];
+        group->group = &model->groups[g];
+        int r = inputs->bind(inputs->context, model, g, names, 4, &group->call, message);
         if (r < 0)
             return r;
     }
@@ -141,7 +137,7 @@ static double kernel_time(void *context, enum hpl_kernel kernel, int rank, doubl
                           uint64_t number) {
     const struct machine *machine = context;
     const struct kernel_model *of = &machine->models->kernels[kernel];
-    const struct predict_call *call = of->calls[machine->group_of[kernel][rank]];
+    const struct predict_call *call = of->groups[machine->group_of[kernel][rank]].call;
     double values[] = {m, n > 0 ? n : m, k, of->is_by_kernel ? operations_of(kernel, m, n, k) : 0};
     double time =
         machine->has_noise ? call->draw(call, values, (uint64_t)rank, number) : call->mean(call, values);
@@ -160,18 +156,16 @@ static double half_dgemm(void *context, __attribute__((unused)) enum hpl_kernel 
 static void assign_groups(const struct kernel_model *kernel, const struct models_request *request, int *ret,
                           struct predict_output *output) {
     const struct model *model = kernel->model;
-    const struct model_group *groups = model->groups;
+    const struct kernel_group *groups = kernel->groups;
     size_t count = kernel->count, nodes = 0, start = 0, by_count = model->by_count - kernel->is_by_kernel;
     int ranks = request->hpl->p * request->hpl->q, per_node = request->ranks_per_node;
     for (int node = 0; node * per_node < ranks; node++) {
         size_t end = start + 1;
         if (request->cpus_per_node > 0)
-            end = start + (size_t)request->cpus_per_node < count ? start + (size_t)request->cpus_per_node
-                                                                 : count;
+            end = (size_t)fmin((double)start + request->cpus_per_node, (double)count);
         else
             while (end < count && by_count > 1 &&
-                   strcmp(groups[kernel->groups[start]].labels[0], groups[kernel->groups[end]].labels[0]) ==
-                       0)
+                   strcmp(groups[start].group->labels[0], groups[end].group->labels[0]) == 0)
                 end++;
         if (output && node == 0 && by_count > 1 && strcmp(model->by[by_count - 1], "core") == 0 &&
             (size_t)per_node * (size_t)request->threads > end)
@@ -406,7 +400,7 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
     }
     for (int i = 0; r == 0 && i < HPL_KERNELS; i++) {
         const struct kernel_model *kernel = &models->kernels[i];
-        if (!kernel->calls)
+        if (kernel->count == 0)
             continue;
         bool is_another = i == 0 || models->kernels[i - 1].model != kernel->model;
         machine->replay.kernel[i] = kernel_time;
@@ -415,7 +409,7 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
         machine->group_of[i] = numbers + (size_t)(i + 1) * ranks;
         assign_groups(kernel, request, machine->group_of[i], is_another ? output : NULL);
     }
-    if (r == 0 && !models->kernels[HPL_DTRSM].calls)
+    if (r == 0 && models->kernels[HPL_DTRSM].count == 0)
         machine->replay.kernel[HPL_DTRSM] = half_dgemm;
     if (r == 0 && inputs->model_counts[ROLE_PIVOTS] > 0)
         r = read_pivots(&inputs->sources[ROLE_PIVOTS][0], hpl->n, machine->pivots, message);

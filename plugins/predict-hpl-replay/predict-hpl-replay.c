@@ -84,6 +84,8 @@ static const char *const probing_words[] = {"physical", "smpi", NULL};
 
 #define COUNT(NAME, MINIMUM, MAXIMUM, ...)                                                                   \
     { NAME, PLUGIN_NUMBER, "1", .minimum = MINIMUM, .maximum = MAXIMUM, .integer = true, __VA_ARGS__ }
+#define WORD(NAME, CHOICES, ...)                                                                             \
+    { NAME, PLUGIN_WORD, .choices = CHOICES, __VA_ARGS__ }
 static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
     [N] = PREDICT_COUNT("N", 2e9, .required = true, .help = "order of the matrix"),
     [NB] = PREDICT_COUNT("NB", 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
@@ -91,26 +93,21 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
     [P] = PREDICT_COUNT("P", 65536, .required = true, .help = "rows of the process grid"),
     [Q] = PREDICT_COUNT("Q", 65536, .required = true, .help = "columns of the process grid"),
     [DEPTH] = COUNT("DEPTH", 0, 64, .default_text = "1", .help = "of the look-ahead"),
-    [BCAST] = {"BCAST", PLUGIN_WORD, .choices = bcast_words, .default_text = "1ringM",
-               .help = "broadcast of panels"},
-    [SWAP] = {"SWAP", PLUGIN_WORD, .choices = swap_words, .default_text = "binary-exchange",
-              .help = "of rows"},
+    [BCAST] = WORD("BCAST", bcast_words, .default_text = "1ringM", .help = "broadcast of panels"),
+    [SWAP] = WORD("SWAP", swap_words, .default_text = "binary-exchange", .help = "of rows"),
     [SWAP_THRESHOLD] = COUNT("swap_threshold", 0, 2e9, .default_text = "64",
                              .help = "of SWAP=mix: local columns above which it is spread-roll"),
-    [RFACT] = {"RFACT", PLUGIN_WORD, .choices = fact_words, .default_text = "right",
-               .help = "recursive factorisation of a panel"},
-    [PFACT] = {"PFACT", PLUGIN_WORD, .choices = fact_words, .default_text = "crout",
-               .help = "factorisation of the last NBMIN columns"},
+    [RFACT] =
+        WORD("RFACT", fact_words, .default_text = "right", .help = "recursive factorisation of a panel"),
+    [PFACT] =
+        WORD("PFACT", fact_words, .default_text = "crout", .help = "factorisation of the last NBMIN columns"),
     [NBMIN] = PREDICT_COUNT("NBMIN", 1e6, .default_text = "4", .help = "columns at which the recursion ends"),
     [NDIV] = COUNT("NDIV", 2, 1e6, .default_text = "2", .help = "parts of a panel in the recursion"),
-    [PMAP] = {"PMAP", PLUGIN_WORD, .choices = map_words, .default_text = "row",
-              .help = "order of ranks in the grid"},
-    [L1] = {"L1", PLUGIN_WORD, .choices = form_words, .default_text = "transposed",
-            .help = "form of the panel's triangle"},
-    [U] = {"U", PLUGIN_WORD, .choices = form_words, .default_text = "transposed",
-           .help = "form of the rows of U"},
-    [EQUILIBRATION] = {"equilibration", PLUGIN_WORD, .choices = yes_words, .default_text = "yes",
-                       .help = "of the pieces in SWAP=spread-roll"},
+    [PMAP] = WORD("PMAP", map_words, .default_text = "row", .help = "order of ranks in the grid"),
+    [L1] = WORD("L1", form_words, .default_text = "transposed", .help = "form of the panel's triangle"),
+    [U] = WORD("U", form_words, .default_text = "transposed", .help = "form of the rows of U"),
+    [EQUILIBRATION] =
+        WORD("equilibration", yes_words, .default_text = "yes", .help = "of the pieces in SWAP=spread-roll"),
     [RANKS_PER_NODE] = PREDICT_COUNT("ranks-per-node", 65536, .default_text = "1",
                                      .help = "processes of a node, which share its network card"),
     [THREADS] =
@@ -121,25 +118,25 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
         "cpus-per-node", 65536,
         .help = "groups of a kernel's model that are one node; by default those whose first label "
                 "is equal"),
-    [PROBING_RULE] =
-        {"probing", PLUGIN_WORD, .choices = probing_words, .default_text = "physical",
-         .help = "what waiting for a panel costs: the calls of MPI_Iprobe, or what SMPI 3.32 makes of them"},
+    [PROBING_RULE] = WORD(
+        "probing", probing_words, .default_text = "physical",
+        .help = "what waiting for a panel costs: the calls of MPI_Iprobe, or what SMPI 3.32 makes of them"),
     [WHOLE_MICROSECONDS] =
-        {"whole-microseconds", PLUGIN_WORD, .choices = yes_words,
-         .help = "kernel calls are cut to them, as by HPL's emulation on dahu; by default with "
-                 "probing=smpi"},
+        WORD("whole-microseconds", yes_words,
+             .help = "kernel calls are cut to them, as by HPL's emulation on dahu; by default with "
+                     "probing=smpi"),
     [IPROBE] = {"iprobe", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1,
                 .help = "of a call of MPI_Iprobe; by default that of the network's model"},
     [CARD] = PREDICT_BANDWIDTH(
         "card",
         .help = "of a node's network card, each way; by default the bandwidth of the network's model"),
-    [NOISE] = {"noise", PLUGIN_WORD, .choices = yes_words, .default_text = "yes",
-               .help = "each kernel call is drawn from its model, or takes the mean"},
-    [FOUND] =
-        {"found", PLUGIN_WORD, .choices = found_words, .default_text = "at-once",
-         .help =
-             "in the tables calls and kernels: when a process finds the panel that it probes for, at once or "
-             "when it has nothing else to do"},
+    [NOISE] = WORD("noise", yes_words, .default_text = "yes",
+                   .help = "each kernel call is drawn from its model, or takes the mean"),
+    [FOUND] = WORD(
+        "found", found_words, .default_text = "at-once",
+        .help =
+            "in the tables calls and kernels: when a process finds the panel that it probes for, at once or "
+            "when it has nothing else to do"),
     [WINDOW_PANEL] = COUNT("window-panel", 0, 2e9, .default_text = "0",
                            .help = "of the table timeline: it begins when so many panels are factored"),
     [WINDOW_PANELS] = PREDICT_COUNT("window-panels", 2e9, .default_text = "4",
