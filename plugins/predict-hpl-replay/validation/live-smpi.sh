@@ -1,7 +1,7 @@
 #!/bin/bash
 # live-smpi.sh DATA HPL: HPL's own code on SimGrid's SMPI (the experiment hpl-smpi) and replayed, on the same models of dahu, without
 # noise; simulated times, errors and costs side by side. DATA is the folder of the measured data, HPL the path of HPL's source in netlib's
-# layout. $ASSAY is the program, by default the one in PATH. SimGrid (smpicc, smpirun) is needed. About a minute.
+# layout. $ASSAY is the program, by default the one in PATH. SimGrid (smpicc, smpirun) is needed. Some 4 minutes.
 #
 # With smpi/grow-injected-times SMPI makes each probe in vain longer than the one before: beside it is the replay with probing=smpi.
 # Without, probes cost what they cost: beside it is the replay with probing=physical.
