@@ -133,11 +133,12 @@ static void grade(const struct role_models *models, struct given_model *given) {
             xformat("'%s' %s %s", given->source.file, given->source.warning ? "is" : "was", given->verdict);
 }
 
-/* Says in a note whether the model of an archive is used: only if no model before it has its role. */
+/* Says in a note whether the model of an archive is used: only if its role takes many, or no model before it
+ * has that role. */
 static bool is_needed(struct role_models *models, const char *word) {
     size_t role = find_role(models, word);
     bool is_needed = true;
-    for (size_t i = 0; i < models->count; i++)
+    for (size_t i = 0; i < models->count && !models->library->predict->roles[role].many; i++)
         is_needed = is_needed && models->items[i].role != role;
     xappend(&models->notes, &models->note_count,
             xformat(is_needed ? "'%s' is fitted for the role '%s'"

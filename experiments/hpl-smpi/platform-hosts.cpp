@@ -4,9 +4,11 @@
  */
 #include <cstdio>
 #include <simgrid/s4u.hpp>
+#include <smpi/smpi.h>
 
 int main(int argc, char **argv) {
     simgrid::s4u::Engine engine(&argc, argv);
+    SMPI_init(); /* declares smpi/os, ois and or, which a platform may set */
     simgrid::s4u::Host::on_creation_cb(
         [](const simgrid::s4u::Host &host) { std::puts(host.get_cname()); });
     engine.load_platform(argv[1]);

@@ -45,9 +45,10 @@ static void count_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from
     int arity = hpl_dimensions(kernel);
     for (int row = from; row < to; row++) {
         int rank = hpl_rank(sink->hpl, row, sink->column);
-        int64_t m = each ? each[row] : same, *sums = counter->counts->kernels[rank][sink->phase][kernel];
+        int m = each ? each[row] : same;
+        double *sums = counter->counts->kernels[rank][sink->phase][kernel], x = m, y = n, z = k;
         bool is_empty = (m == 0 && !(is_pair && k > 0)) || (arity > 1 && n == 0) || (arity > 2 && k == 0);
-        int64_t values[COUNTS_SUMS] = {1, 0, m, n, k, m * n, m * k, (int64_t)n * k, m * n * k};
+        double values[COUNTS_SUMS] = {1, 0, x, y, z, x * y, x * z, y * z, x * y * z};
         if (counter->observer)
             counter->observer(counter->context, rank, hpl_kernel_names[kernel], sink->phase, m, n, k);
         sums[COUNTS_EMPTY] += is_empty;

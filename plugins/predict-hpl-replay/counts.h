@@ -10,7 +10,8 @@
 
 #include <stddef.h>
 
-/* Calls with a size of 0 count as `empty` and nowhere else. */
+/* Calls with a size of 0 count as `empty` and nowhere else. Sums are exact up to 2^53; those of products
+ * exceed 64 bits from N = 3,000,000 on. */
 enum counts_sum {
     COUNTS_CALLS,
     COUNTS_EMPTY,
@@ -32,7 +33,7 @@ struct counts_message {
 struct counts {
     struct counts_message *messages; /* in order of rank, phase, type, peer, bytes */
     size_t message_count, message_size;
-    int64_t (*kernels)[HPL_PHASES][HPL_KERNELS][COUNTS_SUMS]; /* by rank */
+    double (*kernels)[HPL_PHASES][HPL_KERNELS][COUNTS_SUMS]; /* by rank */
 };
 
 /* Sees every operation of a process in its order: a call with (peer, bytes, 0), or a kernel with (m, n, k).

@@ -124,6 +124,8 @@ static void begin_transfer(struct replay *replay, int id, double time) {
 static void match(struct replay *replay, int id, double receive_posted) {
     struct transfer *transfer = &replay->transfers[id];
     transfer->is_matched = 1;
+    if (replay->trace && !transfer->is_eager && receive_posted > transfer->posted)
+        trace_ready(replay->trace, id, transfer->target);
     if (!transfer->is_eager)
         begin_transfer(replay, id, fmax(transfer->posted, receive_posted));
 }
@@ -151,6 +153,8 @@ static void post_send(struct replay *replay, struct process *process, const stru
                                               .is_sender_done = is_detached};
     process->sending = is_detached ? NONE : id;
     replay->times.message_count++;
+    if (replay->trace)
+        trace_ready(replay->trace, id, source);
     if (is_eager)
         begin_transfer(replay, id, process->now);
     if (receiver->receive_from == source) {
@@ -194,6 +198,7 @@ static void post_receive(struct replay *replay, struct process *process, int sou
 static void end_receive(struct replay *replay, struct process *process) {
     int id = process->receiving;
     struct transfer *transfer = &replay->transfers[id];
+    follow(replay, process, id, transfer->done);
     process->now = fmax(process->now, transfer->done);
     if (transfer->is_detached)
         process->now += network_cost(segment_of(replay, transfer->source, transfer->target, transfer->bytes),
@@ -205,6 +210,7 @@ static void end_receive(struct replay *replay, struct process *process) {
 
 static void end_send(struct replay *replay, struct process *process) {
     struct transfer *transfer = &replay->transfers[process->sending];
+    follow(replay, process, process->sending, transfer->done);
     process->now = fmax(process->now, transfer->done);
     transfer->is_sender_done = true;
     release(replay, process->sending);

@@ -1,46 +1,56 @@
 #include "plugins/predict-hpl-replay/models.h"
 
+/* What a kernel takes: one model, or no time. Kernels of one model that is by kernel have a part of its
+ * groups each. */
 struct kernel_model {
     const struct model *model;
-    const struct predict_call **calls; /* by group; NULL: no model, no time */
+    struct kernel_group {
+        const struct model_group *group;
+        const struct predict_call *call;
+    } * groups; /* of the model, in its order */
+    size_t count;
+    bool is_by_kernel;
+    bool is_named; /* the model is for this kernel alone */
 };
 
 struct models {
     struct kernel_model kernels[HPL_KERNELS];
-    bool owns[HPL_KERNELS]; /* calls, which several kernels may share */
 };
 
 void models_close(void *state) {
     struct models *models = state;
     for (int i = 0; models && i < HPL_KERNELS; i++)
-        if (models->owns[i])
-            free(models->kernels[i].calls);
+        free(models->kernels[i].groups);
     free(models);
 }
 
-static int bind_kernel(const struct predict_inputs *inputs, const struct model *model, struct models *models,
-                       int first, int last, struct plugin_message *message) {
-    static const char *const names[] = {"m", "n", "k"};
-    if (model->group_count == 0)
-        return plugin_refuse(message, -EINVAL, "the model '%s' has no groups; expected one that was fitted",
-                             model->file);
-    const struct predict_call **calls = calloc(model->group_count, sizeof *calls);
-    if (!calls)
+static bool is_by_kernel(const struct model *model) {
+    return model->by_count > 0 && strcmp(model->by[model->by_count - 1], "kernel") == 0;
+}
+
+/* Binds the groups of MODEL whose kernel is LABEL; NULL: all of them. */
+static int bind_kernel(const struct predict_inputs *inputs, const struct model *model, const char *label,
+                       struct kernel_model *ret, struct plugin_message *message) {
+    static const char *const names[] = {"m", "n", "k", "operations"};
+    free(ret->groups);
+    *ret = (struct kernel_model){.model = model,
+                                 .is_by_kernel = label != NULL,
+                                 .groups = calloc(model->group_count + 1, sizeof *ret->groups)};
+    if (!ret->groups)
         return -ENOMEM;
-    if (models->owns[first])
-        free(models->kernels[first].calls);
-    models->owns[first] = true;
-    for (int i = first; i <= last; i++) {
-        if (i > first && models->owns[i]) /* has a model of its own */
-            continue;
-        models->kernels[i] = (struct kernel_model){model, calls};
-    }
     for (size_t g = 0; g < model->group_count; g++) {
-        int r = inputs->bind(inputs->context, model, g, names, 3, &calls[g], message);
+        if (label && strcmp(model->groups[g].labels[model->by_count - 1], label) != 0)
+            continue;
+        struct kernel_group *group = &ret->groups[ret->count++];
+        group->group = &model->groups[g];
+        int r = inputs->bind(inputs->context, model, g, names, 4, &group->call, message);
         if (r < 0)
             return r;
     }
-    return 0;
+    return ret->count > 0
+               ? 0
+               : plugin_refuse(message, -EINVAL,
+                               "the model '%.128s' has no groups; expected one that was fitted", model->file);
 }
 
 /* Which kernels a model called NAME is for: one, or all forms of dlaswp. */
@@ -55,20 +65,51 @@ static int find_kernel(const char *name, int *ret_first, int *ret_last) {
     return -ENOENT;
 }
 
+/* The model for the kernel NAME; that for one form of dlaswp goes before that for all. */
+static int bind_named(const struct predict_inputs *inputs, struct models *models, const struct model *model,
+                      const char *name, struct plugin_message *message) {
+    int first, last, r = 0;
+    if (find_kernel(name, &first, &last) < 0)
+        return plugin_refuse(message, -EINVAL,
+                             "'%.128s' is no kernel of HPL; expected dtrsm=FILE, dgemv, dger, dtrsv, dscal, "
+                             "daxpy, dcopy, idamax, "
+                             "dlacpy, dlatcpy, dlaswp, one of dlaswp's forms such as dlaswp01T, or "
+                             "kernel=FILE, a model by kernel "
+                             "as that of the experiment blas",
+                             name);
+    for (int i = first; r == 0 && i <= last; i++)
+        if (first == last || !models->kernels[i].is_named) {
+            r = bind_kernel(inputs, model, NULL, &models->kernels[i], message);
+            models->kernels[i].is_named = first == last;
+        }
+    return r;
+}
+
+/* All kernels that MODEL has groups of, but those with a model already. */
+static int bind_by_kernel(const struct predict_inputs *inputs, struct models *models,
+                          const struct model *model, struct plugin_message *message) {
+    int first, last, r = 0;
+    for (size_t g = 0; r == 0 && g < model->group_count; g++) {
+        const char *label = model->groups[g].labels[model->by_count - 1];
+        if (find_kernel(label, &first, &last) < 0)
+            continue;
+        for (int i = first; r == 0 && i <= last; i++)
+            if (models->kernels[i].count == 0)
+                r = bind_kernel(inputs, model, label, &models->kernels[i], message);
+    }
+    return r;
+}
+
 static int bind_all(const struct predict_inputs *inputs, struct models *models,
                     struct plugin_message *message) {
-    int r = bind_kernel(inputs, inputs->models[ROLE_DGEMM][0], models, HPL_DGEMM, HPL_DGEMM, message);
-    for (size_t i = 0; r == 0 && i < inputs->model_counts[ROLE_KERNELS]; i++) {
-        int first, last;
-        const struct predict_source *source = &inputs->sources[ROLE_KERNELS][i];
-        if (find_kernel(source->name, &first, &last) < 0)
-            return plugin_refuse(
-                message, -EINVAL,
-                "'%.128s' is no kernel of HPL; expected dtrsm=FILE, dgemv, dger, dtrsv, dscal, daxpy, "
-                "dcopy, idamax, dlacpy, dlatcpy, dlaswp, or one of dlaswp's forms such as dlaswp01T",
-                source->name);
-        r = bind_kernel(inputs, inputs->models[ROLE_KERNELS][i], models, first, last, message);
-    }
+    const struct model *const *kernels = inputs->models[ROLE_KERNELS];
+    int r = bind_kernel(inputs, inputs->models[ROLE_DGEMM][0], NULL, &models->kernels[HPL_DGEMM], message);
+    for (size_t i = 0; r == 0 && i < inputs->model_counts[ROLE_KERNELS]; i++)
+        if (!is_by_kernel(kernels[i]))
+            r = bind_named(inputs, models, kernels[i], inputs->sources[ROLE_KERNELS][i].name, message);
+    for (size_t i = 0; r == 0 && i < inputs->model_counts[ROLE_KERNELS]; i++)
+        if (is_by_kernel(kernels[i]))
+            r = bind_by_kernel(inputs, models, kernels[i], message);
     return r;
 }
 
@@ -84,16 +125,23 @@ int models_open(const struct predict_inputs *inputs, void **ret_state, struct pl
 
 /* ---- Kernels */
 
+/* Operations of a call, as the experiment blas counts them; its elements, where it only moves them. */
+static double operations_of(enum hpl_kernel kernel, double m, double n, double k) {
+    bool adds = kernel == HPL_DGEMM || kernel == HPL_DGEMV || kernel == HPL_DGER || kernel == HPL_DAXPY;
+    double of[] = {0, m, m * n, m * n * k};
+    return (adds ? 2 : 1) * of[hpl_dimensions(kernel)];
+}
+
 /* A kernel of one length has it as m and n: models of vectors call it either way. */
 static double kernel_time(void *context, enum hpl_kernel kernel, int rank, double m, double n, double k,
                           uint64_t number) {
     const struct machine *machine = context;
     const struct kernel_model *of = &machine->models->kernels[kernel];
-    const struct predict_call *call = of->calls[machine->group_of[kernel][rank]];
-    double values[] = {m, n > 0 ? n : m, k};
+    const struct predict_call *call = of->groups[machine->group_of[kernel][rank]].call;
+    double values[] = {m, n > 0 ? n : m, k, of->is_by_kernel ? operations_of(kernel, m, n, k) : 0};
     double time =
         machine->has_noise ? call->draw(call, values, (uint64_t)rank, number) : call->mean(call, values);
-    return of->model->response_seconds * time;
+    return machine->seconds[kernel] * time;
 }
 
 /* Without a model of dtrsm: half of a dgemm of that size, which has twice the operations. */
@@ -102,33 +150,37 @@ static double half_dgemm(void *context, __attribute__((unused)) enum hpl_kernel 
     return kernel_time(context, HPL_DGEMM, rank, m, n, k, number) / 2;
 }
 
-/* The groups of MODEL by rank: groups with the same first label are one node, whose ranks are spread over
- * them in order. Ranks of more nodes than the model has begin again with its first. */
-static void assign_groups(const struct model *model, const struct models_request *request, int *ret,
+/* The groups of a kernel's model by rank, as indices of its calls: groups with the same first label are one
+ * node, whose ranks are spread over them in order. Ranks of more nodes than the model has begin again with
+ * its first. OUTPUT: where warnings go, or NULL. */
+static void assign_groups(const struct kernel_model *kernel, const struct models_request *request, int *ret,
                           struct predict_output *output) {
-    const struct model_group *groups = model->groups;
-    size_t count = model->group_count, nodes = 0, start = 0;
+    const struct model *model = kernel->model;
+    const struct kernel_group *groups = kernel->groups;
+    size_t count = kernel->count, nodes = 0, start = 0, by_count = model->by_count - kernel->is_by_kernel;
     int ranks = request->hpl->p * request->hpl->q, per_node = request->ranks_per_node;
     for (int node = 0; node * per_node < ranks; node++) {
         size_t end = start + 1;
         if (request->cpus_per_node > 0)
-            end = start + (size_t)request->cpus_per_node < count ? start + (size_t)request->cpus_per_node
-                                                                 : count;
+            end = (size_t)fmin((double)start + request->cpus_per_node, (double)count);
         else
-            while (end < count && model->by_count > 1 &&
-                   strcmp(groups[start].labels[0], groups[end].labels[0]) == 0)
+            while (end < count && by_count > 1 &&
+                   strcmp(groups[start].group->labels[0], groups[end].group->labels[0]) == 0)
                 end++;
-        if (node == 0 && model->by_count > 1 && strcmp(model->by[model->by_count - 1], "core") == 0 &&
-            (size_t)per_node > end)
-            predict_remark(output, true, "a node has %d processes, and %zu cores in the model '%s'", per_node,
-                           end, model->file);
+        if (output && node == 0 && by_count > 1 && strcmp(model->by[by_count - 1], "core") == 0 &&
+            (size_t)per_node * (size_t)request->threads > end)
+            predict_remark(output, true,
+                           "%d processes on a node with threads=%d need %d cores, and a node of the model "
+                           "'%s' has %zu: the "
+                           "real run would share cores",
+                           per_node, request->threads, per_node * request->threads, model->file, end);
         for (int i = 0; i < per_node && node * per_node + i < ranks; i++)
             ret[node * per_node + i] = (int)(start + (end - start) * (size_t)i / (size_t)per_node);
         start = end < count ? end : 0;
         nodes += start == 0 && nodes == 0 ? (size_t)node + 1 : 0;
     }
     size_t needed = ((size_t)ranks + (size_t)per_node - 1) / (size_t)per_node;
-    if (count > 1 && nodes > 0 && nodes < needed)
+    if (output && count > 1 && nodes > 0 && nodes < needed)
         predict_remark(output, true,
                        "the model '%s' has %zu nodes, and %zu are used: they are repeated in order",
                        model->file, nodes, needed);
@@ -143,25 +195,12 @@ static double term_of(const struct model *model, const struct model_part *part, 
     return 0;
 }
 
-/* The largest size that the ping-pongs of GROUP had; infinite where that is not known. */
-static double largest_size(const struct model_group *group) {
-    double ret = -INFINITY;
-    for (size_t i = 0; i < group->part_count; i++)
-        for (size_t j = 0; j < group->parts[i].domain_count; j++)
-            if (group->parts[i].name && strcmp(group->parts[i].name, "PingPong") == 0)
-                ret = fmax(ret, group->parts[i].domain[j].maximum);
-    return ret > 0 ? ret : INFINITY;
-}
-
-static int read_network(const struct model *model, enum network_path path, struct network_model *ret,
-                        double *ret_probe, struct plugin_message *message) {
+static int read_network(const struct model *model, const struct model_group *group, enum network_path path,
+                        struct network_model *ret, double *ret_probe, struct plugin_message *message) {
     static const char *const cost_names[NETWORK_COSTS] = {"Send", "Isend", "Recv"};
-    const struct model_group *group = predict_group(model, NULL, message);
     struct network_segment *segments = ret->segments[path];
     double latency = NAN, bandwidth = NAN;
     int count = 0;
-    if (!group)
-        return -EINVAL;
     for (size_t i = 0; i < group->part_count; i++) {
         const struct model_part *part = &group->parts[i];
         if (part->name && strcmp(part->name, "protocol") == 0) {
@@ -217,17 +256,42 @@ static int read_network(const struct model *model, enum network_path path, struc
                                      model->file);
 }
 
-/* Messages that are larger than any that was measured. */
-static void warn_of_sizes(const struct model *model, const struct hpl *hpl, struct predict_output *output) {
+/* Warns where the messages of the replay are smaller or larger than those that GROUP was fitted to. */
+static void warn_of_sizes(const struct model *model, const struct model_group *group, const struct hpl *hpl,
+                          struct predict_output *output) {
     double rows = hpl_local_rows(hpl, 0, 0), columns = hpl_local_columns(hpl, 0, hpl->n + 1, 0);
     double largest = 8.0 * hpl->nb * fmax(hpl->q > 1 ? rows : 0, hpl->p > 1 ? columns : 0);
-    double known = largest_size(&model->groups[0]);
-    if (largest > known)
+    double smallest = 8.0 * (hpl->p > 1 ? hpl->nb + 4 : hpl->nb), known[2] = {INFINITY, -INFINITY};
+    for (size_t i = 0; i < group->part_count; i++)
+        for (size_t j = 0; j < group->parts[i].domain_count; j++)
+            if (group->parts[i].name && strcmp(group->parts[i].name, "PingPong") == 0) {
+                known[0] = fmin(known[0], group->parts[i].domain[j].minimum);
+                known[1] = fmax(known[1], group->parts[i].domain[j].maximum);
+            }
+    if (known[1] > 0 && largest > known[1])
         predict_remark(
             output, true,
             "messages have up to %.3g MB, and '%s' was measured up to %.3g MB: their rate may collapse "
             "beyond; measure larger ones",
-            largest / 1e6, model->file, known / 1e6);
+            largest / 1e6, model->file, known[1] / 1e6);
+    if (known[1] > 0 && smallest < known[0])
+        predict_remark(output, true,
+                       "messages have as few as %.3g kB, and '%s' was measured from %.3g kB on: its latency "
+                       "is extrapolated; measure smaller ones",
+                       smallest / 1e3, model->file, known[0] / 1e3);
+}
+
+/* Reads PATH of MODEL: the group called so, as in archives of mpi-point-to-point, or the only one. */
+static int read_path(const struct model *model, enum network_path path, const struct hpl *hpl,
+                     struct network_model *network, double *ret_probe, struct predict_output *output,
+                     struct plugin_message *message) {
+    static const char *const names[NETWORK_PATHS] = {"remote", "loopback"};
+    const struct model_group *group =
+        predict_group_by(model, "pair", model->group_count > 1 ? names[path] : NULL, message);
+    int r = group ? read_network(model, group, path, network, ret_probe, message) : -EINVAL;
+    if (r == 0)
+        warn_of_sizes(model, group, hpl, output);
+    return r;
 }
 
 static int make_network(const struct predict_inputs *inputs, const struct models_request *request,
@@ -247,9 +311,13 @@ static int make_network(const struct predict_inputs *inputs, const struct models
             "there is no model of the network; expected network=FILE from 'assay fit smpi', since P x Q "
             "is %d",
             request->hpl->p * request->hpl->q);
-    int r = read_network(inputs->models[ROLE_NETWORK][0], NETWORK_REMOTE, network, &probe, message);
-    if (r == 0 && inputs->model_counts[ROLE_LOOPBACK] > 0) {
-        r = read_network(inputs->models[ROLE_LOOPBACK][0], NETWORK_LOOPBACK, network, &ignored, message);
+    const struct model *remote = inputs->models[ROLE_NETWORK][0];
+    const struct model *loopback = inputs->model_counts[ROLE_LOOPBACK] > 0 ? inputs->models[ROLE_LOOPBACK][0]
+                                   : remote->group_count > 1               ? remote
+                                                                           : NULL;
+    int r = read_path(remote, NETWORK_REMOTE, request->hpl, network, &probe, output, message);
+    if (r == 0 && loopback) {
+        r = read_path(loopback, NETWORK_LOOPBACK, request->hpl, network, &ignored, output, message);
     } else if (r == 0) {
         memcpy(network->segments[NETWORK_LOOPBACK], network->segments[NETWORK_REMOTE],
                sizeof network->segments[NETWORK_REMOTE]);
@@ -261,8 +329,6 @@ static int make_network(const struct predict_inputs *inputs, const struct models
     network->rate = r == 0 ? last->rate / last->rate_factor : 0;
     for (int i = 0; request->is_smpi && i < network->counts[NETWORK_REMOTE]; i++)
         network->segments[NETWORK_REMOTE][i].rate_factor = 1;
-    if (r == 0)
-        warn_of_sizes(inputs->models[ROLE_NETWORK][0], request->hpl, output);
     return r;
 }
 
@@ -314,14 +380,12 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
     size_t ranks = (size_t)hpl->p * (size_t)hpl->q;
     struct machine *machine = calloc(1, sizeof *machine);
     int *numbers = calloc((HPL_KERNELS + 1) * ranks + (size_t)hpl->n, sizeof *numbers);
-    double *computing = calloc(ranks, sizeof *computing);
-    int r = machine && numbers && computing ? 0 : -ENOMEM;
+    int r = machine && numbers ? 0 : -ENOMEM;
     if (r == 0) {
         *machine = (struct machine){.models = models,
                                     .has_noise = request->has_noise,
                                     .node_of = numbers,
                                     .pivots = numbers + (HPL_KERNELS + 1) * ranks,
-                                    .computing = computing,
                                     .memory = numbers};
         machine->replay = (struct replay_machine){.network = &machine->network,
                                                   .nodes = ((int)ranks + request->ranks_per_node - 1) /
@@ -329,23 +393,23 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
                                                   .node_of = numbers,
                                                   .context = machine,
                                                   .probe_grows = request->is_smpi,
-                                                  .whole_microseconds = request->is_smpi};
+                                                  .whole_microseconds = request->is_cut};
         for (size_t i = 0; i < ranks; i++)
             numbers[i] = (int)i / request->ranks_per_node;
         r = make_network(inputs, request, output, machine, message);
     }
     for (int i = 0; r == 0 && i < HPL_KERNELS; i++) {
         const struct kernel_model *kernel = &models->kernels[i];
-        if (!kernel->calls)
+        if (kernel->count == 0)
             continue;
+        bool is_another = i == 0 || models->kernels[i - 1].model != kernel->model;
         machine->replay.kernel[i] = kernel_time;
+        machine->seconds[i] =
+            kernel->model->response_seconds / (i == HPL_DGEMM || i == HPL_DTRSM ? request->threads : 1);
         machine->group_of[i] = numbers + (size_t)(i + 1) * ranks;
-        if (i > 0 && machine->group_of[i - 1] && models->kernels[i - 1].model == kernel->model)
-            machine->group_of[i] = machine->group_of[i - 1];
-        else
-            assign_groups(kernel->model, request, machine->group_of[i], output);
+        assign_groups(kernel, request, machine->group_of[i], is_another ? output : NULL);
     }
-    if (r == 0 && !models->kernels[HPL_DTRSM].calls)
+    if (r == 0 && models->kernels[HPL_DTRSM].count == 0)
         machine->replay.kernel[HPL_DTRSM] = half_dgemm;
     if (r == 0 && inputs->model_counts[ROLE_PIVOTS] > 0)
         r = read_pivots(&inputs->sources[ROLE_PIVOTS][0], hpl->n, machine->pivots, message);
@@ -358,7 +422,6 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
     }
     free(machine);
     free(numbers);
-    free(computing);
     return r;
 }
 
@@ -366,6 +429,5 @@ void machine_free(struct machine *machine) {
     if (!machine)
         return;
     free(machine->memory);
-    free(machine->computing);
     free(machine);
 }

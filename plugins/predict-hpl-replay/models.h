@@ -16,9 +16,10 @@ struct models_request {
     const struct hpl *hpl;
     int ranks_per_node;
     int cpus_per_node; /* groups that are one node; 0: by their first label */
+    int threads;       /* of a rank, which share each dgemm and dtrsm */
     bool has_noise;
-    double probe, card; /* NaN: the network model's */
-    bool is_smpi;
+    double probe, card;   /* NaN: the network model's */
+    bool is_smpi, is_cut; /* probes as SMPI has them; kernel times in whole microseconds */
 };
 
 struct machine {
@@ -26,9 +27,9 @@ struct machine {
     struct network_model network;
     const struct models *models;
     bool has_noise;
+    double seconds[HPL_KERNELS];          /* of a unit of the model's response, shared by threads */
     int *node_of, *group_of[HPL_KERNELS]; /* by rank; of kernels with the same groups the same */
     int *pivots;
-    double *computing; /* by rank, for the replay's result */
     void *memory;
 };
 

@@ -2,6 +2,7 @@
 #include "plugins/predict-hpl-replay/counts.h"
 #include "plugins/predict-hpl-replay/models.h"
 #include "plugins/predict-hpl-replay/replay.h"
+#include "plugins/predict-hpl-replay/trace.h"
 
 #include <assay/predict.h>
 
@@ -16,7 +17,9 @@ static const struct predict_role roles[] = {
          .is_time = true,
          .many = true,
          .optional = true,
-         .help = "the time of another kernel, by its name: dtrsm=FILE, dgemv=FILE, dlaswp=FILE, ..."},
+         .help = "the time of another kernel, by its name: dtrsm=FILE, dgemv=FILE, dlaswp=FILE, ...; or of "
+                 "all of them, by kernel",
+         .experiment = "blas"},
     [ROLE_NETWORK] = {.name = "network",
                       .kinds = network_kinds,
                       .optional = true,
@@ -54,75 +57,94 @@ enum {
     U,
     EQUILIBRATION,
     RANKS_PER_NODE,
+    THREADS,
     CPUS_PER_NODE,
-    PROBING,
+    PROBING_RULE,
+    WHOLE_MICROSECONDS,
     IPROBE,
     CARD,
     NOISE,
     NODE_MEMORY,
     FOUND,
+    WINDOW_PANEL,
+    WINDOW_PANELS,
+    WINDOW_RANK,
+    WINDOW_RANKS,
     PARAMETER_COUNT
 };
 
 static const char *const bcast_words[] = {"1ring", "1ringM", "2ring", "2ringM", "long", "longM", NULL};
-static const char *const swap_words[] = {"binary-exchange", "long", "mix", NULL};
-static const char *const fact_words[] = {"left", "Crout", "right", NULL};
+static const char *const swap_words[] = {"binary-exchange", "spread-roll", "mix", NULL};
+static const char *const fact_words[] = {"left", "crout", "right", NULL};
 static const char *const map_words[] = {"row", "column", NULL};
-static const char *const form_words[] = {"transposed", "no-transposed", NULL};
+static const char *const form_words[] = {"transposed", "not-transposed", NULL};
 static const char *const yes_words[] = {"no", "yes", NULL};
 static const char *const found_words[] = {"at-once", "last", NULL};
 static const char *const probing_words[] = {"physical", "smpi", NULL};
 
 #define COUNT(NAME, MINIMUM, MAXIMUM, ...)                                                                   \
     { NAME, PLUGIN_NUMBER, "1", .minimum = MINIMUM, .maximum = MAXIMUM, .integer = true, __VA_ARGS__ }
+#define WORD(NAME, CHOICES, ...)                                                                             \
+    { NAME, PLUGIN_WORD, .choices = CHOICES, __VA_ARGS__ }
 static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
-    [N] = COUNT("N", 1, 2e9, .required = true, .help = "order of the matrix"),
-    [NB] = COUNT("NB", 1, 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
-                 .help = "block size"),
-    [P] = COUNT("P", 1, 65536, .required = true, .help = "rows of the process grid"),
-    [Q] = COUNT("Q", 1, 65536, .required = true, .help = "columns of the process grid"),
+    [N] = PREDICT_COUNT("N", 2e9, .required = true, .help = "order of the matrix"),
+    [NB] = PREDICT_COUNT("NB", 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
+                         .help = "block size"),
+    [P] = PREDICT_COUNT("P", 65536, .required = true, .help = "rows of the process grid"),
+    [Q] = PREDICT_COUNT("Q", 65536, .required = true, .help = "columns of the process grid"),
     [DEPTH] = COUNT("DEPTH", 0, 64, .default_text = "1", .help = "of the look-ahead"),
-    [BCAST] = {"BCAST", PLUGIN_WORD, .choices = bcast_words, .default_text = "1ringM",
-               .help = "broadcast of panels"},
-    [SWAP] = {"SWAP", PLUGIN_WORD, .choices = swap_words, .default_text = "binary-exchange",
-              .help = "of rows"},
+    [BCAST] = WORD("BCAST", bcast_words, .default_text = "1ringM", .help = "broadcast of panels"),
+    [SWAP] = WORD("SWAP", swap_words, .default_text = "binary-exchange", .help = "of rows"),
     [SWAP_THRESHOLD] = COUNT("swap_threshold", 0, 2e9, .default_text = "64",
-                             .help = "of SWAP=mix: local columns above which it is long"),
-    [RFACT] = {"RFACT", PLUGIN_WORD, .choices = fact_words, .default_text = "right",
-               .help = "recursive factorisation of a panel"},
-    [PFACT] = {"PFACT", PLUGIN_WORD, .choices = fact_words, .default_text = "Crout",
-               .help = "factorisation of the last NBMIN columns"},
-    [NBMIN] = COUNT("NBMIN", 1, 1e6, .default_text = "4", .help = "columns at which the recursion ends"),
+                             .help = "of SWAP=mix: local columns above which it is spread-roll"),
+    [RFACT] =
+        WORD("RFACT", fact_words, .default_text = "right", .help = "recursive factorisation of a panel"),
+    [PFACT] =
+        WORD("PFACT", fact_words, .default_text = "crout", .help = "factorisation of the last NBMIN columns"),
+    [NBMIN] = PREDICT_COUNT("NBMIN", 1e6, .default_text = "4", .help = "columns at which the recursion ends"),
     [NDIV] = COUNT("NDIV", 2, 1e6, .default_text = "2", .help = "parts of a panel in the recursion"),
-    [PMAP] = {"PMAP", PLUGIN_WORD, .choices = map_words, .default_text = "row",
-              .help = "order of ranks in the grid"},
-    [L1] = {"L1", PLUGIN_WORD, .choices = form_words, .default_text = "transposed",
-            .help = "form of the panel's triangle"},
-    [U] = {"U", PLUGIN_WORD, .choices = form_words, .default_text = "transposed",
-           .help = "form of the rows of U"},
-    [EQUILIBRATION] = {"equilibration", PLUGIN_WORD, .choices = yes_words, .default_text = "yes",
-                       .help = "of the pieces in SWAP=long"},
-    [RANKS_PER_NODE] = COUNT("ranks-per-node", 1, 65536, .default_text = "1",
-                             .help = "processes of a node, which share its network card"),
-    [CPUS_PER_NODE] =
-        COUNT("cpus-per-node", 1, 65536,
-              .help = "groups of a kernel's model that are one node; by default those whose first label "
-                      "is equal"),
-    [PROBING] =
-        {"probing", PLUGIN_WORD, .choices = probing_words, .default_text = "physical",
-         .help = "what waiting for a panel costs: the calls of MPI_Iprobe, or what SMPI 3.32 makes of them"},
+    [PMAP] = WORD("PMAP", map_words, .default_text = "row", .help = "order of ranks in the grid"),
+    [L1] = WORD("L1", form_words, .default_text = "transposed", .help = "form of the panel's triangle"),
+    [U] = WORD("U", form_words, .default_text = "transposed", .help = "form of the rows of U"),
+    [EQUILIBRATION] =
+        WORD("equilibration", yes_words, .default_text = "yes", .help = "of the pieces in SWAP=spread-roll"),
+    [RANKS_PER_NODE] = PREDICT_COUNT("ranks-per-node", 65536, .default_text = "1",
+                                     .help = "processes of a node, which share its network card"),
+    [THREADS] =
+        PREDICT_COUNT("threads", 65536, .default_text = "1",
+                      .help = "of a process, each on a core: dgemm and dtrsm take an equal share of what the "
+                              "models say of one core, other kernels all of it"),
+    [CPUS_PER_NODE] = PREDICT_COUNT(
+        "cpus-per-node", 65536,
+        .help = "groups of a kernel's model that are one node; by default those whose first label "
+                "is equal"),
+    [PROBING_RULE] = WORD(
+        "probing", probing_words, .default_text = "physical",
+        .help = "what waiting for a panel costs: the calls of MPI_Iprobe, or what SMPI 3.32 makes of them"),
+    [WHOLE_MICROSECONDS] =
+        WORD("whole-microseconds", yes_words,
+             .help = "kernel calls are cut to them, as by HPL's emulation on dahu; by default with "
+                     "probing=smpi"),
     [IPROBE] = {"iprobe", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1,
                 .help = "of a call of MPI_Iprobe; by default that of the network's model"},
-    [CARD] = {"card", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15, .plausible_minimum = 1e6,
-              .plausible_maximum = 1e13,
-              .help = "of a node's network card, each way; by default the bandwidth of the network's model"},
-    [NOISE] = {"noise", PLUGIN_WORD, .choices = yes_words, .default_text = "yes",
-               .help = "each kernel call is drawn from its model, or takes the mean"},
-    [FOUND] =
-        {"found", PLUGIN_WORD, .choices = found_words, .default_text = "at-once",
-         .help =
-             "in the tables calls and kernels: when a process finds the panel that it probes for, at once or "
-             "when it has nothing else to do"},
+    [CARD] = PREDICT_BANDWIDTH(
+        "card",
+        .help = "of a node's network card, each way; by default the bandwidth of the network's model"),
+    [NOISE] = WORD("noise", yes_words, .default_text = "yes",
+                   .help = "each kernel call is drawn from its model, or takes the mean"),
+    [FOUND] = WORD(
+        "found", found_words, .default_text = "at-once",
+        .help =
+            "in the tables calls and kernels: when a process finds the panel that it probes for, at once or "
+            "when it has nothing else to do"),
+    [WINDOW_PANEL] = COUNT("window-panel", 0, 2e9, .default_text = "0",
+                           .help = "of the table timeline: it begins when so many panels are factored"),
+    [WINDOW_PANELS] = PREDICT_COUNT("window-panels", 2e9, .default_text = "4",
+                                    .help = "of the table timeline: it ends when so many more are factored"),
+    [WINDOW_RANK] =
+        COUNT("window-rank", 0, 1e6, .default_text = "0", .help = "of the table timeline: the first rank"),
+    [WINDOW_RANKS] = PREDICT_COUNT("window-ranks", 1e6, .default_text = "32",
+                                   .help = "of the table timeline: how many ranks"),
     [NODE_MEMORY] = {"node-memory", PLUGIN_NUMBER, "By", .minimum = 1, .maximum = 1e18,
                      .help = "of a node: a warning says where the matrix does not fit"},
 };
@@ -137,10 +159,10 @@ enum {
     BCAST_MESSAGES,
     SWAP_MESSAGES,
     TRSV_MESSAGES,
-    PANEL_WAIT,
+    WAIT_FOR_PANEL,
     PROBES,
     AT_END,
-    MESSAGES,
+    MESSAGE_COUNT,
     MEMORY,
     COLUMN_COUNT
 };
@@ -158,28 +180,44 @@ static const struct column columns[COLUMN_COUNT + 1] = {
     [BCAST_MESSAGES] = PART("panel_messages", "in the messages of panels, waiting included"),
     [SWAP_MESSAGES] = PART("swap_messages", "in the messages of row swaps, waiting included"),
     [TRSV_MESSAGES] = PART("solve_messages", "in the messages of the back substitution, waiting included"),
-    [PANEL_WAIT] = PART("panel_wait", "waiting for a panel with nothing else to do"),
+    [WAIT_FOR_PANEL] = PART("panel_wait", "waiting for a panel with nothing else to do"),
     [PROBES] = PART("probes", "in MPI_Iprobe while there is something to do"),
     [AT_END] =
         PART("other_wait", "waiting for the factorisation of a panel to begin, and for the last process"),
-    [MESSAGES] = {"messages", .unit = "1", .help = "that are sent", .detail = true, .exact = true},
+    [MESSAGE_COUNT] = {"messages", .unit = "1", .help = "that are sent", .detail = true, .exact = true},
     [MEMORY] = {"memory", .unit = "By", .help = "of the matrix in one process: 8 N (N + 1) / (P Q)",
                 .detail = true, .exact = true},
     {.name = NULL},
 };
 
-enum { TABLE_PANELS, TABLE_RANKS, TABLE_CALLS, TABLE_KERNELS };
+enum { TABLE_PARTS, TABLE_PANELS, TABLE_RANKS, TABLE_TIMELINE, TABLE_CALLS, TABLE_KERNELS };
+static const struct column part_columns[] = {
+    {"part",
+     .help = "a kernel; pivot, panel, swap or solve messages with the waiting in them; panel_wait; probes"},
+    {"part_mean", .unit = "s", .help = "mean over processes"},
+    {"part_share", .unit = "%", .help = "of the time"},
+    {"path_time", .unit = "s", .help = "on the critical path: messages are those under way, not waited for"},
+    {"path_share", .unit = "%", .help = "of the time"},
+    {.name = NULL},
+};
 static const struct column panel_columns[] = {
     {"panel", .unit = "1", .help = "first column of the panel"},
-    {"panel_done", .unit = "s", .help = "when it was factored"},
+    {"panel_begun", .unit = "s", .help = "when its first process began to factor it"},
+    {"panel_done", .unit = "s", .help = "when its last process had"},
     {.name = NULL},
 };
 static const struct column rank_columns[] = {
     {"rank", .unit = "1", .help = "of a process"},
     {"row", .unit = "1", .help = "of the grid"},
     {"column", .unit = "1", .help = "of the grid"},
-    {"computing", .unit = "s", .help = "in kernels"},
-    {"rank_idle", .unit = "s", .help = "the rest of the time: in messages and waiting"},
+    {"computing", .unit = "s", .help = "in kernels; the rest of the time follows"},
+    {"rank_pivots", .unit = "s", .help = "in the exchanges of pivots and waiting for them"},
+    {"rank_panels", .unit = "s", .help = "in the messages of panels and waiting for them"},
+    {"rank_swaps", .unit = "s", .help = "in the messages of row swaps and waiting for them"},
+    {"rank_solve", .unit = "s", .help = "in the messages of the back substitution and waiting for them"},
+    {"rank_panel_wait", .unit = "s", .help = "waiting for a panel with nothing else to do"},
+    {"rank_probes", .unit = "s", .help = "in MPI_Iprobe while there is something to do"},
+    {"rank_end", .unit = "s", .help = "waiting for the last process"},
     {.name = NULL},
 };
 static const struct column call_columns[] = {
@@ -207,8 +245,12 @@ static const struct column kernel_columns[] = {
     {.name = NULL},
 };
 static const struct predict_table tables[] = {
+    [TABLE_PARTS] = {"parts",
+                     "share of each kernel and kind of message, of the mean and of the critical path",
+                     PREDICT_ROWS, part_columns},
     [TABLE_PANELS] = {"panels", "when each panel was factored", PREDICT_CURVE, panel_columns},
     [TABLE_RANKS] = {"ranks", "what each process spent", PREDICT_ROWS, rank_columns},
+    [TABLE_TIMELINE] = {"timeline", "what processes do when, in a window", PREDICT_INTERVALS, NULL},
     [TABLE_CALLS] = {"calls", "how often each process makes which call of MPI", PREDICT_ROWS, call_columns},
     [TABLE_KERNELS] = {"kernels", "what each process asks of each kernel", PREDICT_ROWS, kernel_columns},
     {.name = NULL},
@@ -218,15 +260,55 @@ struct observation {
     const struct hpl *hpl;
     struct predict_output *output;
     bool wants_panels;
+    struct trace trace;
+    double window_from, window_to; /* panels that are factored */
 };
 
-static int panel_done(void *context, int panel, double time) {
+static const char *part_name(int part) {
+    static const char *const others[] = {"pivots", "panels",     "row swaps", "update",
+                                         "solve",  "panel_wait", "probes"};
+    return part < HPL_KERNELS ? hpl_kernel_names[part] : others[part - HPL_KERNELS];
+}
+
+static int panel_done(void *context, int panel, double from, double until) {
     struct observation *observation = context;
     struct predict_output *output = observation->output;
     double start = hpl_panel_start(observation->hpl, panel), left = 1 - start / observation->hpl->n;
     if (observation->wants_panels)
-        output->table_row(output->context, TABLE_PANELS, (double[]){start, time}, NULL);
-    return panel % 16 == 0 ? output->progress(output->context, 1 - left * left * left) : 0;
+        output->table_row(output->context, TABLE_PANELS, (double[]){start, from, until}, NULL);
+    if (observation->trace.ranks > 0)
+        trace_window(&observation->trace,
+                     panel + 1 >= observation->window_from && panel + 1 < observation->window_to);
+    return output->progress(output->context, 1 - left * left * left);
+}
+
+static int interval_done(void *context, int rank, const struct trace_interval *interval) {
+    struct predict_output *output = context;
+    char lane[32];
+    snprintf(lane, sizeof lane, "rank %d", rank);
+    return output->table_row(output->context, TABLE_TIMELINE,
+                             (double[]){0, interval->from, interval->until, 0},
+                             (const char *[]){lane, NULL, NULL, part_name(interval->part)});
+}
+
+/* Records what processes do, if the tables need it. */
+static int begin_trace(struct observation *observation, const struct plugin_value *v) {
+    const struct predict_output *output = observation->output;
+    bool wants_timeline = output->wants(output->context, TABLE_TIMELINE);
+    struct trace *trace = &observation->trace;
+    int ranks = observation->hpl->p * observation->hpl->q;
+    if (!wants_timeline && !output->wants(output->context, TABLE_PARTS) &&
+        !output->wants(output->context, TABLE_RANKS))
+        return 0;
+    int r = trace_init(trace, ranks);
+    trace->first_rank = (int)fmin(v[WINDOW_RANK].number, ranks - 1);
+    trace->end_rank = (int)fmin(trace->first_rank + v[WINDOW_RANKS].number, ranks);
+    trace->interval = wants_timeline ? interval_done : NULL;
+    trace->context = observation->output;
+    observation->window_from = fmin(v[WINDOW_PANEL].number, hpl_panel_count(observation->hpl) - 1);
+    observation->window_to = observation->window_from + v[WINDOW_PANELS].number;
+    trace_window(trace, r == 0 && observation->window_from == 0);
+    return r;
 }
 
 static double flops(double n) {
@@ -288,19 +370,49 @@ static void fill(const struct hpl *hpl, const struct replay_times *times, double
     ret[BCAST_MESSAGES] = times->messages[HPL_BCAST] / ranks;
     ret[SWAP_MESSAGES] = times->messages[HPL_SWAP] / ranks;
     ret[TRSV_MESSAGES] = times->messages[HPL_TRSV] / ranks;
-    ret[PANEL_WAIT] = times->panel_wait / ranks;
+    ret[WAIT_FOR_PANEL] = times->panel_wait / ranks;
     ret[PROBES] = times->probing / ranks;
     for (int i = DGEMM; i <= PROBES; i++)
         spent += ret[i];
     ret[AT_END] = times->time - spent;
-    ret[MESSAGES] = (double)times->message_count;
+    ret[MESSAGE_COUNT] = (double)times->message_count;
     ret[MEMORY] = 8 * (double)hpl->n * ((double)hpl->n + 1) / ranks;
 }
 
-static void report_ranks(const struct hpl *hpl, const double *computing, double time,
+static void report_parts(const struct trace *trace, double time, struct predict_output *output) {
+    const struct trace_path *path = &trace->paths[0];
+    for (int i = 1; i < trace->ranks; i++)
+        path = trace->paths[i].until > path->until ? &trace->paths[i] : path;
+    for (int part = 0; part < TRACE_PARTS; part++) {
+        double mean = 0, on_path = path->parts[part];
+        for (int i = 0; i < trace->ranks; i++)
+            mean += trace->spent[i][part] / trace->ranks;
+        double values[] = {0, mean, 100 * mean / time, on_path, 100 * on_path / time};
+        if (mean > 0 || on_path > 0)
+            output->table_row(output->context, TABLE_PARTS, values,
+                              (const char *[]){part_name(part), NULL, NULL, NULL, NULL});
+    }
+}
+
+static void report_ranks(const struct hpl *hpl, const struct trace *trace, double time,
                          struct predict_output *output) {
-    for (int i = 0; i < hpl->p * hpl->q; i++) {
-        double values[] = {i, hpl_row_of(hpl, i), hpl_column_of(hpl, i), computing[i], time - computing[i]};
+    for (int i = 0; i < trace->ranks; i++) {
+        const double *spent = trace->spent[i], *messages = spent + HPL_KERNELS,
+                     *waits = messages + HPL_PHASES;
+        double computing = 0, idle = 0;
+        for (int part = 0; part < TRACE_PARTS; part++)
+            *(part < HPL_KERNELS ? &computing : &idle) += spent[part];
+        double values[] = {i,
+                           hpl_row_of(hpl, i),
+                           hpl_column_of(hpl, i),
+                           computing,
+                           messages[HPL_FACT],
+                           messages[HPL_BCAST],
+                           messages[HPL_SWAP],
+                           messages[HPL_TRSV],
+                           waits[0],
+                           waits[1],
+                           time - computing - idle};
         output->table_row(output->context, TABLE_RANKS, values, NULL);
     }
 }
@@ -317,11 +429,11 @@ static int report_counts(const struct hpl *hpl, bool is_late, struct predict_out
     for (int i = 0; r == 0 && i < hpl->p * hpl->q * HPL_PHASES * HPL_KERNELS; i++) {
         int kernel = i % HPL_KERNELS, phase = i / HPL_KERNELS % HPL_PHASES,
             rank = i / HPL_KERNELS / HPL_PHASES;
-        const int64_t *sums = counts.kernels[rank][phase][kernel];
+        const double *sums = counts.kernels[rank][phase][kernel];
         double values[3 + COUNTS_SUMS] = {rank};
         const char *texts[3 + COUNTS_SUMS] = {NULL, hpl_phase_names[phase], hpl_kernel_names[kernel]};
         for (int s = 0; s < COUNTS_SUMS; s++)
-            values[3 + s] = (double)sums[s];
+            values[3 + s] = sums[s];
         if (sums[COUNTS_CALLS] + sums[COUNTS_EMPTY] > 0)
             r = output->table_row(output->context, TABLE_KERNELS, values, texts);
     }
@@ -333,16 +445,21 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
                double *ret_values, struct predict_output *output, struct plugin_message *message) {
     struct hpl hpl = read_scenario(v);
     struct replay_times times;
-    struct observation observation = {&hpl, output, output->wants(output->context, TABLE_PANELS)};
-    struct replay_observer observer = {&observation, panel_done};
-    struct models_request request = {.hpl = &hpl,
-                                     .ranks_per_node = (int)v[RANKS_PER_NODE].number,
-                                     .cpus_per_node =
-                                         v[CPUS_PER_NODE].is_set ? (int)v[CPUS_PER_NODE].number : 0,
-                                     .has_noise = v[NOISE].number == 1,
-                                     .probe = v[IPROBE].number,
-                                     .card = v[CARD].number,
-                                     .is_smpi = v[PROBING].number == 1};
+    struct observation observation = {
+        .hpl = &hpl, .output = output, .wants_panels = output->wants(output->context, TABLE_PANELS)};
+    struct trace *trace = &observation.trace;
+    struct replay_observer observer = {&observation, panel_done, NULL};
+    struct models_request request = {
+        .hpl = &hpl,
+        .ranks_per_node = (int)v[RANKS_PER_NODE].number,
+        .cpus_per_node = v[CPUS_PER_NODE].is_set ? (int)v[CPUS_PER_NODE].number : 0,
+        .threads = (int)v[THREADS].number,
+        .has_noise = v[NOISE].number == 1,
+        .probe = v[IPROBE].number,
+        .card = v[CARD].number,
+        .is_smpi = v[PROBING_RULE].number == 1,
+        .is_cut =
+            v[WHOLE_MICROSECONDS].is_set ? v[WHOLE_MICROSECONDS].number == 1 : v[PROBING_RULE].number == 1};
     struct machine *machine;
     if ((double)hpl.p * hpl.q > 1e6)
         return plugin_refuse(message, -EINVAL, "P x Q is %g; at most 1000000 processes are replayed",
@@ -354,23 +471,29 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
         return r;
     warn(&hpl, v, output);
     hpl.pivots = machine->pivots;
-    r = replay_run(&hpl, &machine->replay, &observer, &times, machine->computing);
+    r = begin_trace(&observation, v);
+    observer.trace = trace->ranks > 0 ? trace : NULL;
+    r = r < 0 ? r : replay_run(&hpl, &machine->replay, &observer, &times);
     if (r == 0) {
         fill(&hpl, &times, ret_values);
+        if (observer.trace) {
+            trace_window(trace, false);
+            report_parts(trace, times.time, output);
+            report_ranks(&hpl, trace, times.time, output);
+        }
         if (times.unusable_count > 0)
             predict_remark(
                 output, true,
                 "%llu of %llu kernel calls had a time below 0 s, or none, by their models, and took "
                 "0 s; fit the models to calls as small as those of a panel (NBMIN=%d columns), too",
                 (unsigned long long)times.unusable_count, (unsigned long long)times.kernel_count, hpl.nbmin);
-        if (output->wants(output->context, TABLE_RANKS))
-            report_ranks(&hpl, machine->computing, times.time, output);
         if (output->wants(output->context, TABLE_CALLS) || output->wants(output->context, TABLE_KERNELS))
             r = report_counts(&hpl, v[FOUND].number == 1, output);
     } else if (r == -EDEADLK) {
         r = plugin_refuse(message, -ENOTSUP,
                           "the processes wait for each other: please report these parameters");
     }
+    trace_clear(trace);
     machine_free(machine);
     return r;
 }

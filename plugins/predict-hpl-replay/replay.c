@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum activity { KERNEL, MESSAGES, PANEL_WAIT, PROBING };
-
 /* The one place where a process's time moves: it did ACTIVITY from FROM until UNTIL, its new time. WHAT: the
  * kernel, or the phase of messages. */
 static void pass(struct replay *replay, struct process *process, enum activity activity, int what,
@@ -17,8 +15,9 @@ static void pass(struct replay *replay, struct process *process, enum activity a
                     : activity == PANEL_WAIT ? &times->panel_wait
                                              : &times->probing;
     *total += until - from;
-    process->computing += activity == KERNEL ? until - from : 0;
     process->now = until;
+    if (replay->trace)
+        trace_pass(replay->trace, (int)(process - replay->processes), activity, what, from, until);
 }
 
 /* ---- Operations of a process */
@@ -199,6 +198,9 @@ static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t 
         (costs->starts_when_both_are_ready[1] ? later(b_sent, a->now) : b_sent) + costs->transit[1];
     double a_end = later(costs->waits[0] ? later(a_sent, b_got) : a_sent, a_got) + costs->receive[1];
     double b_end = later(costs->waits[1] ? later(b_sent, a_got) : b_sent, b_got) + costs->receive[0];
+    if (replay->trace)
+        trace_exchange(replay->trace, (int)(a - replay->processes), (int)(b - replay->processes),
+                       a_got > a_sent, b_got > b_sent);
     pass(replay, a, MESSAGES, HPL_FACT, a->now, a_end);
     pass(replay, b, MESSAGES, HPL_FACT, b->now, b_end);
     replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
@@ -291,6 +293,8 @@ static void update_until(struct replay *replay, struct process *process, double 
     if (process->now < visible) {
         double cost = replay->machine->probe, wait = visible - process->now;
         wait = cost > 0 ? ceil(wait / cost) * cost : wait;
+        if (replay->trace)
+            follow(replay, process, find_incoming(replay, process, process->source), visible);
         pass(replay, process, PANEL_WAIT, 0, process->now, process->now + wait);
     }
 }
@@ -364,6 +368,7 @@ static void factor(struct replay *replay, int column) {
     at->factored = is_begin ? 0 : at->factored + COLUMNS_AT_ONCE;
     for (int row = 0; row < hpl->p; row++) {
         struct process *process = process_at(replay, row, column);
+        at->begun = is_begin ? fmin(row > 0 ? at->begun : INFINITY, process->now) : at->begun;
         last = fmax(last, process->now);
         if (is_end) {
             process->state = READY;
@@ -374,7 +379,8 @@ static void factor(struct replay *replay, int column) {
     if (!is_end) {
         push(replay, last, FACTOR, column);
     } else if (replay->observer && replay->observer->panel_done) {
-        int r = replay->observer->panel_done(replay->observer->context, at->panel, last);
+        int r = replay->observer->panel_done(replay->observer->context, at->panel, at->begun, last);
+        r = r == 0 && replay->trace ? replay->trace->error : r;
         replay->error = r < 0 ? r : replay->error;
     }
 }
@@ -518,10 +524,14 @@ static int simulate(struct replay *replay) {
 }
 
 int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
-               const struct replay_observer *observer, struct replay_times *ret, double *ret_computing) {
+               const struct replay_observer *observer, struct replay_times *ret) {
     size_t ranks = (size_t)hpl->p * (size_t)hpl->q;
-    struct replay replay = {
-        .hpl = hpl, .machine = machine, .observer = observer, .free_transfer = NONE, .sleeps = 1};
+    struct replay replay = {.hpl = hpl,
+                            .machine = machine,
+                            .observer = observer,
+                            .trace = observer ? observer->trace : NULL,
+                            .free_transfer = NONE,
+                            .sleeps = 1};
     struct hpl_space *space = hpl_space_new(hpl);
     replay.network = network_new(machine->network, machine->nodes);
     replay.processes = calloc(ranks, sizeof *replay.processes);
@@ -548,8 +558,6 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
     for (size_t i = 0; replay.processes && i < ranks; i++) {
         struct process *process = &replay.processes[i];
         replay.times.time = fmax(replay.times.time, process->now);
-        if (ret_computing)
-            ret_computing[i] = process->computing;
         free(process->queue.items);
         free(process->urgent.items);
     }

@@ -41,13 +41,14 @@ struct replay_times {
 
 struct replay_observer {
     void *context;
-    /* After each panel was factored. Negative errno: the replay ends and returns it. NULL is fine. */
-    int (*panel_done)(void *context, int panel, double time);
+    /* Each panel was factored, from FROM, when its first process began, until UNTIL, when its last one was
+     * done. Negative errno: the replay ends and returns it. NULL is fine. */
+    int (*panel_done)(void *context, int panel, double from, double until);
+    struct trace *trace; /* takes what each process does; or NULL */
 };
 
 /* Negative errno: -ENOMEM, or the observer's; -EDEADLK: the processes wait for each other. */
 int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
-               const struct replay_observer *observer, struct replay_times *ret,
-               double *ret_computing /* by rank: s in kernels; or NULL */);
+               const struct replay_observer *observer, struct replay_times *ret);
 
 #endif

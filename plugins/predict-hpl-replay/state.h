@@ -4,6 +4,7 @@
 
 #include "plugins/predict-hpl-replay/events.h"
 #include "plugins/predict-hpl-replay/replay.h"
+#include "plugins/predict-hpl-replay/trace.h"
 
 #include <errno.h>
 
@@ -49,8 +50,7 @@ struct process {
     struct operations queue, urgent;
     double now, since; /* its clock; when the operation that it is in began */
     uint64_t calls;
-    int neighbours;   /* processes of its column on its node, itself included */
-    double computing; /* s in kernels */
+    int neighbours; /* processes of its column on its node, itself included */
     enum process_state state;
     int incoming;     /* first of the transfers that have been sent to it and not received */
     int receive_from; /* rank of a receive that no transfer has met; or NONE */
@@ -72,6 +72,7 @@ struct column {
     int arrived;         /* processes that are at the factorisation of `panel` */
     int panel, factored; /* columns of it */
     bool is_done;
+    double begun; /* when its first process began to factor the panel */
 };
 
 /* What an exchange of messages between two processes costs in the factorisation of a panel: what each sends.
@@ -95,6 +96,7 @@ struct replay {
     const struct hpl *hpl;
     const struct replay_machine *machine;
     const struct replay_observer *observer;
+    struct trace *trace; /* or NULL */
     struct network *network;
     struct process *processes;
     struct column *columns;
@@ -117,6 +119,12 @@ struct replay {
 static inline void push(struct replay *replay, double time, enum event_kind kind, int id) {
     if (event_push(&replay->events, time, kind, id) < 0)
         replay->error = -ENOMEM;
+}
+
+/* PROCESS waits for the data of transfer ID until UNTIL. */
+static inline void follow(struct replay *replay, const struct process *process, int id, double until) {
+    if (replay->trace && until > process->now)
+        trace_follow(replay->trace, (int)(process - replay->processes), id);
 }
 
 static inline double later(double a, double b) {

@@ -1,7 +1,8 @@
 #!/bin/bash
 # dahu-models.sh DATA FOLDER [DGEMM.csv]: model files of dahu, March 2019, from the folder `hpl` of the measured data (T. Cornebize,
 # MIT): dgemm by cpu, the other kernels, messages between nodes (network) and within one (loopback).
-# Sources: dahu_dgemm_polynomial_2019.csv, or the file named; README.md ("Other kernels' constants"); dahu_network_2019.xml.
+# Sources: dahu_dgemm_polynomial_2019.csv, or the file named; threads.csv is of four nodes in July 2018, whose dgemm of 8192^3 had 3,422 to
+# 3,487 Gflop/s on 128 cores (README.md, "dahu4"), the smaller terms and the noise those of the mean of 2019; README.md ("Other kernels' constants"); dahu_network_2019.xml.
 set -eu
 data=$1 to=$2 dgemm=${3:-dahu_dgemm_polynomial_2019.csv}
 
@@ -37,7 +38,12 @@ model() {
 }
 
 mkdir -p "$to"
-if head -1 "$data/$dgemm" | grep -q what; then # cpu,mu|sigma,mnk,mn,mk,nk,one
+if [ "$dgemm" = threads.csv ]; then
+    awk -F, '$1 == -1 { for (cpu = 1; cpu <= 8; cpu++) print cpu, $2, 2 / (3454.5e9 / 128) - ($5 + $6) / 8192, 0, $5, $6, $7, $8, $9, $10, $11 }' \
+        "$data/dahu_dgemm_polynomial_2019.csv"
+elif [ "$dgemm" = mean.csv ]; then # the mean of all cpus, as one
+    awk -F, '$1 == -1 { print 1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 }' "$data/dahu_dgemm_polynomial_2019.csv"
+elif head -1 "$data/$dgemm" | grep -q what; then # cpu,mu|sigma,mnk,mn,mk,nk,one
     awk -F, '$1 + 0 > 0 { line[$1, $2] = $7 " " $3 " " $4 " " $5 " " $6; cpu[$1] } END { for (c in cpu) print c, line[c, "mu"], line[c, "sigma"] }' \
         "$data/$dgemm" | sort -n
 else

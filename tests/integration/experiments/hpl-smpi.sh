@@ -23,6 +23,16 @@ platform() { "$ASSAY" export simgrid -o "$1.xml" --set radical="$2" --set latenc
 check "a platform" platform fast 0-3 1us 10GB/s
 check "one with a slow network" platform slow 0-3 50us 200MB/s
 check "one with a slow host" platform lame 9 1us 10GB/s
+# One of a fitted network, which sets SMPI's tables of costs and factors.
+awk 'BEGIN { print "operation,size,duration"
+    for (r = 0; r < 3; r++) for (s = 1; s <= 4e6; s = s * 2 + 1) {
+        print "PingPong," s "," 2 * (1e-6 + s / 1e10) * (1 + (r - 1) / 1000)
+        print "Isend," s "," 1e-7 * (1 + (r - 1) / 1000)
+    }
+}' >network.csv
+check "a model of a network" "$ASSAY" fit smpi network.csv --set latency=1us --set bandwidth=10GB/s -o network.json
+check "as a platform" "$ASSAY" export simgrid network.json -o fitted.xml --set radical=0-3 --set cores=4 --set config=smpi/iprobe=1e-6,smpi/test=1e-6
+report $(grep -q 'smpi/ois' fitted.xml; echo $?) "with the costs of Isend"
 # fast.xml as people write XML: hosts that are commented out come first.
 awk '/<zone/ { print; print "<!-- <host id=\"node-9\" speed=\"1Gf\"/> <cluster id=\"old\" prefix=\"node-\" suffix=\"\" radical=\"9\" speed=\"1Gf\" bw=\"1GBps\" lat=\"1us\"/> -->"; next }
     /<cluster/ { gsub("\"", "\047"); sub(/radical=/, "\n radical\n =\n ") } { print }' fast.xml >written.xml
@@ -46,10 +56,11 @@ refuse "sources that are none" 1 "is no HPL, expected its folder in netlib's lay
         row 1500 16,4,4,4 $platform mean,shared,yes
     done
     row 1000 4,2,2,4 fast mean,private,yes
+    row 1000 4,2,2,4 fitted mean,shared,yes
 } >rows.csv
 printf 'experiment: hpl-smpi\ndesign: rows.csv\noptions: {hpl: %s, kernels: %s}\nprobes: none\n' "$hpl" "$scratch/kernels.h" >smpi.yaml
 check "HPL is simulated" "$ASSAY" run smpi.yaml -q -o runs
-check "all of it" test "$(cat runs/*/results/results.csv | wc -l)" -eq 21
+check "all of it" test "$(cat runs/*/results/results.csv | wc -l)" -eq 22
 [ $tests_failed -eq 0 ] || finish
 
 # of NAME N P Q PLATFORM NOISE MATRIX GROW: that response of that row
@@ -90,6 +101,9 @@ yes=$(of time 1000 4 1 fast mean shared yes)
 is "without a panel to broadcast nobody probes, and growing probes change nothing" "$yes" "$(of time 1000 4 1 fast mean shared no)"
 holds "elsewhere they cost time" "$(of time 1000 1 4 slow mean shared yes) > $(of time 1000 1 4 slow mean shared no)"
 is "... and only that" "$(of kernel_time 1000 1 4 slow mean shared yes)" "$(of kernel_time 1000 1 4 slow mean shared no)"
+
+fitted=$(of time 1000 2 2 fitted mean shared yes) fast=$(of time 1000 2 2 fast mean shared yes)
+holds "a fitted network of the same latency and bandwidth takes nearly the same" "($fitted / $fast - 1)^2 < 0.05^2"
 
 is "where the matrix is does not matter to the time" "$(of time 1000 2 2 fast mean private yes)" "$(of time 1000 2 2 fast mean shared yes)"
 holds "but to the memory" "$(of memory 1000 2 2 fast mean private yes) > $(of memory 1000 2 2 fast mean shared yes)"

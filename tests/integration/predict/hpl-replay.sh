@@ -25,10 +25,23 @@ four() {
     shift 3
     "$ASSAY" predict hpl-replay dgemm=dgemm.json network=network.json --set N="$n" --set NB="$nb" --set P=2 --set Q=2 --set ranks-per-node="$each" "$@"
 }
+# value NAME COMMAND...: NAME of the one scenario that COMMAND predicts
+value() { "${@:2}" -o /dev/stdout 2>errors | awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR == 2 { print $c }'; }
 check "four processes" four 200 8 2 --plot ranks=ranks.csv --plot panels=panels.csv
 report $(output '^panel_wait '; echo $?) "the parts of the time are printed"
 report $(awk -F, 'NR > 1 { n++ } END { exit n != 4 }' ranks.csv; echo $?) "a row for each process"
-report $(awk -F, 'NR > 1 { n++; bad += $3 <= last; last = $3 } END { exit n != 25 || bad }' panels.csv; echo $?) "a row for each panel, later and later"
+report $(awk -F, 'NR > 1 { n++; bad += $4 <= last || $3 > $4; last = $4 } END { exit n != 25 || bad }' panels.csv; echo $?) "a row for each panel, later and later"
+report $(awk -F, 'NR > 1 { t = 0; for (i = 5; i <= NF; i++) t += $i; if (NR == 2) first = t; if (t < 0.999999 * first || t > 1.000001 * first) bad++ } END { exit bad || NR != 5 }' ranks.csv; echo $?) \
+    "what a process computes and waits for, by cause, is the time"
+check "parts and a timeline" four 200 8 2 --plot parts=parts.csv --plot timeline=timeline.csv --plot timeline --set window-panel=3 --set window-panels=2 --set window-rank=1 --set window-ranks=2
+report $(awk -F, 'NR > 1 { mean += $4; path += $6; at[$2] } END { exit mean < 90 || mean > 100.001 || path < 99.999 || path > 100.001 || !("dgemm" in at) || !("pivots" in at) }' parts.csv; echo $?) \
+    "the parts of the mean are nearly all of the time, those of the critical path all of it"
+report $(awk -F, 'NR > 1 { lanes[$2]; if (NR == 2) from = $3; if ($4 > to) to = $4 } END { for (l in lanes) n++; exit n != 2 || !("rank 1" in lanes) || !("rank 2" in lanes) || from <= 0 || to <= from }' timeline.csv; echo $?) \
+    "the timeline has the ranks of its window alone, and begins later"
+report $(output '^rank 1 +\|[A-Z* ]+\|$'; echo $?) "it is drawn in characters"
+check "a timeline as a picture and for a viewer" four 200 8 2 --plot timeline=timeline.svg --plot timeline=timeline.json
+report $(grep -q '^<svg' timeline.svg && grep -q '"name": "rank 3"' timeline.json && grep -q '"name": "dgemm"' timeline.json; echo $?) "has all ranks"
+is "tables change no digit" "$(value time four 200 8 2 --plot parts=parts.csv)" "$(value time four 200 8 2)"
 four 200 8 2 --json >one.json 2>errors && four 200 8 2 --json --threads 2 >two.json 2>errors
 report $(sed 's/"created[^,]*,//' one.json | cmp -s - <(sed 's/"created[^,]*,//' two.json); echo $?) "the same digits with more threads"
 check "another seed" four 200 8 2 --seed 2
@@ -40,7 +53,9 @@ refuse "no N" 2 "N" "$ASSAY" predict hpl-replay dgemm=dgemm.json --set NB=8 --se
 check "more nodes than the model has" four 200 8 1
 report $(output 'has 2 nodes, and 4 are used: they are repeated in order'; echo $?) "are said to be repeated"
 check "more processes than cores" four 200 8 4
-report $(output 'a node has 4 processes, and 2 cores in the model'; echo $?) "are warned of"
+report $(output "4 processes on a node with threads=1 need 4 cores, and a node of the model 'dgemm.json' has 2"; echo $?) "are warned of"
+check "more threads than cores" four 200 8 2 --set threads=2
+report $(output '2 processes on a node with threads=2 need 4 cores'; echo $?) "are warned of, too"
 check "more processes than blocks" four 200 250 2
 report $(output 'some processes have no rows or columns'; echo $?) "are warned of"
 check "a matrix that does not fit" four 200 8 2 --set node-memory=10kB
@@ -51,6 +66,35 @@ check "times below 0" four 200 8 2 dtrsm=negative.json
 report $(output '[0-9]+ of [0-9]+ kernel calls had a time below 0 s, or none'; echo $?) "are counted and warned of"
 check "larger messages than were measured" four 30000 128 2
 report $(output 'measure larger ones'; echo $?) "are warned of"
+
+awk -F, 'NR == 1 || $2 > 1e5' network.csv >large.csv
+"$ASSAY" fit smpi large.csv --set latency=10us --set bandwidth=1GB/s -o large.json >fit.out 2>&1
+check "smaller messages than were measured" "$ASSAY" predict hpl-replay dgemm=dgemm.json network=large.json --set N=200 --set NB=8 --set P=2 --set Q=2
+report $(output "messages have as few as 0.096 kB, and 'large.json' was measured from 131 kB on"; echo $?) "are warned of"
+awk 'BEGIN { srand(1); print "m,n,k,duration"; for (i = 1; i < 40; i++) print i ",9,9," rand() }' >wild.csv
+"$ASSAY" fit linear wild.csv --terms 'm*n*k' -o wild.json >fit.out 2>&1
+check "a model that is not usable" "$ASSAY" predict hpl-replay dgemm=wild.json "${one[@]}"
+report $(output 'wild.json.* not usable'; echo $?) "is warned of"
+
+alone() { "$ASSAY" predict hpl-replay dgemm=dgemm.json "${one[@]}" "$@"; }
+is "two threads halve dgemm" "$(awk -v a="$(value dgemm alone)" -v b="$(value dgemm alone --set threads=2)" 'BEGIN { printf "%.6f", a / b }')" 2.000000
+
+report $(awk -v t="$(value dgemm alone --set whole-microseconds=yes)" 'BEGIN { exit (1e6 * t - int(1e6 * t + 0.5)) ^ 2 > 1e-6 }'; echo $?) "kernel times are cut to whole microseconds on demand"
+
+# One model of several kernels, as the experiment blas suggests it: dgemv 1e-9 and dscal 1e-6 s an operation.
+awk 'BEGIN { print "node,core,kernel,m,n,k,operations,duration"
+    for (i = 1; i < 9; i++) print "a,1,dgemv," i "," 9 * i ",1," 18 * i * i "," 18e-9 * i * i
+    for (i = 1; i < 9; i++) print "a,1,dscal,1," i ",1," i "," 1e-6 * i }' >blas.csv
+"$ASSAY" fit linear blas.csv --by node,core,kernel --terms operations -o blas.json >fit.out 2>&1
+"$ASSAY" predict hpl-replay dgemm=dgemm.json "${one[@]}" --plot kernels=kernels.csv >calls.out 2>&1
+is "kernels by one model take what their operations say" "$(awk -v t="$(value other_kernels alone kernel=blas.json)" 'BEGIN { printf "%.9f", t }')" "$(awk -F, '
+    $4 == "dgemv" { s += 2e-9 * $10 } $4 == "dscal" { s += 1e-6 * $7 } END { printf "%.9f", s }' kernels.csv)"
+awk -F, 'NR == 1 { print $0 ",pair" } NR > 1 { print $0 ",remote"; print $1 "," $2 "," $3 / 4 ",loopback" }' network.csv >pairs.csv
+"$ASSAY" fit smpi pairs.csv --by pair --set latency=10us --set bandwidth=1GB/s -o pairs.json >fit.out 2>&1
+awk -F, 'NR == 1 || / *loopback/' pairs.csv >loopback.csv
+"$ASSAY" fit smpi loopback.csv --set latency=10us --set bandwidth=1GB/s -o loopback.json >fit.out 2>&1
+is "a network by pair has its own loopback" "$(value time "$ASSAY" predict hpl-replay dgemm=dgemm.json network=pairs.json --set N=200 --set NB=8 --set P=2 --set Q=2 --set ranks-per-node=2)" \
+    "$(value time four 200 8 2 loopback=loopback.json)"
 
 echo '4,0,1' >pivots.csv
 refuse "too few pivots" 2 'pivots.csv has 1 pivots; expected one for each of N = 4 columns' "$ASSAY" predict hpl-replay dgemm=dgemm.json pivots=pivots.csv --set N=4 --set NB=2 --set P=1 --set Q=1

@@ -48,7 +48,7 @@ struct run {
     int64_t sent, bytes;
     struct counts_message *messages;
     size_t message_count;
-    int64_t (*kernels)[HPL_PHASES][HPL_KERNELS][COUNTS_SUMS];
+    double (*kernels)[HPL_PHASES][HPL_KERNELS][COUNTS_SUMS];
     struct operations *order;
 };
 
@@ -151,11 +151,11 @@ static void read_runs(void) {
         int run, rank, at;
         char phase[16], kernel[16];
         assert_int_equal(sscanf(line, "%d,%d,%15[^,],%15[^,],%*[^,],%n", &run, &rank, phase, kernel, &at), 4);
-        int64_t *sums = runs[run].kernels[rank][find_name(hpl_phase_names, HPL_PHASES, phase)]
-                                         [find_name(hpl_kernel_names, HPL_KERNELS, kernel)];
+        double *sums = runs[run].kernels[rank][find_name(hpl_phase_names, HPL_PHASES, phase)]
+                                        [find_name(hpl_kernel_names, HPL_KERNELS, kernel)];
         char *text = line + at;
         for (int i = 0; i < COUNTS_SUMS; i++, text++)
-            sums[i] = strtoll(text, &text, 10);
+            sums[i] = strtod(text, &text);
     }
     fclose(file);
     file = open_file("order.csv.gz");
@@ -246,8 +246,8 @@ static int wrong_kernels(const struct run *run, const struct counts *counter, in
     for (int rank = 0; rank < run->hpl.p * run->hpl.q; rank++)
         for (int phase = 0; phase < HPL_PHASES; phase++)
             for (int kernel = 0; kernel < HPL_KERNELS; kernel++) {
-                const int64_t *e = run->kernels[rank][phase][kernel],
-                              *f = counter->kernels[rank][phase][kernel];
+                const double *e = run->kernels[rank][phase][kernel],
+                             *f = counter->kernels[rank][phase][kernel];
                 bool is_wrong = is_free && phase == HPL_UPDATE
                                     ? kernel == HPL_DGEMM && e[COUNTS_MNK] != f[COUNTS_MNK]
                                     : memcmp(e, f, COUNTS_SUMS * sizeof *e) != 0;
@@ -255,10 +255,10 @@ static int wrong_kernels(const struct run *run, const struct counts *counter, in
                     print_error("run %d: rank %d: %s %s:", number, rank, hpl_phase_names[phase],
                                 hpl_kernel_names[kernel]);
                     for (int i = 0; i < COUNTS_SUMS; i++)
-                        print_error(" %lld", (long long)f[i]);
+                        print_error(" %.17g", f[i]);
                     print_error("; expected");
                     for (int i = 0; i < COUNTS_SUMS; i++)
-                        print_error(" %lld", (long long)e[i]);
+                        print_error(" %.17g", e[i]);
                     print_error("\n");
                 }
             }
@@ -382,7 +382,7 @@ TEST(messages_and_flops_of_any_grid) {
                 flops += (n - j - width) * (n + 1 - j - width) * width;
             }
             for (int rank = 0; rank < p * q; rank++)
-                found += counter.kernels[rank][HPL_UPDATE][HPL_DGEMM][COUNTS_MNK];
+                found += (int64_t)counter.kernels[rank][HPL_UPDATE][HPL_DGEMM][COUNTS_MNK];
             assert_int_equal(found, flops);
             assert_int_equal(count_sends(&counter, HPL_FACT), n * pivot_sends[p]);
             each = hpl.bcast < HPL_LONG ? q - 1 : hpl.bcast == HPL_LONG ? q * q - 1 : (q - 1) * (q - 1);
@@ -392,6 +392,28 @@ TEST(messages_and_flops_of_any_grid) {
             counts_clear(&counter);
         }
     }
+}
+
+/* One update of N/2 rows by N/2 + 1 columns: m n k is beyond 64 bits. */
+TEST(products_beyond_64_bits) {
+    enum { HALF = 2200000 };
+    int *pivots_of_large = calloc(2 * HALF, sizeof *pivots_of_large);
+    struct hpl hpl = {.n = 2 * HALF,
+                      .nb = HALF,
+                      .p = 1,
+                      .q = 1,
+                      .nbmin = HALF,
+                      .ndiv = 2,
+                      .pfact = HPL_RIGHT,
+                      .pivots = pivots_of_large};
+    struct counts counter;
+    for (int i = 0; i < hpl.n; i++)
+        pivots_of_large[i] = i;
+    assert_int_equal(counts_make(&hpl, false, NULL, NULL, &counter), 0);
+    const double *sums = counter.kernels[0][HPL_UPDATE][HPL_DGEMM];
+    assert_float_equal(sums[COUNTS_MNK] / ((double)HALF * HALF * (HALF + 1.0)), 1, 1e-12);
+    counts_clear(&counter);
+    free(pivots_of_large);
 }
 
 /* N = 2, NB = 1, 2 x 1, the second row is the first pivot: counted by hand. Column 0: each process sends its
