@@ -24,7 +24,7 @@ report $(contains page.html 'Copyright \(c\) 2022 Leon Sorokin'; echo $?) "the l
 report $(contains plain.html '<td class="n">1[0-9]{3}' && contains plain.html '<td class="w">best</td>'; echo $?) "without scripts: the settings, best first"
 report $(contains plain.html '<td class="w">node-3</td>.*<td class="n">-[12][.].*2 % slower than the median of 3 equal nodes'; echo $?) "... the slow node, by its name"
 is "... sections" "$(grep -o '<h2>[^<]*' plain.html | cut -c 5- | paste -sd,)" \
-    "Summary,The answer,What the response depends on,Response by factor,Design coverage,Order of measurement,Nodes,Sensors over time"
+    "Summary,Can it be trusted,The answer,What the response depends on,Response by factor,Design coverage,Order of measurement,Nodes,Sensors over time"
 is "... an SVG of each chart but those of single nodes" "$(grep -c '<svg viewBox' plain.html) $(grep -c 'drawn by scripts only' plain.html)" "9 12"
 report $(contains plain.html '<path class="l s0 k0" d="M[0-9.]+ [0-9.]+h0L'; echo $?) "... with lines"
 report $(contains plain.html '<title>warm-up</title>' && contains plain.html '<li class="s2 k0">node-3 \(slow\)</li>'; echo $?) "... phases, and nodes by their names"
@@ -70,6 +70,7 @@ if ! browser_find; then
     finish
 fi
 check "the page is opened" browser_open "$scratch/page.html"
+evaluate 'document.querySelector("figure.chart").scrollIntoView(); ""' >.load
 one_built() { equal "$(evaluate "String(assayPage.charts.length > 0)")" true; }
 report $(eventually one_built >&2; echo $?) "what is in view is drawn"
 show_all='document.querySelectorAll("details").forEach(d => d.open = true); assayPage.showAll();
