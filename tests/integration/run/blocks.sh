@@ -89,7 +89,7 @@ bad "blocks without controls" "c.yaml:2:56: 'blocks' is how many times each stat
     <<<'{generate: factorial, factors: {n: 1}, blocks: 1}'
 for name in block control_turbo; do
     printf 'experiment:\n  name: x\n  run: echo\n  responses: {%s: {pattern: "(1)"}}\n' $name >c.yaml
-    refuse "a response called '$name'" 2 "c.yaml:4:15: '$name' is a name that every experiment has already" "$ASSAY" run c.yaml -o runs
+    refuse "a response called '$name'" 2 "c.yaml:4:15: '$name' is already a name that every experiment has" "$ASSAY" run c.yaml -o runs
 done
 check "nothing was made" test ! -e runs
 finish

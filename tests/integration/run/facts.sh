@@ -98,5 +98,5 @@ check "a CSV file has shares and times, too" test "$(sed '1i experiment: solver'
 printf 'n,nb\n80%%,4\n5,80%%\n' >"$scratch/d.csv"
 bad "... and is refused with its place where they mean nothing" "d.csv:3:3: 'nb' is '80%', expected a whole number" <<<'design: d.csv'
 printf 'experiment: {name: x, run: [echo], responses: {a: {pattern: "(1)"}}, factors: {node_cores: {type: integer}}}\n' >"$scratch/c.yaml"
-refuse "the names of facts are taken" 2 "'node_cores' is a name that every experiment has already" "$ASSAY" run "$scratch/c.yaml" --dry-run
+refuse "the names of facts are taken" 2 "'node_cores' is already a name that every experiment has" "$ASSAY" run "$scratch/c.yaml" --dry-run
 finish

@@ -142,9 +142,9 @@ refused "an image of another hash" "system.tar.zst' has SHA-256 $hash, expected 
 refused "a hash without an image" "'deploy' names no image" "{sha256: $hash}"
 mkdir -p hostile/bin; cp "$busybox" hostile/bin/sh; touch hostile/evil
 tar -C hostile -cf outside.tar --transform 's,^\(./\)\?evil,../evil,' -P .
-refused "an image with a path that leads out" "'../evil' in the image '.*' leads out of it" outside.tar
+refused "an image with a path that leads out" "'../evil' in the image '.*' leads out of the image" outside.tar
 tar -C hostile -cf absolute.tar --transform 's,^\(./\)\?evil,/tmp/evil,' -P .
-refused "an image with an absolute path" "'/tmp/evil' in the image '.*' leads out of it" absolute.tar
+refused "an image with an absolute path" "'/tmp/evil' in the image '.*' leads out of the image" absolute.tar
 rm hostile/evil; mknod hostile/evil b 8 0; tar -C hostile -cf device.tar .
 refused "an image with a device" "'evil' in the image '.*' is a device" device.tar
 rm hostile/evil hostile/bin/sh; tar -C hostile -cf shell.tar .
