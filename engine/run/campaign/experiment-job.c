@@ -72,6 +72,11 @@ int experiment_job_bind(const struct experiment_binding *binding, const struct d
         r = experiment_refuse(binding, document_get(run, "keep"),
                               "'keep' names %zu files, expected at most %d", job->keep.count,
                               EXPERIMENT_FILES_MAX);
+    for (size_t i = 1; r == 0 && i < job->keep.count; i++)
+        for (size_t j = 0; r == 0 && j < i; j++)
+            if (strcmp(job->keep.items[i], job->keep.items[j]) == 0)
+                r = experiment_refuse(binding, document_get(run, "keep"),
+                                      "'keep' names '%s' twice; remove one of the two", job->keep.items[i]);
     /* What ranks need makes no sense for a core, and nothing but ranks needs it. */
     for (size_t i = 0; r == 0 && i < sizeof needy / sizeof *needy; i++) {
         const struct document_node *node = document_get(run, needy[i]);

@@ -71,6 +71,8 @@ for name in ../out /etc/passwd .hidden -x a/b out err 'a b'; do
     refuse "the name $name" 2 "names.yaml:6:[0-9]+: 'keep' is '$name', expected the name of a file in the unit's working folder" "$ASSAY" run names.yaml --dry-run
 done
 sed -i "s/keep: .*, command/placement: core, keep: [x], command/" names.yaml
+sed 's/placement: core, keep: \[x\]/keep: [x, y, x]/' names.yaml >twice.yaml
+refuse "a name twice" 2 "twice.yaml:6:[0-9]+: 'keep' names 'x' twice" "$ASSAY" run twice.yaml --dry-run
 refuse "units on every core" 2 "expected node or job, since 'run' has 'keep'" "$ASSAY" run names.yaml --dry-run
 
 # ---- A run that is killed while a unit has left its file: the unit is measured again
