@@ -403,3 +403,24 @@ int archive_seal(const char *staging_folder, const char *target_path,
         memcpy(sha256, found, sizeof found);
     return r;
 }
+
+int archive_seal_run(const char *staging_folder, const char *target_path, const struct archive_run *run,
+                     const char *name, const char *text, char sha256[static HASH_HEX_SIZE],
+                     struct failure *failure) {
+    cleanup(text_clear) struct text command;
+    text_init(&command, 64 << 10);
+    if (run->command.items)
+        text_append_command(&command, (const char *const *)run->command.items);
+    const struct archive_description description = {.kind = (enum archive_kind)run->kind,
+                                                    .name = name,
+                                                    .text = text,
+                                                    .status = run->status,
+                                                    .error = run->error,
+                                                    .started_ns = run->started_ns,
+                                                    .ended_ns = run->ended_ns,
+                                                    .run_id = run->run_id,
+                                                    .engine_version = ASSAY_VERSION,
+                                                    .command = command.bytes,
+                                                    .measured_by = run->import ? run->import->engine : NULL};
+    return archive_seal(staging_folder, target_path, &description, sha256, failure);
+}

@@ -54,6 +54,11 @@ int archive_seal(const char *staging_folder, const char *target_path,
                  const struct archive_description *description, char sha256[static HASH_HEX_SIZE],
                  struct failure *failure);
 
+/* The same of what RUN says; NAME and TEXT as in the description. */
+int archive_seal_run(const char *staging_folder, const char *target_path, const struct archive_run *run,
+                     const char *name, const char *text, char sha256[static HASH_HEX_SIZE],
+                     struct failure *failure);
+
 /* Whether TARGET ends in .zip, is not there yet, and is in a folder that can be written: for a command whose
  * user named it. */
 int archive_check_target(const char *target, struct failure *failure);

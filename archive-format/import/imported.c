@@ -8,7 +8,6 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,17 +82,13 @@ char *imported_path(const struct imported *imported, const char *path) {
 
 int imported_begin(const struct import_request *request, const char *format, struct import_result *result,
                    struct imported *ret, struct failure *failure) {
-    const char *parent = getenv("TMPDIR");
-    cleanup_free char *folder = file_join(parent && *parent ? parent : "/tmp", "assay-XXXXXX");
     char sha256[HASH_HEX_SIZE];
     *ret = (struct imported){.request = request, .result = result};
     int r = archive_check_target(request->target, failure);
     r = r < 0 ? r : hash_file(request->file, sha256, NULL, failure);
+    r = r < 0 ? r : file_make_temporary(&ret->folder, failure);
     if (r < 0)
         return r;
-    if (!mkdtemp(folder))
-        return failure_set(failure, -errno, "cannot make folder '%s': %s", folder, strerror(errno));
-    ret->folder = take_pointer(folder);
     struct archive_run *run = &ret->run;
     run->kind = ARCHIVE_IMPORTED;
     run->status = xstrdup("completed");
@@ -154,27 +149,12 @@ int imported_seal(struct imported *imported, struct failure *failure) {
     cleanup_free char *package = imported_path(imported, ARCHIVE_DATAPACKAGE),
                       *record = imported_path(imported, ARCHIVE_RUN);
     cleanup_free char *title = xformat("%s, imported from %s", run->name, run->import->file);
-    cleanup(text_clear) struct text command;
-    text_init(&command, 64 << 10);
-    if (run->command.items)
-        text_append_command(&command, (const char *const *)run->command.items);
     for (size_t i = 0; i < imported->result->notes.count; i++)
         bind_texts_add(&run->import->notes, imported->result->notes.items[i]);
     int r = archive_write_datapackage(package, "import", imported->tables, imported->table_count, failure);
     r = r < 0 ? r : archive_run_write(record, run, failure);
-    if (r < 0)
-        return r;
-    const struct archive_description description = {.kind = ARCHIVE_IMPORTED,
-                                                    .name = title,
-                                                    .text = imported->summary,
-                                                    .status = run->status,
-                                                    .error = run->error,
-                                                    .started_ns = run->started_ns,
-                                                    .ended_ns = run->ended_ns,
-                                                    .run_id = run->run_id,
-                                                    .engine_version = ASSAY_VERSION,
-                                                    .command = command.bytes,
-                                                    .measured_by = run->import->engine};
     imported->result->nodes = run->nodes.count;
-    return archive_seal(imported->folder, request->target, &description, imported->result->sha256, failure);
+    return r < 0 ? r
+                 : archive_seal_run(imported->folder, request->target, run, title, imported->summary,
+                                    imported->result->sha256, failure);
 }

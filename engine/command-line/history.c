@@ -195,21 +195,11 @@ static int export(const struct verb_arguments *arguments, struct failure *failur
     cleanup(history_store_cleanup) struct history_store *store = NULL;
     cleanup(report_cleanup) struct report *report = report_new();
     const struct history_filter filter = read_filter(arguments);
-    const char *path = verb_value(arguments, "--output");
     struct report_table *table =
         report_table(report->root, "values", NULL, columns, sizeof columns / sizeof *columns);
     int r = open_store(arguments, false, &store, failure);
     r = r < 0 ? r : history_store_read(store, &filter, export_series, table, failure);
-    if (r < 0)
-        return r;
-    if (path)
-        return report_table_write(table, path, failure);
-    cleanup(text_clear) struct text text;
-    text_init(&text, SIZE_MAX);
-    r = report_table_append_csv(table, &text, failure);
-    if (r == 0)
-        output_bytes(text.bytes, text.length);
-    return r;
+    return r < 0 ? r : output_table(table, verb_value(arguments, "--output"), failure);
 }
 
 static int read_rule(const struct verb_arguments *arguments, struct history_rule *ret,

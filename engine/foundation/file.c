@@ -288,6 +288,15 @@ int file_make_folders(const char *path, struct failure *failure) {
     return folder < 0 ? folder : 0;
 }
 
+int file_make_temporary(char **ret, struct failure *failure) {
+    const char *parent = getenv("TMPDIR");
+    cleanup_free char *path = file_join(parent && *parent ? parent : "/tmp", "assay-XXXXXX");
+    if (!mkdtemp(path))
+        return failure_set(failure, -errno, "cannot make folder '%s': %s", path, strerror(errno));
+    *ret = take_pointer(path);
+    return 0;
+}
+
 int file_open_to_empty(int parent, const char *name) {
     int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0 && errno == EACCES) {

@@ -74,6 +74,9 @@ int file_sync_folder_of(const char *path, struct failure *failure);
  * root (path.h). */
 int file_make_folders(const char *path, struct failure *failure);
 
+/* A new folder in $TMPDIR, or /tmp; the caller frees *RET. */
+int file_make_temporary(char **ret, struct failure *failure);
+
 /* rm -rf that never follows a link out of the tree. A missing PATH is fine. Folders that their owner may not
  * write (a Go module cache has mode 0555) are made writable first. */
 int file_remove_tree(const char *path, struct failure *failure);

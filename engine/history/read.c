@@ -16,15 +16,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { TIME_SIZE = 32 };
-
-static const char *print_time(double seconds, char buffer[TIME_SIZE]) {
-    time_t whole = (time_t)seconds;
-    struct tm parts;
-    strftime(buffer, TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&whole, &parts));
-    return buffer;
-}
-
 /* ---- The log */
 
 static int read_time(const char *text, double *ret, struct failure *failure) {
@@ -79,7 +70,6 @@ int history_store_note(struct history_store *store, const struct history_note *n
                        struct failure *failure) {
     cleanup(host_list_clear) struct host_list nodes = {0};
     cleanup_free char *run = NULL;
-    char now[TIME_SIZE];
     double time = NAN;
     int r = note->nodes ? host_list_parse(&nodes, note->nodes, failure) : 0;
     if (r == 0 && note->kind == HISTORY_CHANGE)
@@ -91,14 +81,32 @@ int history_store_note(struct history_store *store, const struct history_note *n
     sqlite3_stmt *statement = NULL;
     r = database_prepare(store, &statement, failure,
                          "INSERT INTO log (kind, time, run, nodes, author, reason, added)"
-                         " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                         "tdttttt", note->kind == HISTORY_CHANGE ? "change" : "outlier", time, run,
-                         note->nodes, note->author, note->reason,
-                         print_time((double)clock_wall_ns() / 1e9, now));
+                         " VALUES (?, ?, ?, ?, ?, ?,"
+                         " strftime('%Y-%m-%dT%H:%M:%SZ', ?, 'unixepoch'))",
+                         "tdtttti", note->kind == HISTORY_CHANGE ? "change" : "outlier", time, run,
+                         note->nodes, note->author, note->reason, clock_wall_ns() / 1000000000);
     return database_run(store, r, statement, failure);
 }
 
 /* ---- Tables */
+
+/* The rows of STATEMENT, which is released, as the table NAME: texts or numbers, as COLUMNS say. R: what
+ * preparing it returned; where that is negative nothing is done. */
+static int report_rows(struct history_store *store, int r, sqlite3_stmt *statement, const char *name,
+                       const char *title, const struct column *columns, size_t count,
+                       struct report_section *in, struct failure *failure) {
+    cleanup(database_release) sqlite3_stmt *released = statement;
+    struct report_table *table = r < 0 ? NULL : report_table(in, name, title, columns, count);
+    while (r >= 0 && (r = database_step(store, released, failure)) == 1)
+        for (int i = 0; i < (int)count; i++) {
+            bool is_null = sqlite3_column_type(released, i) == SQLITE_NULL;
+            if (columns[i].type != COLUMN_UNKNOWN)
+                report_cell_text(table, is_null ? NULL : database_text(released, i));
+            else
+                report_cell(table, is_null ? NAN : sqlite3_column_double(released, i));
+        }
+    return r;
+}
 
 int history_store_report_archives(struct history_store *store, const char *run, struct report_section *in,
                                   struct failure *failure) {
@@ -113,41 +121,16 @@ int history_store_report_archives(struct history_store *store, const char *run, 
         {.name = "file", .type = COLUMN_STRING},
         {.name = "sha256", .type = COLUMN_STRING, .detail = true},
     };
-    cleanup(database_release) sqlite3_stmt *statement = NULL;
-    struct report_table *table =
-        report_table(in, "archives", NULL, columns, sizeof columns / sizeof *columns);
-    char started[TIME_SIZE];
-    int r = database_prepare(store, &statement, failure,
-                             "SELECT id, started, campaign, experiment, run,"
-                             " (SELECT count(*) FROM value WHERE archive = id), file, sha256 FROM archive"
-                             " ORDER BY started, id",
-                             "");
-    while (r == 0 && (r = database_step(store, statement, failure)) == 1) {
-        report_cell(table, sqlite3_column_double(statement, 0));
-        report_cell_text(table, print_time(sqlite3_column_double(statement, 1), started));
-        for (int i = 2; i < 5; i++)
-            report_cell_text(table, database_text(statement, i));
-        report_cell(table, sqlite3_column_double(statement, 5));
-        report_cell_text(table, database_text(statement, 6));
-        report_cell_text(table, database_text(statement, 7));
-        r = 0;
-    }
-    return r;
-}
-
-/* Fills TABLE with the rows of STATEMENT: texts, and from column NUMBERS on numbers. */
-static int report_rows(struct history_store *store, sqlite3_stmt *statement, int numbers,
-                       struct report_table *table, struct failure *failure) {
-    int r;
-    while ((r = database_step(store, statement, failure)) == 1)
-        for (int i = 0; i < sqlite3_column_count(statement); i++)
-            if (i < numbers)
-                report_cell_text(table, database_text(statement, i));
-            else if (sqlite3_column_type(statement, i) == SQLITE_NULL)
-                report_cell(table, NAN);
-            else
-                report_cell(table, sqlite3_column_double(statement, i));
-    return r;
+    sqlite3_stmt *statement = NULL;
+    int r =
+        database_prepare(store, &statement, failure,
+                         "SELECT id, strftime('%Y-%m-%dT%H:%M:%SZ', CAST(started AS INTEGER), 'unixepoch'),"
+                         " campaign, experiment, run,"
+                         " (SELECT count(*) FROM value WHERE archive = id), file, sha256 FROM archive"
+                         " ORDER BY archive.started, id",
+                         "");
+    return report_rows(store, r, statement, "archives", NULL, columns, sizeof columns / sizeof *columns, in,
+                       failure);
 }
 
 int history_store_report_run(struct history_store *store, const char *run, struct report_section *in,
@@ -163,25 +146,25 @@ int history_store_report_run(struct history_store *store, const char *run, struc
         {.name = "rows", .digits = 9},
         {.name = "mean", .digits = 6},
         {.name = "deviation", .digits = 3, .help = "standard deviation over the rows"}};
-    cleanup(database_release) sqlite3_stmt *of_facts = NULL, *of_values = NULL;
+    sqlite3_stmt *statement = NULL;
     cleanup_free char *id = NULL;
     int r = find_run(store, run, &id, failure);
-    r = r < 0 ? r
-              : database_prepare(store, &of_facts, failure,
-                                 "SELECT node, name, value FROM fact JOIN archive ON archive.id = archive"
-                                 " WHERE run = ? ORDER BY node, name",
-                                 "t", id);
-    r = r < 0 ? r
-              : database_prepare(store, &of_values, failure,
-                                 "SELECT node, setting, response, unit, count, mean, deviation FROM value"
-                                 " JOIN archive ON archive.id = archive JOIN series ON series.id = series"
-                                 " WHERE run = ? ORDER BY node, setting, response",
-                                 "t", id);
     if (r < 0)
         return r;
     report_text(in, "run", NULL, id, false);
-    r = report_rows(store, of_facts, 3, report_table(in, "facts", "", facts, 3), failure);
-    return r < 0 ? r : report_rows(store, of_values, 4, report_table(in, "values", "", values, 7), failure);
+    r = database_prepare(store, &statement, failure,
+                         "SELECT node, name, value FROM fact JOIN archive ON archive.id = archive"
+                         " WHERE run = ? ORDER BY node, name",
+                         "t", id);
+    r = report_rows(store, r, statement, "facts", "", facts, 3, in, failure);
+    if (r < 0)
+        return r;
+    r = database_prepare(store, &statement, failure,
+                         "SELECT node, setting, response, unit, count, mean, deviation FROM value"
+                         " JOIN archive ON archive.id = archive JOIN series ON series.id = series"
+                         " WHERE run = ? ORDER BY node, setting, response",
+                         "t", id);
+    return report_rows(store, r, statement, "values", "", values, 7, in, failure);
 }
 
 int history_store_report_log(struct history_store *store, const char *run, struct report_section *in,
@@ -196,23 +179,15 @@ int history_store_report_log(struct history_store *store, const char *run, struc
         {.name = "reason", .type = COLUMN_STRING},
         {.name = "added", .type = COLUMN_TIME, .detail = true},
     };
-    cleanup(database_release) sqlite3_stmt *statement = NULL;
-    struct report_table *table = report_table(in, "log", NULL, columns, sizeof columns / sizeof *columns);
-    char time[TIME_SIZE];
-    int r = database_prepare(store, &statement, failure,
-                             "SELECT kind, time, run, ifnull(nodes, 'all'), author, reason, added FROM log"
-                             " ORDER BY id",
-                             "");
-    while (r == 0 && (r = database_step(store, statement, failure)) == 1) {
-        bool has_time = sqlite3_column_type(statement, 1) != SQLITE_NULL;
-        report_cell_text(table, database_text(statement, 0));
-        report_cell_text(table, has_time ? print_time(sqlite3_column_double(statement, 1), time) : NULL);
-        report_cell_text(table, has_time ? NULL : database_text(statement, 2));
-        for (int i = 3; i < 7; i++)
-            report_cell_text(table, database_text(statement, i));
-        r = 0;
-    }
-    return r;
+    sqlite3_stmt *statement = NULL;
+    int r =
+        database_prepare(store, &statement, failure,
+                         "SELECT kind, strftime('%Y-%m-%dT%H:%M:%SZ', CAST(time AS INTEGER), 'unixepoch'),"
+                         " CASE WHEN time IS NULL THEN run END, ifnull(nodes, 'all'), author, reason, added "
+                         "FROM log ORDER BY id",
+                         "");
+    return report_rows(store, r, statement, "log", NULL, columns, sizeof columns / sizeof *columns, in,
+                       failure);
 }
 
 /* ---- Series */

@@ -9,27 +9,21 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- Beginning and end */
 
 int prediction_archive_open(struct prediction_archive *archive, const char *target, struct failure *failure) {
     static const char *const folders[] = {ARCHIVE_TABLES, ARCHIVE_MODELS};
-    const char *parent = getenv("TMPDIR");
-    cleanup_free char *folder = file_join(parent && *parent ? parent : "/tmp", "assay-XXXXXX");
     *archive = (struct prediction_archive){
         .target = target, .results = {.output = FILE_OUTPUT_NONE}, .started_ns = clock_wall_ns()};
     int r = archive_check_target(target, failure);
+    r = r < 0 ? r : file_make_temporary(&archive->folder, failure);
     if (r < 0)
         return r;
-    if (!mkdtemp(folder))
-        return failure_set(failure, -errno, "cannot make folder '%s': %s", folder, strerror(errno));
-    archive->folder = take_pointer(folder);
     for (size_t i = 0; r == 0 && i < sizeof folders / sizeof *folders; i++) {
         cleanup_free char *path = file_join(archive->folder, folders[i]);
         r = file_make_folders(path, failure);
@@ -145,10 +139,6 @@ static int write_tables(const struct prediction_archive *archive, const struct p
     return r;
 }
 
-static char *copy_of(const char *text) {
-    return text ? xstrdup(text) : NULL;
-}
-
 /* Each model file, and in TO what it is. */
 static int write_models(const struct prediction_archive *archive, const struct prediction *prediction,
                         struct archive_prediction *to, struct failure *failure) {
@@ -162,15 +152,15 @@ static int write_models(const struct prediction_archive *archive, const struct p
         model->member =
             archive_model_path(i + 1, model->role, given->source.bytes ? strrchr(model->file, '.') : ".json");
         model->sha256 = xstrdup(given->source.sha256);
-        model->grade = copy_of(given->verdict ? report_grade_word(given->grade) : NULL);
-        model->verdict = copy_of(given->verdict);
+        model->grade = xstrdup_or_null(given->verdict ? report_grade_word(given->grade) : NULL);
+        model->verdict = xstrdup_or_null(given->verdict);
         for (size_t k = 0; k < origin->input_count; k++) {
             const struct model_input *input = &origin->inputs[k];
             struct archive_model_input *of = bind_items_add(&model->inputs, sizeof *of);
-            *of = (struct archive_model_input){.name = copy_of(input->name),
+            *of = (struct archive_model_input){.name = xstrdup_or_null(input->name),
                                                .sha256 = input->sha256[0] ? xstrdup(input->sha256) : NULL,
-                                               .run_id = copy_of(input->run_id),
-                                               .experiment = copy_of(input->experiment)};
+                                               .run_id = xstrdup_or_null(input->run_id),
+                                               .experiment = xstrdup_or_null(input->experiment)};
         }
         cleanup_free char *path = file_join(archive->folder, model->member);
         r = file_write_output(path, given->content, given->length, failure);
@@ -214,20 +204,8 @@ static void describe_run(const struct prediction_archive *archive, const struct 
 static int seal(const struct prediction_archive *archive, const struct prediction *prediction,
                 const struct archive_run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     cleanup_free char *title = xformat("prediction of %s", run->name);
-    cleanup(text_clear) struct text command;
-    text_init(&command, 64 << 10);
-    if (run->command.items)
-        text_append_command(&command, (const char *const *)run->command.items);
-    const struct archive_description description = {.kind = ARCHIVE_OF_PREDICTION,
-                                                    .name = title,
-                                                    .text = prediction->library->plugin->summary,
-                                                    .status = run->status,
-                                                    .started_ns = run->started_ns,
-                                                    .ended_ns = run->ended_ns,
-                                                    .run_id = run->run_id,
-                                                    .engine_version = ASSAY_VERSION,
-                                                    .command = command.bytes};
-    return archive_seal(archive->folder, archive->target, &description, sha256, failure);
+    return archive_seal_run(archive->folder, archive->target, run, title,
+                            prediction->library->plugin->summary, sha256, failure);
 }
 
 int prediction_archive_seal(struct prediction_archive *archive, const struct prediction *prediction,

@@ -7,7 +7,6 @@
 #include "engine/foundation/memory.h"
 #include "engine/run/record/status.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,11 +46,9 @@ static int extract(const char *path, const char *folder, struct failure *failure
 /* The folder has the archive's name: it is what the new run says that it was made from. */
 static int open_archive(const char *path, struct recorded_run *run, char **ret_folder,
                         struct failure *failure) {
-    const char *parent = getenv("TMPDIR");
-    cleanup_free char *temporary = file_join(parent && *parent ? parent : "/tmp", "assay-XXXXXX");
-    if (!mkdtemp(temporary))
-        return failure_set(failure, -errno, "cannot make folder '%s': %s", temporary, strerror(errno));
-    run->temporary = take_pointer(temporary);
+    int r = file_make_temporary(&run->temporary, failure);
+    if (r < 0)
+        return r;
     *ret_folder = file_join(run->temporary, file_base_name(path));
     return extract(path, *ret_folder, failure);
 }

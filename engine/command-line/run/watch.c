@@ -1,7 +1,6 @@
 /* assay watch: follows a run that another process carries out. */
 #include "engine/command-line/run/follow.h"
 #include "engine/command-line/status/run-list.h"
-#include "engine/command-line/status/status.h"
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
@@ -19,8 +18,6 @@ int command_watch(const struct verb_arguments *arguments, struct failure *failur
     const char *path = arguments->operand_count ? arguments->operands[0] : NULL;
     int r = path ? 0 : run_list_newest("runs", &newest, failure);
     path = path ? path : newest;
-    if (r == 0 && verb_switch(arguments, "--page"))
-        return status_watch(path, verb_switch(arguments, "--json"), failure);
     r = r < 0 ? r : run_status_find_folder(path, &folder, failure);
     if (r < 0)
         return r;
