@@ -332,9 +332,8 @@ static void take_middles_out(const uint32_t *codes, size_t levels, size_t count,
         values[i] -= sorted[(first[codes[i]] + first[codes[i] + 1] - 1) / 2];
 }
 
-/* Of units, unless
-
- those of one moment may be alike, which would count one value several times. */
+/* Tests units. Where the units of one moment may be alike, which would count one value several times, moments
+ * are tested. */
 static void check_modes(const struct checking *checking) {
     const struct check_result *neighbours = &checking->ret->results[CHECK_NEIGHBOURS];
     struct check_result *result = &checking->ret->results[CHECK_MODES];

@@ -20,7 +20,6 @@ static const double P_MOST = 0.05, ROUNDING = 1e-12;
 struct comparing {
     struct difference *of;
     double *values;     /* of each row, y or its logarithm */
-    uint32_t *runs;     /* of each row, its input */
     uint32_t *clusters; /* what counts once in the whole, by BLOCKS and UNITS */
     size_t cluster_count;
     uint32_t *keys; /* what counts once in a setting */
@@ -98,7 +97,7 @@ static struct difference_estimate compare_samples(enum difference_method method,
 /* ---- Samples */
 
 static size_t side_of(const struct comparing *comparing, size_t row) {
-    return comparing->runs[row] == comparing->of->new_run;
+    return comparing->of->measurements->runs[row] == comparing->of->new_run;
 }
 
 static int compare_keys(const void *a, const void *b) {
@@ -150,14 +149,6 @@ static void compare_setting(struct comparing *comparing, size_t setting, struct 
 
 /* ---- What counts as a replicate */
 
-static void number_runs(struct comparing *comparing) {
-    const struct table *table = comparing->of->measurements->table;
-    size_t row = 0;
-    for (size_t input = 0; input < table->input_count; input++)
-        for (uint64_t i = 0; i < table->inputs[input].rows && row < table->rows; i++)
-            comparing->runs[row++] = (uint32_t)input;
-}
-
 /* How many different CODES the used rows of each side have; and whether both have the same ones. */
 static bool count_codes(const struct comparing *comparing, const uint32_t *codes, size_t levels,
                         size_t ret_counts[SIDES]) {
@@ -192,14 +183,14 @@ static void choose_method(struct comparing *comparing, struct sample samples[SID
     const struct measurements *m = of->measurements;
     const struct table_category *nodes = m->cores - 1;
     size_t counts[SIDES];
-    const uint32_t *const codes[] = {comparing->runs, m->nodes};
+    const uint32_t *const codes[] = {m->runs, m->nodes};
     const double *numbers[] = {m->block};
     for (size_t row = 0; row < m->row_count; row++)
         comparing->keys[row] = (uint32_t)row;
-    (void)count_codes(comparing, comparing->runs, of->runs, counts);
+    (void)count_codes(comparing, m->runs, of->runs, counts);
     if (counts[0] >= RUNS_LEAST) {
         of->method = DIFFERENCE_RUNS;
-        memcpy(comparing->keys, comparing->runs, m->row_count * sizeof *comparing->keys);
+        memcpy(comparing->keys, m->runs, m->row_count * sizeof *comparing->keys);
         return;
     }
     if (count_codes(comparing, m->nodes, nodes->level_count, counts) && counts[0] >= NODES_LEAST) {
@@ -358,12 +349,9 @@ int difference_find(const struct measurements *measurements, size_t new_run, dou
                                .is_logarithmic = true,
                                .items = xcalloc(m->settings.count + 1, sizeof *ret->items)};
     cleanup_free double *values = xcalloc(m->row_count + 1, sizeof *values);
-    cleanup_free uint32_t *codes = xcalloc(3 * m->row_count + 1, sizeof *codes);
-    struct comparing comparing = {.of = ret,
-                                  .values = values,
-                                  .runs = codes,
-                                  .clusters = codes + m->row_count,
-                                  .keys = codes + 2 * m->row_count};
+    cleanup_free uint32_t *codes = xcalloc(2 * m->row_count + 1, sizeof *codes);
+    struct comparing comparing = {
+        .of = ret, .values = values, .clusters = codes, .keys = codes + m->row_count};
     struct sample samples[SIDES] = {{0}};
     for (size_t row = 0; row < m->row_count; row++)
         ret->is_logarithmic = ret->is_logarithmic && (m->left_out[row] || m->values[row] > 0);
@@ -371,7 +359,6 @@ int difference_find(const struct measurements *measurements, size_t new_run, dou
         values[row] = ret->is_logarithmic && !m->left_out[row] ? log(m->values[row]) : m->values[row];
     for (size_t side = 0; side < SIDES; side++)
         samples[side].items = xcalloc(m->row_count + 1, sizeof *samples->items);
-    number_runs(&comparing);
     choose_method(&comparing, samples);
     for (size_t g = 0; g < m->settings.count; g++)
         compare_setting(&comparing, g, samples);

@@ -114,8 +114,7 @@ static void find_factors(struct measurements *measurements) {
 }
 
 /* The numbers are the response, what with node and core names the output of a unit, and what is there of
- * `optional`; the categories the factors, node, core, file where there are several inputs, and flags where
- * there are any. */
+ * `optional`; the categories the factors, node, core, and flags where there are any. */
 static int load_rows(struct measurements *measurements, struct failure *failure) {
     const char *share = measurements->table->answer ? measurements->table->answer->share : NULL;
     const struct {
@@ -128,7 +127,7 @@ static int load_rows(struct measurements *measurements, struct failure *failure)
     enum { REQUIRED = 3, OPTIONAL = sizeof optional / sizeof *optional };
     struct table *table = measurements->table;
     size_t count = measurements->factor_count, number_count = REQUIRED;
-    cleanup_free const char **categories = xcalloc(count + 4, sizeof *categories);
+    cleanup_free const char **categories = xcalloc(count + 3, sizeof *categories);
     const char *numbers[REQUIRED + OPTIONAL] = {measurements->response, "order", "attempt"};
     for (size_t i = 0; i < OPTIONAL; i++)
         if (table_find(table, optional[i].name))
@@ -137,8 +136,6 @@ static int load_rows(struct measurements *measurements, struct failure *failure)
         categories[f] = measurements->factors[f].column->name;
     categories[count++] = "node";
     categories[count++] = "core";
-    if (table->input_count > 1)
-        categories[count++] = TABLE_FILE_COLUMN;
     if (table_find(table, FLAGS_COLUMN)) /* since 1.2 */
         categories[count++] = FLAGS_COLUMN;
     const struct table_selection selection = {.numbers = numbers,
@@ -159,8 +156,16 @@ static int load_rows(struct measurements *measurements, struct failure *failure)
             *optional[i].values = table->numbers[k++].values;
     measurements->nodes = nodes[0].codes;
     measurements->cores = &nodes[1];
-    measurements->runs = table->input_count > 1 ? &nodes[2] : NULL;
     return 0;
+}
+
+static void number_runs(struct measurements *measurements) {
+    const struct table *table = measurements->table;
+    size_t row = 0;
+    measurements->runs = xcalloc(table->rows + 1, sizeof *measurements->runs);
+    for (size_t input = 0; input < table->input_count; input++)
+        for (uint64_t i = 0; i < table->inputs[input].rows && row < table->rows; i++)
+            measurements->runs[row++] = (uint32_t)input;
 }
 
 static void find_flags(struct measurements *measurements) {
@@ -212,6 +217,7 @@ int measurements_read(const char *const *paths, size_t count, const char *respon
     r = load_rows(&measurements, failure);
     if (r < 0)
         return r;
+    number_runs(&measurements);
     find_flags(&measurements);
     find_settings(&measurements);
     *ret = measurements;
@@ -230,7 +236,8 @@ const char *measurements_level(const struct measurements *measurements, size_t s
 }
 
 void measurements_clear(struct measurements *measurements) {
-    free(measurements->factors), free(measurements->left_out), free(measurements->flags);
+    free(measurements->factors), free(measurements->left_out), free(measurements->flags),
+        free(measurements->runs);
     groups_clear(&measurements->settings);
     table_free(measurements->table);
     *measurements = (struct measurements){0};

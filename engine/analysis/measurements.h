@@ -42,7 +42,8 @@ struct measurements {
     const double *share;                           /* as in struct archive_answer; NULL: there is none */
     const double *block, *frequency, *temperature; /* the last two of state.*; NULL: no such column */
     const uint32_t *nodes;
-    const struct table_category *cores, *runs; /* runs: base names of the inputs; NULL: there is one */
+    uint32_t *runs; /* numbers of the inputs */
+    const struct table_category *cores;
     bool *left_out;
 
     size_t flagged;

@@ -273,7 +273,7 @@ static void report_order(const struct plots *plots, struct report_section *in) {
                                    .y_name = plots->response,
                                    .y_unit = plots->unit,
                                    .link = "order"};
-    const struct chart relative = {.title = "the same relative to the mean of its setting; below 0 is slower",
+    const struct chart relative = {.title = "the same relative to the mean of its setting; below 0 is worse",
                                    .x_name = "order of measurement",
                                    .y_name = "difference to the setting's mean, %",
                                    .y_unit = "%",
@@ -355,7 +355,7 @@ static void report_nodes(const struct plots *plots, const struct archive_run *co
     double median = quantile_median(sorted, known);
     qsort(means, nodes, sizeof *means, compare_means);
     struct report_table *table =
-        report_table(section, "nodes", "slowest first", columns, sizeof columns / sizeof *columns);
+        report_table(section, "nodes", "worst first", columns, sizeof columns / sizeof *columns);
     for (size_t n = 0; n < nodes; n++) {
         const char *name = plots->nodes->levels[means[n].node];
         report_cell_text(table, name);
@@ -367,7 +367,7 @@ static void report_nodes(const struct plots *plots, const struct archive_run *co
     struct level_axis axis = {.category = plots->nodes, .places = xcalloc(nodes + 1, sizeof *axis.places)};
     for (size_t n = 0; n < nodes; n++)
         axis.places[n] = (double)n;
-    struct chart chart = {.title = "each node, relative to the mean of the same settings; below 0 is slower",
+    struct chart chart = {.title = "each node, relative to the mean of the same settings; below 0 is worse",
                           .x_name = "node",
                           .y_name = "difference to the setting's mean, %",
                           .y_unit = "%",

@@ -68,10 +68,10 @@ static void choose_rows(struct trust *trust) {
     }
 }
 
-/* The CODES of the rows that are used; NULL: all are 0. The caller frees. */
+/* The CODES of the rows that are used. The caller frees. */
 static uint32_t *choose_codes(const struct trust *trust, const uint32_t *codes) {
     uint32_t *ret = xcalloc(trust->rows.count + 1, sizeof *ret);
-    for (size_t i = 0; codes && i < trust->rows.count; i++)
+    for (size_t i = 0; i < trust->rows.count; i++)
         ret[i] = codes[trust->sources[i]];
     return ret;
 }
@@ -99,7 +99,7 @@ static void number_rows(struct trust *trust) {
     cleanup_free uint32_t *node_names = choose_codes(trust, m->nodes),
                           *core_names = choose_codes(trust, m->cores->codes);
     trust->settings = choose_codes(trust, of_row);
-    trust->runs = choose_codes(trust, m->runs ? m->runs->codes : NULL);
+    trust->runs = choose_codes(trust, m->runs);
     const uint32_t *const keys[KEYS_MAX] = {trust->runs, node_names, core_names};
     rows->settings = (struct check_codes){trust->settings, settings->count};
     rows->nodes = combine(trust, keys, 2, NULL, &trust->nodes);

@@ -9,6 +9,7 @@
 #include "engine/history/plots.h"
 #include "engine/history/series-csv.h"
 #include "engine/history/shift.h"
+#include "engine/numerics/holm.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -154,30 +155,20 @@ static int test_series(void *context, const struct history_series *series) {
 
 /* ---- All of them */
 
-static int compare_p(const void *left, const void *right) {
-    const struct finding *const *a = left, *const *b = right;
-    if ((*a)->p != (*b)->p)
-        return (*a)->p < (*b)->p ? -1 : 1;
-    return *a < *b ? -1 : *a > *b;
-}
-
 /* Holm's adjustment over the series that were tested, and the decision. */
 static void decide(struct checking *checking, struct history_result *ret) {
-    cleanup_free struct finding **tested = xcalloc(checking->count + 1, sizeof(struct finding *));
-    size_t count = 0;
+    cleanup_free double *adjusted = xcalloc(checking->count + 1, sizeof *adjusted);
     for (size_t i = 0; i < checking->count; i++)
-        if (!isnan(checking->findings[i].p))
-            tested[count++] = &checking->findings[i];
-    qsort(tested, count, sizeof *tested, compare_p);
-    double adjusted = 0;
-    for (size_t i = 0; i < count; i++) {
-        adjusted = fmax(adjusted, fmin(1, (double)(count - i) * tested[i]->p));
-        tested[i]->adjusted = adjusted;
-        tested[i]->is_changed = tested[i]->p < checking->rule->p_most && adjusted < FAMILY_P_MOST;
-        ret->changed += tested[i]->is_changed;
-    }
+        adjusted[i] = checking->findings[i].p;
+    holm_adjust(adjusted, checking->count);
     ret->series = checking->count;
-    ret->untested = checking->count - count;
+    for (size_t i = 0; i < checking->count; i++) {
+        struct finding *finding = &checking->findings[i];
+        finding->adjusted = adjusted[i];
+        finding->is_changed = finding->p < checking->rule->p_most && adjusted[i] < FAMILY_P_MOST;
+        ret->changed += finding->is_changed;
+        ret->untested += isnan(finding->p);
+    }
 }
 
 /* "2026-10-12", or "run 17" where it is not known when the run began. */

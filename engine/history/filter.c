@@ -29,7 +29,8 @@ int history_filter_check(const struct history_filter *filter, size_t which, cons
                          part_names[which], name, count > 0 ? list.bytes : "none");
 }
 
-int history_filter_refuse(const struct history_filter *filter, const char *place, struct failure *failure) {
+int history_filter_refuse(const struct history_filter *filter, const char *place, const char *empty,
+                          struct failure *failure) {
     cleanup(text_clear) struct text list;
     text_init(&list, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < HISTORY_FILTERS; i++)
@@ -37,8 +38,7 @@ int history_filter_refuse(const struct history_filter *filter, const char *place
             (void)text_printf(&list, "%sthe %s '%.64s'", list.length > 0 ? " and " : "", part_names[i],
                               filter->names[i]);
     if (list.length == 0)
-        return failure_input(failure, place, 0, 0,
-                             "there is no value to test; 'assay history add ARCHIVE...' adds values");
+        return failure_input(failure, place, 0, 0, "%s", empty);
     return failure_input(failure, place, 0, 0,
                          "no series has %s at once; 'assay history export' prints all series", list.bytes);
 }

@@ -350,7 +350,11 @@ int history_store_read(struct history_store *store, const struct history_filter 
         r = take(context, &series);
         taken++;
     }
-    return r == 0 && taken == 0 ? history_filter_refuse(filter, store->path, failure) : r;
+    return r == 0 && taken == 0
+               ? history_filter_refuse(
+                     filter, store->path,
+                     "there are no values; 'assay history add ARCHIVE...' adds the values of runs", failure)
+               : r;
 }
 
 int history_store_describe_changes(struct history_store *store, const char *node, int64_t before, int64_t now,

@@ -11,6 +11,7 @@
 
 enum { CAMPAIGN, EXPERIMENT, RESPONSE, UNIT, SETTING, NODE, TEXTS };
 enum { VALUE, STARTED, CUT, OUTLIER, NUMBERS };
+static const double STARTED_MOST = 253402300799; /* s: the end of the year 9999 */
 static const char *const text_names[TEXTS] = {"campaign", "experiment", "response",
                                               "unit",     "setting",    "node"};
 static const char *const number_names[NUMBERS] = {"value", "started", "cut", "outlier"};
@@ -69,9 +70,11 @@ static int load(struct csv_rows *rows, const char *const *paths, size_t count, s
     rows->is_cut = xcalloc(table->rows, sizeof *rows->is_cut);
     rows->is_outlier = xcalloc(table->rows, sizeof *rows->is_outlier);
     for (size_t i = 0; rows->numbers[STARTED] && i < table->rows; i++)
-        if (!isfinite(rows->numbers[STARTED][i]))
+        if (!(rows->numbers[STARTED][i] >= 0 && rows->numbers[STARTED][i] <= STARTED_MOST))
             return failure_input(failure, table->inputs[0].path, 0, 0,
-                                 "row %zu has no time in the column 'started'; expected s since 1970", i + 1);
+                                 "row %zu has the time %.12g in the column 'started'; expected s since 1970, "
+                                 "from 0 to %.0f (the year 9999)",
+                                 i + 1, rows->numbers[STARTED][i], STARTED_MOST);
     return 0;
 }
 
@@ -95,20 +98,24 @@ static int compare_started(const void *left, const void *right, void *context) {
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Fills SERIES with the COUNT rows of ORDER. */
+/* Fills SERIES with the COUNT rows of ORDER that have a value. The cut of a row without a value is that of
+ * the next row. */
 static void fill(struct csv_rows *rows, uint32_t *order, size_t count, struct history_series *series) {
     const double *const *numbers = rows->numbers;
     const char *texts[TEXTS];
+    bool is_cut = false;
     qsort_r(order, count, sizeof *order, compare_started, (void *)numbers[STARTED]);
     series->count = 0;
     for (size_t i = 0; i < count; i++) {
         size_t row = order[i], at = series->count;
+        is_cut = is_cut || (numbers[CUT] && numbers[CUT][row] == 1);
         if (!isfinite(numbers[VALUE][row]))
             continue;
         rows->times[at] = numbers[STARTED] ? numbers[STARTED][row] : NAN;
         rows->values[at] = numbers[VALUE][row];
         rows->archives[at] = (int64_t)row + 1;
-        rows->is_cut[at] = numbers[CUT] && numbers[CUT][row] == 1;
+        rows->is_cut[at] = is_cut;
+        is_cut = false;
         rows->is_outlier[at] = numbers[OUTLIER] && numbers[OUTLIER][row] == 1;
         series->count++;
     }
@@ -143,5 +150,7 @@ int history_csv_read(const char *const *paths, size_t count, const struct histor
         r = take(context, &series);
         taken++;
     }
-    return r == 0 && taken == 0 ? history_filter_refuse(filter, rows.table->inputs[0].path, failure) : r;
+    return r == 0 && taken == 0 ? history_filter_refuse(filter, rows.table->inputs[0].path,
+                                                        "no row has a number in the column 'value'", failure)
+                                : r;
 }

@@ -42,6 +42,11 @@ is "three runs before the new one count once each" \
 is "for programs" "$("$ASSAY" compare base.zip slow.zip --json |
     jq -r '[.grade, .worse, .better, .settings[1].standing, .units["settings.difference"]] | join(" ")')" "not usable 1 0 worse %"
 
+mkdir one other
+cp base.zip one/run.zip
+cp slow.zip other/run.zip
+is "runs whose archives have one name are several runs" "$("$ASSAY" report one/run.zip other/run.zip --json | jq -c .checks)" \
+    "$("$ASSAY" report base.zip slow.zip --json | jq -c .checks)"
 refuse "one run twice" 2 "the last run is one of those before it" "$ASSAY" compare base.zip base.zip
 refuse "what is no archive" 2 "toy.yaml: this is no archive, and others are" "$ASSAY" compare toy.yaml base.zip
 refuse "options of models" 2 "data is an option for comparing models, and these are runs" "$ASSAY" compare base.zip slow.zip --data base.zip

@@ -69,6 +69,16 @@ check "a page of a history" "$ASSAY" history check -o toy.html
 report $(contains toy.html "days since 2[0-9]{3}-[0-9]{2}-[0-9]{2}"; echo $?) "... over days"
 printf 'rate,node\n1,a\n' >rates.csv
 refuse "a CSV file without values" 2 "there is no number column 'value'" "$ASSAY" history check rates.csv
+printf 'value\n' >empty.csv
+refuse "... or without rows" 2 "^assay: empty.csv: no row has a number in the column 'value'$" "$ASSAY" history check empty.csv
+{
+    echo started,value
+    for i in {1..60}; do echo "$((1700000000 + i))000000000,$((1000 + i * 7 % 11 - (i > 30 ? 50 : 0)))"; done
+} >nanoseconds.csv
+refuse "times in ns" 2 "row 1 has the time 1\.700000001e\+18 in the column 'started'; expected s since 1970" "$ASSAY" history check nanoseconds.csv
+sed '92s/^[0-9]*//' slow.csv >lost.csv
+check "a cut in a row without a value" "$ASSAY" history check lost.csv --node dahu-2
+report $(output '^0 of 1 series changed'; echo $?) "... is that of the next row"
 refuse "an archive" 2 "this is an archive; 'assay history add'" "$ASSAY" history check "$first"
 refuse "a node of no row" 2 "no series has the node 'dahu-3'; there are: dahu-1, dahu-2" "$ASSAY" history check slow.csv --node dahu-3
 check "what export wrote" "$ASSAY" history check all.csv

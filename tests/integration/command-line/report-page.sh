@@ -23,6 +23,7 @@ report $(contains page.html "Content-Security-Policy\" content=\"default-src 'no
 report $(contains page.html 'Copyright \(c\) 2022 Leon Sorokin'; echo $?) "the licence of uPlot is in it"
 report $(contains plain.html '<td class="n">1[0-9]{3}' && contains plain.html '<td class="w">best</td>'; echo $?) "without scripts: the settings, best first"
 report $(contains plain.html '<td class="w">node-3</td>.*<td class="n">-[12][.].*2 % slower than the median of 3 equal nodes'; echo $?) "... the slow node, by its name"
+report $(contains plain.html 'relative to the mean of the same settings; below 0 is worse'; echo $?) "... on an axis for responses of all kinds"
 is "... sections" "$(grep -o '<h2>[^<]*' plain.html | cut -c 5- | paste -sd,)" \
     "Summary,Can it be trusted,The answer,What the response depends on,Response by factor,Design coverage,Order of measurement,Nodes,Sensors over time"
 is "... an SVG of each chart but those of single nodes" "$(grep -c '<svg viewBox' plain.html) $(grep -c 'drawn by scripts only' plain.html)" "9 12"
