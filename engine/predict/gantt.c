@@ -102,6 +102,30 @@ void gantt_report(const struct prediction_rows *rows, struct report_section *in)
                     rows->count - gantt.count, rows->count);
 }
 
+/* Colours that the colour-blind tell apart (Okabe and Ito 2008), then the same ones paler. The legend has a
+ * square and a word for each of the first LETTERS, LEGEND_COLUMNS in a line; the bars have their words as
+ * titles. */
+enum { COLOURS = 7, LEGEND_COLUMNS = 4, LEGEND_HEIGHT = 18 };
+
+static const char *colour(size_t word, char ret[static 48]) {
+    static const char *const colours[COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                 "#e69f00", "#56b4e9", "#8c8c8c"};
+    snprintf(ret, 48, "fill=\"%s\"%s", colours[word % COLOURS],
+             word < COLOURS ? "" : " fill-opacity=\"0.5\"");
+    return ret;
+}
+
+static void append_legend(const struct gantt *gantt, int top, struct text *ret) {
+    char fill[48];
+    for (size_t word = 0; word < gantt->words.count && word < LETTERS; word++) {
+        int left = LEFT + WIDTH / LEGEND_COLUMNS * (int)(word % LEGEND_COLUMNS),
+            y = top + LEGEND_HEIGHT * (int)(word / LEGEND_COLUMNS);
+        text_printf(ret, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" %s/>\n", left, y,
+                    colour(word, fill));
+        chart_append_words(ret, left + 18, y + 11, "", gantt->words.texts[word], false);
+    }
+}
+
 int gantt_append_svg(const struct prediction_rows *rows, const char *title, struct text *ret,
                      struct failure *failure) {
     cleanup(gantt_clear) struct gantt gantt = gantt_of(rows);
@@ -111,25 +135,27 @@ int gantt_append_svg(const struct prediction_rows *rows, const char *title, stru
                              "NAME.json for trace events, which have no limit",
                              gantt.count, gantt.lanes.count, (int)GANTT_INTERVALS_MAX, (int)GANTT_LANES_MAX);
     int bottom = TOP + LANE_HEIGHT * (int)gantt.lanes.count;
-    chart_append_head(ret, LEFT + WIDTH + 20, (size_t)bottom + 30);
+    size_t shown = gantt.words.count < LETTERS ? gantt.words.count : LETTERS,
+           legend = (shown + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS * LEGEND_HEIGHT;
+    chart_append_head(ret, LEFT + WIDTH + 20, (size_t)bottom + 30 + legend);
     chart_append_words(ret, LEFT, TOP - 10, "", title, false);
     for (int lane = 0; lane < (int)gantt.lanes.count; lane++)
         chart_append_words(ret, LEFT - 6, TOP + LANE_HEIGHT * lane + 13, "text-anchor=\"end\"",
                            gantt.lanes.texts[lane], false);
+    char fill[48];
     for (const struct bar *bar = gantt.bars; bar < gantt.bars + gantt.count; bar++) {
         cleanup_free char *words =
             xformat("%s: %g s to %g s", gantt.words.texts[bar->word], bar->from, bar->to);
-        text_printf(ret,
-                    "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"hsl(%.0f 60%% 60%%)\">"
-                    "<title>",
+        text_printf(ret, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" %s><title>",
                     LEFT + WIDTH * (bar->from - gantt.from) / gantt.range,
                     TOP + LANE_HEIGHT * (int)bar->lane + 1, WIDTH * (bar->to - bar->from) / gantt.range,
-                    LANE_HEIGHT - 2, fmod(bar->word * 137.5, 360));
+                    LANE_HEIGHT - 2, colour(bar->word, fill));
         chart_append_escaped(ret, words);
         text_append_string(ret, "</title></rect>\n");
     }
     cleanup_free char *range = xformat("%.4g s to %.4g s", gantt.from, gantt.from + gantt.range);
     chart_append_words(ret, LEFT, bottom + 16, "", range, false);
+    append_legend(&gantt, bottom + 28, ret);
     text_append_string(ret, "</svg>\n");
     return 0;
 }

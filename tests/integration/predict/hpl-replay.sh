@@ -40,6 +40,7 @@ report $(awk -F, 'NR > 1 { lanes[$2]; if (NR == 2) from = $3; if ($4 > to) to = 
     "the timeline has the ranks of its window alone, and begins later"
 report $(output '^rank 1 +\|[A-Z* ]+\|$'; echo $?) "it is drawn in characters"
 check "a timeline as a picture and for a viewer" four 200 8 2 --plot timeline=timeline.svg --plot timeline=timeline.json
+report $(grep -q 'fill="#0072b2"/>' timeline.svg && grep -q '>row swaps</text>' timeline.svg; echo $?) "... with what its colours mean"
 report $(grep -q '^<svg' timeline.svg && grep -q '"name": "rank 3"' timeline.json && grep -q '"name": "dgemm"' timeline.json; echo $?) "has all ranks"
 is "tables change no digit" "$(value time four 200 8 2 --plot parts=parts.csv)" "$(value time four 200 8 2)"
 four 200 8 2 --json >one.json 2>errors && four 200 8 2 --json --threads 2 >two.json 2>errors
