@@ -1,4 +1,4 @@
-/* An archive of the kind "import" in the making. Internal to this room. */
+/* Writes an archive of the kind "import" from what peanut.c or csv.c read. Private to this folder. */
 #ifndef ASSAY_ARCHIVE_FORMAT_IMPORT_IMPORTED_H
 #define ASSAY_ARCHIVE_FORMAT_IMPORT_IMPORTED_H
 

@@ -13,10 +13,10 @@
  *     NEIGHBOURS       units that ran on two cores of a node at one time; only likeness counts
  *     FREQUENCY, TEMPERATURE   response and what was sampled during the unit
  *
- * p are two-sided, unless "only likeness counts", from strata.h, and adjusted for all tests that could be
- * made (S. Holm, Scandinavian Journal of Statistics 6, 1979). A finding has an adjusted p below 1 % and is
- * large enough to matter: 1 % of the response, or 5 % of the variance that is left; an autocorrelation or
- * likeness of neighbours of 0.2; settings that explain half of the order.
+ * p-values are two-sided, except where strata.h says "only likeness counts". They are adjusted for all tests
+ * that could be made (S. Holm, Scandinavian Journal of Statistics 6, 1979). A finding has an adjusted p below
+ * 1 % and is large enough to matter: 1 % of the response, or 5 % of the variance that is left; an
+ * autocorrelation or likeness of neighbours of 0.2; settings that explain half of the order.
  */
 #ifndef ASSAY_ANALYSIS_CHECKS_H
 #define ASSAY_ANALYSIS_CHECKS_H
@@ -39,7 +39,7 @@ enum check {
     CHECK_COUNT,
 };
 
-/* One of the columns that categories are made of: codes below `levels`. */
+/* A column of categories: one code a row, from 0 to levels - 1. The caller owns `codes`. */
 struct check_codes {
     const uint32_t *codes;
     size_t levels;

@@ -18,8 +18,8 @@
 
 struct history_store;
 
-/* With CREATE a file that is not there is made. FAILURE_INPUT: there is none; it is no
- * history of assay, or one of a later version. */
+/* Opens the history in the file PATH; CREATE makes the file if it does not exist. FAILURE_INPUT: the file
+ * does not exist and CREATE is false, it is not a history of assay, or a later version of assay made it. */
 int history_store_open(const char *path, bool create, struct history_store **ret, struct failure *failure);
 void history_store_close(struct history_store *store); /* NULL is fine */
 void history_store_cleanup(struct history_store **store);

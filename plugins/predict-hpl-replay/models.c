@@ -85,7 +85,7 @@ static int bind_named(const struct predict_inputs *inputs, struct models *models
     return r;
 }
 
-/* All kernels that MODEL has groups of, but those with a model already. */
+/* Binds each kernel that MODEL has groups of; a kernel that already has a model of its own keeps that one. */
 static int bind_by_kernel(const struct predict_inputs *inputs, struct models *models,
                           const struct model *model, struct plugin_message *message) {
     int first, last, r = 0;

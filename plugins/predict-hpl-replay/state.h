@@ -35,7 +35,7 @@ struct operations {
     int head, count, size;
 };
 
-/* A message from the call that sends it to the end of the call that receives it. */
+/* A message on its way: it exists from the call that sends it until the call that receives it has ended. */
 struct transfer {
     int source, target, next; /* in its target's list of those that are not yet received, or of unused ones */
     int64_t bytes;
