@@ -392,6 +392,7 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
                                                            request->ranks_per_node,
                                                   .node_of = numbers,
                                                   .context = machine,
+                                                  .probe_is_deferred = request->is_deferred,
                                                   .probe_grows = request->is_smpi,
                                                   .whole_microseconds = request->is_cut};
         for (size_t i = 0; i < ranks; i++)

@@ -18,8 +18,9 @@ struct models_request {
     int cpus_per_node; /* groups that are one node; 0: by their first label */
     int threads;       /* of a rank, which share each dgemm and dtrsm */
     bool has_noise;
-    double probe, card;   /* NaN: the network model's */
-    bool is_smpi, is_cut; /* probes as SMPI has them; kernel times in whole microseconds */
+    double probe, card;        /* NaN: the network model's */
+    bool is_deferred, is_smpi; /* probes find what calls before them brought in; are as SMPI has them */
+    bool is_cut;               /* kernel times in whole microseconds */
 };
 
 struct machine {

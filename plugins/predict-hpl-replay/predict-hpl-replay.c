@@ -80,7 +80,7 @@ static const char *const map_words[] = {"row", "column", NULL};
 static const char *const form_words[] = {"transposed", "not-transposed", NULL};
 static const char *const yes_words[] = {"no", "yes", NULL};
 static const char *const found_words[] = {"at-once", "last", NULL};
-static const char *const probing_words[] = {"physical", "smpi", NULL};
+static const char *const probing_words[] = {"deferred", "immediate", "smpi", NULL};
 
 #define COUNT(NAME, MINIMUM, MAXIMUM, ...)                                                                   \
     { NAME, PLUGIN_NUMBER, "1", .minimum = MINIMUM, .maximum = MAXIMUM, .integer = true, __VA_ARGS__ }
@@ -118,9 +118,11 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
         "cpus-per-node", 65536,
         .help = "groups of a kernel's model that are one node; by default those whose first label "
                 "is equal"),
-    [PROBING_RULE] = WORD(
-        "probing", probing_words, .default_text = "physical",
-        .help = "what waiting for a panel costs: the calls of MPI_Iprobe, or what SMPI 3.32 makes of them"),
+    [PROBING_RULE] =
+        WORD("probing", probing_words, .default_text = "deferred",
+             .help = "when MPI_Iprobe finds a panel: in the call after the one during which it had come, as "
+                     "Open MPI; at "
+                     "once; or as SMPI 3.32, whose calls cost more the longer they find nothing"),
     [WHOLE_MICROSECONDS] =
         WORD("whole-microseconds", yes_words,
              .help = "kernel calls are cut to them, as by HPL's emulation on dahu; by default with "
@@ -457,9 +459,10 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
         .has_noise = v[NOISE].number == 1,
         .probe = v[IPROBE].number,
         .card = v[CARD].number,
-        .is_smpi = v[PROBING_RULE].number == 1,
+        .is_deferred = v[PROBING_RULE].number == 0,
+        .is_smpi = v[PROBING_RULE].number == 2,
         .is_cut =
-            v[WHOLE_MICROSECONDS].is_set ? v[WHOLE_MICROSECONDS].number == 1 : v[PROBING_RULE].number == 1};
+            v[WHOLE_MICROSECONDS].is_set ? v[WHOLE_MICROSECONDS].number == 1 : v[PROBING_RULE].number == 2};
     struct machine *machine;
     if ((double)hpl.p * hpl.q > 1e6)
         return plugin_refuse(message, -EINVAL, "P x Q is %g; at most 1000000 processes are replayed",

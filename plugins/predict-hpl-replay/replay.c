@@ -16,6 +16,8 @@ static void pass(struct replay *replay, struct process *process, enum activity a
                                              : &times->probing;
     *total += until - from;
     process->now = until;
+    if (activity == MESSAGES)
+        process->progressed = until;
     if (replay->trace)
         trace_pass(replay->trace, (int)(process - replay->processes), activity, what, from, until);
 }
@@ -217,6 +219,14 @@ static void receive_panel(struct replay *replay, struct process *process) {
     hpl_broadcast(&replay->queue_sink, panel, hpl_row_of(hpl, rank));
 }
 
+/* Whether the call of MPI_Iprobe that PROCESS makes now finds a message that was sent at VISIBLE. A call that
+ * is deferred finds what calls of MPI before it brought in, and brings in what has come since. */
+static bool finds(const struct replay *replay, struct process *process, double visible) {
+    double until = replay->machine->probe_is_deferred ? process->progressed : process->now;
+    process->progressed = process->now;
+    return visible <= until;
+}
+
 /* A call of MPI_Iprobe looks first and takes its time then; SMPI's takes its time first. */
 static void pay_probe(struct replay *replay, struct process *process) {
     double cost = replay->machine->probe * (replay->machine->probe_grows ? replay->sleeps : 1);
@@ -268,7 +278,7 @@ static bool probe(struct replay *replay, struct process *process, bool *ret_wait
         return false;
     }
     process->has_probed = false;
-    bool is_there = id != NONE && replay->transfers[id].posted <= process->now;
+    bool is_there = finds(replay, process, id != NONE ? replay->transfers[id].posted : INFINITY);
     replay->sleeps = is_there ? 1 : replay->sleeps + 1;
     if (!replay->machine->probe_grows)
         pay_probe(replay, process);
@@ -283,11 +293,14 @@ static void update_chunk(struct replay *replay, struct process *process, int col
     process->chunk_left -= columns;
 }
 
-/* Chunks until the first probe at VISIBLE or later, when the panel is there. */
+/* Chunks until a probe finds the panel, which was sent at VISIBLE. */
 static void update_until(struct replay *replay, struct process *process, double visible) {
-    while (process->chunk_left > 0 && process->now < visible) {
+    bool is_found =
+        process->now >= visible && (!replay->machine->probe_is_deferred || process->progressed >= visible);
+    while (process->chunk_left > 0 && !is_found) {
         int nb = replay->hpl->nb;
         update_chunk(replay, process, process->chunk_left < nb ? process->chunk_left : nb);
+        is_found = finds(replay, process, visible);
         pay_probe(replay, process);
     }
     if (process->now < visible) {

@@ -25,6 +25,8 @@ struct replay_machine {
     /* As SMPI does: each probe that finds nothing makes the next one longer by `probe`, whoever calls it,
      * until one finds something. */
     bool probe_grows;
+    /* A call finds what calls of MPI before it brought in, not what has come since the last of them. */
+    bool probe_is_deferred;
     bool whole_microseconds; /* the time of each kernel call is cut to them */
 };
 

@@ -49,6 +49,7 @@ enum process_state { READY, AT_FACTOR, IN_CALL, IN_CHUNKS, DONE };
 struct process {
     struct operations queue, urgent;
     double now, since; /* its clock; when the operation that it is in began */
+    double progressed; /* when a call of MPI last looked for messages to it */
     uint64_t calls;
     int neighbours; /* processes of its column on its node, itself included */
     enum process_state state;

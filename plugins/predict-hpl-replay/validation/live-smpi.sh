@@ -4,7 +4,7 @@
 # layout. $ASSAY is the program, by default the one in PATH. SimGrid (smpicc, smpirun) is needed. Some 4 minutes.
 #
 # With smpi/grow-injected-times SMPI makes each probe in vain longer than the one before: beside it is the replay with probing=smpi.
-# Without, probes cost what they cost: beside it is the replay with probing=physical.
+# Without, probes cost what they cost: beside it is the replay with probing=immediate.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd) data=$(cd "$1" && pwd) hpl=$(realpath "$2") assay=${ASSAY:-assay}
 models=$(mktemp -d)
@@ -42,7 +42,7 @@ printf '%6s %7s %5s %6s %2s %10s %10s %8s %10s %10s %8s %9s %9s\n' N grid nodes 
 while IFS=, read -r n nb ranks p q nodes bcast depth; do
     line=$(printf '%6d %7s %5d %6s %2d' "$n" "${p}x$q" "$nodes" "$bcast" "$depth")
     for grow in yes no; do
-        probing=$([ $grow = yes ] && echo smpi || echo physical) took=$(simulated wall "$n" "$p" "$q" "$nodes" "$bcast" "$depth" $grow)
+        probing=$([ $grow = yes ] && echo smpi || echo immediate) took=$(simulated wall "$n" "$p" "$q" "$nodes" "$bcast" "$depth" $grow)
         start=$(date +%s%N)
         "$assay" predict hpl-replay dgemm=dgemm.json network=network.json "${kernels[@]}" --set N="$n" --set NB="$nb" --set P="$p" --set Q="$q" \
             --set BCAST="$bcast" --set DEPTH="$depth" --set ranks-per-node=$((ranks / nodes)) --set noise=no --set probing=$probing --set whole-microseconds=no -o out.csv >>log 2>&1

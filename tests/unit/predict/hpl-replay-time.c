@@ -162,11 +162,26 @@ TEST(the_critical_path_goes_through_those_who_were_waited_for) {
     assert_float_equal(path.parts[HPL_KERNELS + HPL_TRSV], 1e-5 + 8e-9, 1e-15);
 }
 
+/* Each dgemm takes 1 s, all else next to nothing. One panel comes while its receiver updates a block of
+ * columns: a call of MPI_Iprobe that finds it at once makes one piece of what is left of the update then. A
+ * deferred call finds it after one block more, which is one dgemm more. */
+TEST(a_deferred_probe_finds_a_panel_one_block_later) {
+    struct hpl hpl = {.n = 8, .nb = 1, .p = 1, .q = 2, .nbmin = 1, .ndiv = 2, .depth = 1};
+    struct replay_machine machine = {.kernel = {[HPL_DGEMM] = one_second}};
+    struct replay_times immediate = replay(hpl, &plain, 1, &machine);
+    machine.probe_is_deferred = true;
+    struct replay_times deferred = replay(hpl, &plain, 1, &machine);
+    assert_float_equal(immediate.kernels[HPL_DGEMM], 28, 1e-12);
+    assert_float_equal(deferred.kernels[HPL_DGEMM], 29, 1e-12);
+    assert_float_equal(deferred.time - immediate.time, 1, 1e-3);
+}
+
 /* All that a grid may be: nobody waits for ever, the work is the same, and no process is faster than its
  * work. */
 TEST(every_variant_ends) {
     const struct replay_machine machines[] = {
         {.kernel = {[HPL_DGEMM] = by_work, [HPL_DTRSM] = by_work}, .probe = 1e-7},
+        {.kernel = {[HPL_DGEMM] = by_work}, .probe = 1e-7, .probe_is_deferred = true},
         {.kernel = {[HPL_DGEMM] = by_work}, .probe = 2e-7, .probe_grows = true, .whole_microseconds = true}};
     static const int grids[][2] = {{1, 1}, {1, 5}, {5, 1}, {2, 3}, {3, 2}, {4, 4}, {6, 2}, {2, 7}, {7, 3}};
     int runs = 0;
@@ -193,8 +208,8 @@ TEST(every_variant_ends) {
                     struct network_model network = plain;
                     network.detached_below = i % 3 == 0 ? 0 : i % 3 == 1 ? 512 : 1e9;
                     network.eager_below = i % 2 == 0 ? network.detached_below : 0;
-                    struct replay_times a = replay(hpl, &network, 1 + i, &machines[i % 2]);
-                    check_trace(hpl, &network, 1 + i, &machines[i % 2], a.time);
+                    struct replay_times a = replay(hpl, &network, 1 + i, &machines[i % 3]);
+                    check_trace(hpl, &network, 1 + i, &machines[i % 3], a.time);
                     assert_true(a.time >= 0.999999 * a.kernels[HPL_DGEMM] / (hpl.p * hpl.q));
                 }
     assert_int_equal(runs, 9 * 6 * 4 * 6);
