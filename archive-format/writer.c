@@ -8,6 +8,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/path.h"
+#include "engine/foundation/text.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -137,10 +138,7 @@ static const char *const first_members[] = {ARCHIVE_CRATE, ARCHIVE_MANIFEST, ARC
 enum { FIRST_COUNT = sizeof first_members / sizeof *first_members };
 
 static bool is_first(const struct staged_file *file) {
-    for (size_t i = 0; i < FIRST_COUNT; i++)
-        if (strcmp(first_members[i], file->name) == 0)
-            return true;
-    return false;
+    return text_find(file->name, first_members, FIRST_COUNT) < FIRST_COUNT;
 }
 
 static int pack_all(const struct seal *seal) {

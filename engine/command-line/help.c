@@ -5,6 +5,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/installation.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +17,7 @@ enum { TOPIC_BYTES_MAX = 16 << 20 };
 static const char *const topics[] = {"campaign", "experiment", "testbed", "external", "runs", "models"};
 
 static bool is_topic(const char *word) {
-    for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
-        if (strcmp(word, topics[i]) == 0)
-            return true;
-    return false;
+    return text_find(word, topics, sizeof topics / sizeof *topics) < sizeof topics / sizeof *topics;
 }
 
 static int print_file(const struct installation *installation, const char *name, struct failure *failure) {

@@ -204,15 +204,13 @@ static int export(const struct verb_arguments *arguments, struct failure *failur
 
 static int read_rule(const struct verb_arguments *arguments, struct history_rule *ret,
                      struct failure *failure) {
-    static const char *const methods[] = {"shift", "chew", "e-divisive"};
+    enum { METHODS = 3 };
+    static const char *const methods[METHODS] = {"shift", "chew", "e-divisive"};
     const char *method = verb_value(arguments, "--method"), *p = verb_value(arguments, "--p");
     *ret = (struct history_rule){HISTORY_SHIFT, 0.0005, verb_value(arguments, "--output") != NULL};
-    for (int i = 0; method && i < 3; i++)
-        if (strcmp(method, methods[i]) == 0) {
-            ret->method = (enum history_method)i;
-            method = NULL;
-        }
-    if (method)
+    size_t i = method ? text_find(method, methods, METHODS) : HISTORY_SHIFT;
+    ret->method = (enum history_method)i;
+    if (i == METHODS)
         return failure_input(failure, NULL, 0, 0,
                              "there is no method '%.64s'; expected shift, chew or e-divisive", method);
     char *end = NULL;

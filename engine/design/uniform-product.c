@@ -32,9 +32,8 @@ int uniform_product_add_factor(struct uniform_product *product, const char *name
         return failure_input(failure, NULL, 0, 0, "a factor without a name");
     if (control_of_column(name))
         return failure_input(failure, NULL, 0, 0, "'%.64s' is a control and has no size; see 'cross'", name);
-    for (size_t i = 0; i < product->count; i++)
-        if (strcmp(product->names[i], name) == 0)
-            return failure_input(failure, NULL, 0, 0, "factor '%s' is given twice", name);
+    if (text_find(name, (const char *const *)product->names, product->count) < product->count)
+        return failure_input(failure, NULL, 0, 0, "factor '%s' is given twice", name);
     product->names[product->count++] = xstrdup(name);
     return 0;
 }
@@ -52,14 +51,13 @@ static int read_size(const char *text, int64_t *ret, struct failure *failure) {
 
 int uniform_product_fix(struct uniform_product *product, const char *name, const char *size,
                         struct failure *failure) {
-    for (size_t i = 0; i < product->count; i++) {
-        if (strcmp(product->names[i], name) != 0)
-            continue;
-        if (product->fixed[i])
-            return failure_input(failure, NULL, 0, 0, "factor '%s' is fixed twice", name);
+    const char *const *names = (const char *const *)product->names;
+    size_t i = text_find(name, names, product->count);
+    if (i < product->count && product->fixed[i])
+        return failure_input(failure, NULL, 0, 0, "factor '%s' is fixed twice", name);
+    if (i < product->count)
         return read_size(size, &product->fixed[i], failure);
-    }
-    const char *nearest = text_nearest(name, (const char *const *)product->names, product->count);
+    const char *nearest = text_nearest(name, names, product->count);
     if (nearest)
         return failure_input(failure, NULL, 0, 0, "'%.64s' cannot be fixed; did you mean '%s'?", name,
                              nearest);

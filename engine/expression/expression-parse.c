@@ -421,13 +421,11 @@ static void parse_word(struct parser *parser) {
         parse_call(parser, at, word);
         return;
     }
-    for (size_t i = 0; i < parser->name_count; i++)
-        if (strcmp(parser->names[i], word) == 0) {
-            if (!parse_comparison(parser, i))
-                emit(parser, (struct expression_instruction){.name = i});
-            return;
-        }
-    refuse_name(parser, at, word);
+    size_t i = text_find(word, parser->names, parser->name_count);
+    if (i == parser->name_count)
+        refuse_name(parser, at, word);
+    else if (!parse_comparison(parser, i))
+        emit(parser, (struct expression_instruction){.name = i});
 }
 
 static bool is_keyword(const char *word, size_t length) {

@@ -3,6 +3,7 @@
 #include "engine/fit/binding.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
 #include "engine/table/folds.h"
 
 #include <math.h>
@@ -19,15 +20,8 @@ static void columns_clear(struct columns *columns) {
     free(columns->numbers), free(columns->categories), free(columns->factors), free(columns->texts);
 }
 
-static size_t find_name(const char *const *names, size_t count, const char *name) {
-    size_t i = 0;
-    while (i < count && strcmp(names[i], name) != 0)
-        i++;
-    return i;
-}
-
 static void add_name(const char ***names, size_t *count, const char *name) {
-    if (find_name(*names, *count, name) < *count)
+    if (text_find(name, *names, *count) < *count)
         return;
     *names = xrealloc(*names, (*count + 1) * sizeof **names);
     (*names)[(*count)++] = name;
@@ -120,8 +114,8 @@ static int add_columns(struct columns *columns, const struct alternative *item, 
     for (size_t j = 0; r == 0 && j < binding.category_count; j++) {
         const char *name = table_find(table, binding.categories[j])->name;
         bool is_factor =
-            find_name(options->by, options->by_count, name) == options->by_count &&
-            find_name(options->fold_columns, options->fold_column_count, name) == options->fold_column_count;
+            text_find(name, options->by, options->by_count) == options->by_count &&
+            text_find(name, options->fold_columns, options->fold_column_count) == options->fold_column_count;
         add_name(&columns->categories, &columns->category_count, name);
         if (is_factor)
             add_name(&columns->texts, &columns->text_count, name);

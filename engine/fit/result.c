@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
 #include "engine/model/model.h"
 #include "engine/numerics/distribution.h"
 
@@ -12,9 +13,9 @@
 /* ---- Names of terms */
 
 size_t formula_names_add(struct formula_names *names, const char *name) {
-    for (size_t i = 0; i < names->count; i++)
-        if (strcmp(names->names[i], name) == 0)
-            return i;
+    size_t i = text_find(name, (const char *const *)names->names, names->count);
+    if (i < names->count)
+        return i;
     names->names = xrealloc(names->names, (names->count + 1) * sizeof *names->names);
     names->names[names->count] = xstrdup(name);
     return names->count++;

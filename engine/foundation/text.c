@@ -340,6 +340,13 @@ void text_append_command(struct text *text, const char *const *arguments) {
     }
 }
 
+size_t text_find(const char *word, const char *const *names, size_t count) {
+    size_t i = 0;
+    while (i < count && strcmp(names[i], word) != 0)
+        i++;
+    return i;
+}
+
 bool text_is_same(const char *one, const char *other) {
     return one && other ? strcmp(one, other) == 0 : one == other;
 }

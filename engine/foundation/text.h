@@ -92,6 +92,9 @@ const char *text_reason(const char *output, int *ret);
 /* printf into fresh memory; NULL when out of memory. The caller frees. */
 char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The index of WORD among the COUNT names; COUNT where it is none of them. */
+size_t text_find(const char *word, const char *const *names, size_t count);
+
 /* Whether both are the same text, or both NULL. */
 bool text_is_same(const char *one, const char *other);
 /* Whether TEXT is longer than END and ends in it. */

@@ -53,7 +53,8 @@ static bool is_time(const char *text) {
 }
 
 static void check_origin(struct check *check) {
-    static const char *const units[] = {"setting", "row", "columns"};
+    enum { UNITS = 3 };
+    static const char *const units[UNITS] = {"setting", "row", "columns"};
     const struct model_origin *origin = &check->model->origin;
     const struct document_node *node = document_get(check->root, "origin");
     if (!node) {
@@ -67,10 +68,7 @@ static void check_origin(struct check *check) {
     if (origin->created && !is_time(origin->created))
         complain(check, document_get(node, "created"),
                  "'created' is '%.64s'; expected a time such as 2026-11-22T08:00:00Z", origin->created);
-    bool known = !origin->folds_by;
-    for (size_t i = 0; !known && i < sizeof units / sizeof *units; i++)
-        known = strcmp(origin->folds_by, units[i]) == 0;
-    if (!known)
+    if (origin->folds_by && text_find(origin->folds_by, units, UNITS) == UNITS)
         complain(check, document_get(node, "folds_by"),
                  "'folds_by' is '%.64s'; expected setting, row or columns", origin->folds_by);
     if (origin->input_count == 0)

@@ -54,16 +54,9 @@ void evaluator_cleanup(struct evaluator **evaluator) {
 
 /* ---- Preparing */
 
-static size_t find_text(const char *const *texts, size_t count, const char *text) {
-    size_t i = 0;
-    while (i < count && strcmp(texts[i], text) != 0)
-        i++;
-    return i;
-}
-
 /* The code of TEXT, which gets one if it has none. */
 static double add_text(struct evaluator_input *input, const char *text) {
-    size_t i = find_text(input->texts, input->text_count, text);
+    size_t i = text_find(text, input->texts, input->text_count);
     if (i == input->text_count) {
         input->texts = xrealloc(input->texts, (i + 1) * sizeof *input->texts);
         input->texts[input->text_count++] = text;
@@ -167,7 +160,7 @@ double evaluator_code(const struct evaluator *evaluator, size_t input, const cha
     const struct evaluator_input *of = &evaluator->inputs[input];
     if (!text || text[0] == '\0')
         return NAN;
-    size_t i = find_text(of->texts, of->text_count, text);
+    size_t i = text_find(text, of->texts, of->text_count);
     if (i == of->text_count) /* "1e+05" is the level "100000" */
         for (i = 0; i < of->text_count && !number_texts_equal(of->texts[i], text);)
             i++;

@@ -80,10 +80,8 @@ static void report_terms(struct report_section *section, const struct model *mod
 
 /* Whether the value NAME is printed without --verbose. */
 static bool is_main(const struct model *model, const char *name) {
-    for (size_t i = 0; i < model->main_value_count; i++)
-        if (strcmp(model->main_values[i], name) == 0)
-            return true;
-    return false;
+    return text_find(name, (const char *const *)model->main_values, model->main_value_count) <
+           model->main_value_count;
 }
 
 /* A value without a unit of its own is in the response's. */

@@ -2,6 +2,7 @@
 #include "engine/design/generate.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
 #include "engine/model/extrapolation.h"
 #include "engine/model/model.h"
 #include "engine/next/next.h"
@@ -173,9 +174,7 @@ static int cross_groups(const struct next_rows *next, struct crossed *crossed, s
             continue;
         for (size_t g = 0; g < next->group_count; g++) {
             const char *label = model->groups[next->groups[g]].labels[j];
-            size_t seen = 0;
-            while (seen < count && strcmp(texts[seen], label) != 0)
-                seen++;
+            size_t seen = text_find(label, texts, count);
             texts[seen] = label;
             count += seen == count;
         }

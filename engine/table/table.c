@@ -239,11 +239,10 @@ struct loading {
 };
 
 static size_t add_name(const char **names, size_t *count, const char *name) {
-    for (size_t i = 0; i < *count; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    names[*count] = name;
-    return (*count)++;
+    size_t i = text_find(name, names, *count);
+    if (i == *count)
+        names[(*count)++] = name;
+    return i;
 }
 
 /* The columns that EXPRESSION uses are read. */

@@ -39,9 +39,8 @@ static int split_names(const char *option, const char *text, struct name_list *r
             name[--end] = '\0';
         if (!name[0])
             continue;
-        for (size_t i = 0; i < ret->count; i++)
-            if (strcmp(ret->names[i], name) == 0)
-                return failure_input(failure, NULL, 0, 0, "%s '%s' has '%s' twice", option, text, name);
+        if (text_find(name, ret->names, ret->count) < ret->count)
+            return failure_input(failure, NULL, 0, 0, "%s '%s' has '%s' twice", option, text, name);
         ret->names[ret->count++] = name;
     }
     return ret->count > 0

@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
 #include "engine/remote/nodes/nodes-private.h"
 #include "engine/remote/nodes/tools.h"
 
@@ -42,14 +43,6 @@ const char *node_control_status_name(enum node_control_status status) {
 
 const char *node_setting_status_name(enum node_setting_status status) {
     return setting_statuses[status];
-}
-
-/* The index of WORD, or COUNT. */
-static size_t find_word(const char *const *words, size_t count, const char *word) {
-    size_t i = 0;
-    while (i < count && strcmp(words[i], word) != 0)
-        i++;
-    return i;
 }
 
 /* Empty is 0: not known. */
@@ -100,7 +93,7 @@ static int take_control(struct node_control_state *state, char *at, struct failu
         return failure_set(failure, -EPROTO, "the agent reported more than %d controls", NODE_CONTROLS_LIMIT);
     struct node_control *control = one_more(&state->controls, &state->count, sizeof *control);
     control->name = take_field(&at);
-    size_t known = find_word(control_statuses, CONTROL_STATUSES, tool_field_next(&at));
+    size_t known = text_find(tool_field_next(&at), control_statuses, CONTROL_STATUSES);
     control->status = known < CONTROL_STATUSES ? (enum node_control_status)known : NODE_CONTROL_UNKNOWN;
     control->value = take_field(&at);
     control->possible = take_field(&at);
@@ -254,7 +247,7 @@ static int take_setting(struct node_change *change, char *at, struct failure *fa
     setting->asked = take_field(&at);
     setting->before = take_field(&at);
     setting->after = take_field(&at);
-    size_t known = find_word(setting_statuses, SETTING_STATUSES, tool_field_next(&at));
+    size_t known = text_find(tool_field_next(&at), setting_statuses, SETTING_STATUSES);
     setting->status = known < SETTING_STATUSES ? (enum node_setting_status)known : NODE_SETTING_FAILED;
     setting->sentence = take_field(&at);
     return 0;

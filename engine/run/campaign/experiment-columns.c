@@ -43,10 +43,8 @@ static bool may_be_a_variable(const char *name) {
     size_t length = strlen(name);
     if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") < length)
         return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return strchr(name, '_') || (length >= 4 && strcmp(name + length - 4, "PATH") == 0) ||
+    return text_find(name, names, sizeof names / sizeof *names) < sizeof names / sizeof *names ||
+           strchr(name, '_') || (length >= 4 && strcmp(name + length - 4, "PATH") == 0) ||
            (length >= 5 && strcmp(name + length - 5, "FLAGS") == 0);
 }
 
@@ -73,11 +71,11 @@ static const char *const reserved_names[] = {
     "unit",    "row",      "repetition", "order",      "block",
     "attempt", "node",     "core",       "start",      "start_monotonic",
     "cpus",    "hostfile", "run_nodes",  "node_cores", "node_memory"};
+enum { RESERVED_NAMES = sizeof reserved_names / sizeof *reserved_names };
 
 static bool is_reserved(const char *name) {
-    for (size_t i = 0; i < sizeof reserved_names / sizeof *reserved_names; i++)
-        if (strcmp(reserved_names[i], name) == 0)
-            return true;
+    if (text_find(name, reserved_names, RESERVED_NAMES) < RESERVED_NAMES)
+        return true;
     char variable[CONTROL_VARIABLE_SIZE];
     for (const struct control_kind *kind = control_kinds; kind->name; kind++)
         if (strcmp(control_variable(kind->factor.about.name, variable), name) == 0)

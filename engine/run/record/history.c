@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -265,11 +266,9 @@ static void take_unsealed(struct run_history *history) {
 static void take_phase(struct run_history *history, const struct journal_entry *entry) {
     bool begins = journal_entry_is(entry, "phase-started");
     char name[sizeof history->phase] = "", status[sizeof history->phases->status] = "";
-    size_t phase = 0;
     journal_entry_text(entry, "phase", name, sizeof name);
     journal_entry_text(entry, "status", status, sizeof status);
-    while (phase < RUN_PHASES && strcmp(run_phase_names[phase], name) != 0)
-        phase++;
+    size_t phase = text_find(name, run_phase_names, RUN_PHASES);
     if (phase == RUN_PHASES)
         return;
     *(begins ? &history->phases[phase].started_ns : &history->phases[phase].ended_ns) = entry->wall_ns;

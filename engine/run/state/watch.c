@@ -5,6 +5,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
 #include "engine/remote/nodes/tools.h"
 #include "engine/run/nodes/kinds.h"
 
@@ -144,9 +145,7 @@ static void take_probe(struct watch_node *node, char *at) {
     uint64_t index;
     const char *number = tool_field_next(&at), *name = tool_field_next(&at);
     tool_field_next(&at); /* the period, which is what was asked for */
-    size_t kind = 0, count = 0;
-    while (kind < PROBE_KINDS && strcmp(probe_kind_names[kind], name) != 0)
-        kind++;
+    size_t kind = text_find(name, probe_kind_names, PROBE_KINDS), count = 0;
     if (!number_parse_uint64(number, strlen(number), &index) || index != node->kind_count ||
         node->kind_count == PROBE_KINDS || node->state != WATCH_STARTING) {
         malformed(node);

@@ -154,6 +154,15 @@ TEST(nearest) {
     assert_null(text_nearest(longest, names, 5));
 }
 
+TEST(find) {
+    static const char *const names[] = {"turbo", "frequency", "m"};
+    assert_int_equal(text_find("turbo", names, 3), 0);
+    assert_int_equal(text_find("m", names, 3), 2);
+    assert_int_equal(text_find("m", names, 2), 2); /* only the first two are looked at */
+    assert_int_equal(text_find("freq", names, 3), 3);
+    assert_int_equal(text_find("turbo", NULL, 0), 0);
+}
+
 TEST(marks) {
     cleanup(text_clear) struct text text;
     text_init(&text, 8);
