@@ -17,11 +17,8 @@ static const struct column columns[] = {{"time", .unit = "s", .help = "of all sw
                                         {0}};
 
 static int open_sweeps(const struct predict_inputs *inputs, void **ret, struct plugin_message *message) {
-    const struct model *model = inputs->models[0][0];
-    const struct predict_call **calls = calloc(model->group_count + 1, sizeof *calls);
-    int r = calls ? 0 : -ENOMEM;
-    for (size_t g = 0; r == 0 && g < model->group_count; g++)
-        r = inputs->bind(inputs->context, model, g, names, 2, &calls[g], message);
+    const struct predict_call **calls;
+    int r = predict_bind(inputs, inputs->models[0][0], names, 2, &calls, message);
     *ret = calls;
     return r;
 }

@@ -149,17 +149,13 @@ static int check_units(const struct model *model, struct plugin_message *message
 /* The state is a call for each group. */
 static int hpcc_open(const struct predict_inputs *inputs, void **ret_state, struct plugin_message *message) {
     const struct model *model = inputs->models[0][0];
-    const struct predict_call **calls = calloc(model->group_count + 1, sizeof *calls);
-    int r = calls ? check_units(model, message) : -ENOMEM;
-    for (size_t g = 0; r == 0 && g < model->group_count; g++) {
+    const struct predict_call **calls = NULL;
+    int r = check_units(model, message);
+    for (size_t g = 0; r == 0 && g < model->group_count; g++)
         r = check_group(model, &model->groups[g], message);
-        if (r == 0)
-            r = inputs->bind(inputs->context, model, g, column_names(), GROUP, &calls[g], message);
-    }
-    if (r < 0)
-        free(calls);
-    else
-        *ret_state = calls;
+    if (r == 0)
+        r = predict_bind(inputs, model, column_names(), GROUP, &calls, message);
+    *ret_state = calls;
     return r;
 }
 

@@ -156,21 +156,9 @@ static void panel_done(void *context, double column, const struct accelerator_ti
 
 /* The state is a call for each group of the model; none without one. */
 static int accelerator_open(const struct predict_inputs *inputs, void **ret, struct plugin_message *message) {
-    static const char *const names[] = {"m", "n", "k"};
-    const struct model *model = inputs->model_counts[0] > 0 ? inputs->models[0][0] : NULL;
-    size_t count = model ? model->group_count : 0;
-    if (model && (predict_product_term(model) == model->term_count || count == 0))
-        return plugin_refuse(message, -EINVAL,
-                             "the model '%s' has no %s; expected a model of dgemm such as M-2",
-                             inputs->sources[0]->file, count > 0 ? "term m*n*k" : "groups");
-    const struct predict_call **calls = calloc(count + 1, sizeof *calls);
-    int r = calls ? 0 : -ENOMEM;
-    for (size_t g = 0; r == 0 && g < count; g++)
-        r = inputs->bind(inputs->context, model, g, names, 3, &calls[g], message);
-    if (r < 0)
-        free(calls);
-    else
-        *ret = calls;
+    const struct predict_call **calls = NULL;
+    int r = predict_bind_dgemm(inputs, 0, &calls, message);
+    *ret = calls;
     return r;
 }
 

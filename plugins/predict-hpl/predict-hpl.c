@@ -445,22 +445,9 @@ static void fill(const struct hpl_scenario *s, const struct hpl_time *time, cons
 
 /* The state is a call for each group. */
 static int hpl_open(const struct predict_inputs *inputs, void **ret_state, struct plugin_message *message) {
-    static const char *const names[] = {"m", "n", "k"};
-    const struct model *model = inputs->models[0][0];
-    int r = 0;
-    if (predict_product_term(model) == model->term_count || model->group_count == 0)
-        return plugin_refuse(message, -EINVAL,
-                             "the model '%s' has no %s; expected a model of dgemm such as M-2",
-                             inputs->sources[0]->file, model->group_count > 0 ? "term m*n*k" : "groups");
-    const struct predict_call **calls = calloc(model->group_count, sizeof *calls);
-    if (!calls)
-        return -ENOMEM;
-    for (size_t g = 0; r == 0 && g < model->group_count; g++)
-        r = inputs->bind(inputs->context, model, g, names, 3, &calls[g], message);
-    if (r < 0)
-        free(calls);
-    else
-        *ret_state = calls;
+    const struct predict_call **calls = NULL;
+    int r = predict_bind_dgemm(inputs, 0, &calls, message);
+    *ret_state = calls;
     return r;
 }
 

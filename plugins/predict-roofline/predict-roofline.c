@@ -197,14 +197,11 @@ static int roofline_open(const struct predict_inputs *inputs, void **ret_state,
         return 0;
     const struct model *model = inputs->models[MACHINE][0];
     const char *names[2] = {NULL, NULL};
-    const struct predict_call **calls = calloc(model->group_count + 1, sizeof *calls);
-    int r = calls ? find_columns(inputs, names, message) : -ENOMEM;
-    for (size_t g = 0; r == 0 && g < model->group_count; g++)
-        r = inputs->bind(inputs->context, model, g, names, 2, &calls[g], message);
-    if (r < 0)
-        free(calls);
-    else
-        *ret_state = calls;
+    const struct predict_call **calls = NULL;
+    int r = find_columns(inputs, names, message);
+    if (r == 0)
+        r = predict_bind(inputs, model, names, 2, &calls, message);
+    *ret_state = calls;
     return r;
 }
 

@@ -282,12 +282,8 @@ static int stencil_open(const struct predict_inputs *inputs, void **ret_state,
     int r = state ? 0 : -ENOMEM;
     for (size_t role = 0; r == 0 && role < ROLE_COUNT; role++) {
         const struct model *model = inputs->model_counts[role] > 0 ? inputs->models[role][0] : NULL;
-        size_t groups = model ? model->group_count : 0,
-               count = role == COMPUTE_MODEL || (model && model->named_by) ? 2 : 1;
-        state->calls[role] = calloc(groups + 1, sizeof(const struct predict_call *));
-        r = state->calls[role] ? 0 : -ENOMEM;
-        for (size_t g = 0; r == 0 && g < groups; g++)
-            r = inputs->bind(inputs->context, model, g, names[role], count, &state->calls[role][g], message);
+        size_t count = role == COMPUTE_MODEL || (model && model->named_by) ? 2 : 1;
+        r = predict_bind(inputs, model, names[role], count, &state->calls[role], message);
     }
     if (r < 0)
         stencil_close(state);

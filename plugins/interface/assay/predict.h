@@ -221,6 +221,36 @@ static inline size_t predict_product_term(const struct model *model) {
     return model->term_count;
 }
 
+/* Binds each group of MODEL to the columns NAMES, as bind() does, in open(). RET: the calls in the order of
+ * the groups, then NULL; the plugin frees the array by free(). MODEL may be NULL, which has no groups.
+ * Negative errno: RET is NULL. */
+static inline int predict_bind(const struct predict_inputs *inputs, const struct model *model,
+                               const char *const *names, size_t count, const struct predict_call ***ret,
+                               struct plugin_message *message) {
+    size_t groups = model ? model->group_count : 0;
+    const struct predict_call **calls = calloc(groups + 1, sizeof *calls);
+    int r = calls ? 0 : -ENOMEM;
+    for (size_t g = 0; r == 0 && g < groups; g++)
+        r = inputs->bind(inputs->context, model, g, names, count, &calls[g], message);
+    if (r < 0)
+        free(calls);
+    *ret = r < 0 ? NULL : calls;
+    return r;
+}
+
+/* predict_bind() of the first model of ROLE to m, n and k. No model has the role: RET is empty. -EINVAL with
+ * a sentence: it is no model of dgemm. */
+static inline int predict_bind_dgemm(const struct predict_inputs *inputs, size_t role,
+                                     const struct predict_call ***ret, struct plugin_message *message) {
+    static const char *const names[] = {"m", "n", "k"};
+    const struct model *model = inputs->model_counts[role] > 0 ? inputs->models[role][0] : NULL;
+    if (model && (predict_product_term(model) == model->term_count || model->group_count == 0))
+        return plugin_refuse(message, -EINVAL,
+                             "the model '%s' has no %s; expected a model of dgemm such as M-2",
+                             inputs->sources[role]->file, model->group_count > 0 ? "term m*n*k" : "groups");
+    return predict_bind(inputs, model, names, 3, ret, message);
+}
+
 /* What the rows of a table are, so that the host can draw them. */
 enum predict_shape {
     PREDICT_ROWS,      /* a list: any columns; it is not drawn */
