@@ -117,15 +117,7 @@ static int check_settings(struct testbed_settings *settings, const struct testbe
 
 static int bind(const struct testbed_written *written, struct testbed_settings **ret,
                 struct failure *failure) {
-    struct testbed_settings *settings = NULL;
-    int r = scheduler_bind(&scheduler_grid5000, written, &settings, failure);
-    if (r == 0)
-        r = check_settings(settings, written, failure);
-    if (r == 0)
-        *ret = settings;
-    else
-        scheduler_free_settings(settings);
-    return r;
+    return scheduler_bind(&scheduler_grid5000, written, ret, failure);
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------------
@@ -187,22 +179,14 @@ static void query(const struct scheduler_resources *resources, const char *id, c
 /* One job, or the items of a collection. */
 static int read_job(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure) {
+    static const struct scheduler_oar_keys keys = {"uid", "started_at", "assigned_nodes"};
     struct document *document = NULL;
     ret->state = SCHEDULER_JOB_NONE;
     if (document_parse_json("jobs", output, length, &document, failure) < 0)
         return failure_set(failure, -EBADMSG, "the answer of Grid'5000's API is not JSON");
     const struct document_node *items = document_get(document->root, "items");
-    size_t count = items ? items->count : 1;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        const struct document_node *job = items ? items->items[i] : document->root;
-        struct scheduler_job found = {0};
-        if (strcmp(scheduler_text(job, id[0] ? "uid" : "name"), id[0] ? id : name) != 0)
-            continue;
-        r = scheduler_oar_take_job(scheduler_text(job, "uid"), job, "started_at", "assigned_nodes", &found,
-                                   failure);
-        scheduler_take_job(&found, ret);
-    }
+    const struct document_node one = {.kind = DOCUMENT_SEQUENCE, .items = &document->root, .count = 1};
+    int r = scheduler_oar_read_jobs(&keys, items ? items : &one, id, name, ret, failure);
     document_free(document);
     return r;
 }
@@ -296,6 +280,7 @@ const struct scheduler scheduler_grid5000 = {
     .expected = "grid5000: {site: grenoble, cluster: dahu, nodes: 4, walltime: 2h}",
     .api = "https://api.grid5000.fr/stable",
     .ends_for_good = true,
+    .check_settings = check_settings,
     .submit = submit,
     .read_id = read_id,
     .query = query,

@@ -216,13 +216,14 @@ static bool is_fragged(const struct document_node *node) {
 }
 
 /* Grid'5000 has the states in small letters. */
-int scheduler_oar_take_job(const char *id, const struct document_node *job, const char *start,
-                           const char *nodes, struct scheduler_job *ret, struct failure *failure) {
+int scheduler_oar_read_job(const struct scheduler_oar_keys *keys, const char *id,
+                           const struct document_node *job, struct scheduler_job *ret,
+                           struct failure *failure) {
     static const char *const over[] = {"Terminated", "Error", "Finishing", "toError", NULL};
     static const char *const starting[] = {"toLaunch", "Launching", NULL};
     static const char *const running[] = {"Running", NULL};
     const char *state = scheduler_text(job, "state");
-    const struct document_node *list = document_get(job, nodes);
+    const struct document_node *list = document_get(job, keys->nodes);
     int r = 0;
     if (!scheduler_take_id(id, "", ret->id)) /* it names a folder */
         return failure_set(failure, -EBADMSG, "OAR calls a job '%.64s', expected the number of a job", id);
@@ -232,7 +233,7 @@ int scheduler_oar_take_job(const char *id, const struct document_node *job, cons
                  : is_one_of(state, running) ? SCHEDULER_JOB_RUNNING
                                              : SCHEDULER_JOB_WAITING;
     ret->is_starting = is_one_of(state, starting);
-    ret->start_s = scheduler_number(job, start);
+    ret->start_s = scheduler_number(job, keys->start);
     int64_t walltime = scheduler_number(job, "walltime");
     ret->end_s = ret->start_s > 0 && walltime > 0 ? ret->start_s + walltime : 0;
     for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && list && i < list->count; i++)
@@ -240,15 +241,27 @@ int scheduler_oar_take_job(const char *id, const struct document_node *job, cons
     return r < 0 ? failure_prefix(failure, "the nodes of job %s", ret->id) : r;
 }
 
-static int take_job(const char *id, const struct document_node *job, struct scheduler_job *ret,
-                    struct failure *failure) {
-    return scheduler_oar_take_job(id, job, "startTime", "assigned_network_address", ret, failure);
+/* A job of a dead node is submitted again under another number, with the same name. */
+int scheduler_oar_read_jobs(const struct scheduler_oar_keys *keys, const struct document_node *jobs,
+                            const char *id, const char *name, struct scheduler_job *ret,
+                            struct failure *failure) {
+    int r = 0;
+    ret->state = SCHEDULER_JOB_NONE;
+    for (size_t i = 0; r == 0 && jobs && i < jobs->count; i++) {
+        const struct document_node *job = jobs->items[i];
+        const char *number = keys->number ? scheduler_text(job, keys->number) : jobs->keys[i]->text;
+        struct scheduler_job found = {0};
+        if (strcmp(id[0] ? number : scheduler_text(job, "name"), id[0] ? id : name) != 0)
+            continue;
+        r = scheduler_oar_read_job(keys, number, job, &found, failure);
+        scheduler_take_job(&found, ret);
+    }
+    return r;
 }
 
-/* An object with the jobs' numbers as keys. A job of a dead node is submitted again under another number,
- * with the same name. */
 static int read_job(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure) {
+    static const struct scheduler_oar_keys keys = {NULL, "startTime", "assigned_network_address"};
     struct document *document = NULL;
     ret->state = SCHEDULER_JOB_NONE;
     if (strspn(output, " \n") == length)
@@ -259,16 +272,7 @@ static int read_job(const char *output, size_t length, const char *id, const cha
                            "oarstat printed no JSON object; run it by hand to see what it prints");
     if (r <= 0)
         return r;
-    const struct document_node *jobs = document->root;
-    r = 0;
-    for (size_t i = 0; r == 0 && jobs->kind == DOCUMENT_MAPPING && i < jobs->count; i++) {
-        const struct document_node *job = jobs->items[i];
-        struct scheduler_job found = {0};
-        if (strcmp(id[0] ? jobs->keys[i]->text : scheduler_text(job, "name"), id[0] ? id : name) != 0)
-            continue;
-        r = take_job(jobs->keys[i]->text, job, &found, failure);
-        scheduler_take_job(&found, ret);
-    }
+    r = scheduler_oar_read_jobs(&keys, document->root, id, name, ret, failure);
     document_free(document);
     return r;
 }
@@ -393,22 +397,17 @@ static void query_rest(const struct scheduler_resources *resources, const char *
 
 static int read_job_rest(const char *output, size_t length, const char *id, const char *name,
                          struct scheduler_job *ret, struct failure *failure) {
+    static const struct scheduler_oar_keys keys = {"id", "startTime", "assigned_network_address"};
     struct document *document = NULL;
     int r = document_parse_json("the API of OAR", output, length, &document, failure);
     const struct document_node *root = r == 0 ? document->root : NULL;
-    const struct document_node *jobs = document_get(root, "items");
     ret->state = SCHEDULER_JOB_NONE;
     if (r < 0 || !document_get(root, id[0] ? "state" : "items"))
         r = failure_set(failure, -EBADMSG, "the answer of OAR's API does not describe a job");
     else if (id[0])
-        r = take_job(id, root, ret, failure);
-    for (size_t i = 0; r == 0 && !id[0] && i < jobs->count; i++) {
-        struct scheduler_job found = {0};
-        if (strcmp(scheduler_text(jobs->items[i], "name"), name) != 0)
-            continue;
-        r = take_job(scheduler_text(jobs->items[i], "id"), jobs->items[i], &found, failure);
-        scheduler_take_job(&found, ret);
-    }
+        r = scheduler_oar_read_job(&keys, id, root, ret, failure);
+    else
+        r = scheduler_oar_read_jobs(&keys, document_get(root, "items"), id, name, ret, failure);
     document_free(document);
     return r;
 }
@@ -430,24 +429,11 @@ static void extend_rest(double duration, const char *id, struct bind_texts *word
     scheduler_oar_request(words, "POST", path, body);
 }
 
-#define OAR(SUBMIT, READ_ID, ASK_USER, READ_USER, QUERY, READ_JOB, CANCEL, EXTEND)                           \
-    {                                                                                                        \
-        .key = "oar", .name = "OAR", .fields = fields, .field_count = sizeof fields / sizeof *fields,        \
-        .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .starts_late = true,                  \
-        .ends_for_good = true, .check = check, .submit = SUBMIT, .read_id = READ_ID, .ask_user = ASK_USER,   \
-        .read_user = READ_USER, .query = QUERY, .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND,    \
-        .find_own = find_own, .job_variable = "OAR_JOB_ID", .name_variable = "OAR_JOB_NAME",                 \
-        .launcher = "oarsh", .enter = scheduler_oar_enter,                                                   \
-    }
-
-const struct scheduler scheduler_oar = OAR(submit, read_id, NULL, NULL, query, read_job, cancel, extend);
-const struct scheduler scheduler_oar_rest = OAR(submit_rest, read_id_rest, ask_user_rest, read_user_rest,
-                                                query_rest, read_job_rest, cancel_rest, extend_rest);
-
 /* The API makes a line for a shell of what it is sent, and quotes it well; but what is no name, number or
  * condition has no business there. */
-static int check_rest(const struct testbed_written *written, const struct scheduler_resources *resources,
+static int check_rest(struct testbed_settings *settings, const struct testbed_written *written,
                       struct failure *failure) {
+    const struct scheduler_resources *resources = &settings->resources;
     const struct document_node *own = document_get(written->node, "oar");
     const struct {
         const char *key, *value;
@@ -468,19 +454,28 @@ static int check_rest(const struct testbed_written *written, const struct schedu
                        key);
 }
 
+#define OAR(CHECK_SETTINGS, SUBMIT, READ_ID, ASK_USER, READ_USER, QUERY, READ_JOB, CANCEL, EXTEND)           \
+    {                                                                                                        \
+        .key = "oar", .name = "OAR", .fields = fields, .field_count = sizeof fields / sizeof *fields,        \
+        .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .starts_late = true,                  \
+        .ends_for_good = true, .check_settings = CHECK_SETTINGS, .check = check, .submit = SUBMIT,           \
+        .read_id = READ_ID, .ask_user = ASK_USER, .read_user = READ_USER, .query = QUERY,                    \
+        .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND, .find_own = find_own,                      \
+        .job_variable = "OAR_JOB_ID", .name_variable = "OAR_JOB_NAME", .launcher = "oarsh",                  \
+        .enter = scheduler_oar_enter,                                                                        \
+    }
+
+const struct scheduler scheduler_oar =
+    OAR(NULL, submit, read_id, NULL, NULL, query, read_job, cancel, extend);
+const struct scheduler scheduler_oar_rest =
+    OAR(check_rest, submit_rest, read_id_rest, ask_user_rest, read_user_rest, query_rest, read_job_rest,
+        cancel_rest, extend_rest);
+
 static int bind(const struct testbed_written *written, struct testbed_settings **ret,
                 struct failure *failure) {
     bool is_rest = document_get(document_get(written->node, "oar"), "api");
     const struct scheduler *scheduler = is_rest ? &scheduler_oar_rest : &scheduler_oar;
-    struct testbed_settings *settings = NULL;
-    int r = scheduler_bind(scheduler, written, &settings, failure);
-    if (r == 0 && is_rest)
-        r = check_rest(written, &settings->resources, failure);
-    if (r == 0)
-        *ret = settings;
-    else
-        scheduler_free_settings(settings);
-    return r;
+    return scheduler_bind(scheduler, written, ret, failure);
 }
 
 const struct testbed_backend testbed_oar = SCHEDULER_BACKEND("oar", "nodes that OAR lends", bind);

@@ -155,6 +155,8 @@ int scheduler_bind(const struct scheduler *scheduler, const struct testbed_writt
             "the launcher '%s' runs on this machine, and '%s' is only on the login node; expected "
             "ssh, or assay to run there",
             settings->access.launcher.by, scheduler->key);
+    if (r == 0 && scheduler->check_settings)
+        r = scheduler->check_settings(settings, written, failure);
     if (r == 0)
         *ret = take_pointer(settings);
     return r;

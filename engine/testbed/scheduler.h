@@ -120,6 +120,9 @@ struct scheduler {
     const char *api;      /* where the campaign names none; NULL: it needs none */
     bool starts_late;     /* no job in its first 2 s, whatever is free */
     bool ends_for_good;   /* a job that is ending does not wait again */
+    /* When a campaign is read: refuses settings that do not go together. NULL: nothing. */
+    int (*check_settings)(struct testbed_settings *settings, const struct testbed_written *written,
+                          struct failure *failure);
     /* Just before a job is submitted: refuses what no job can be made of any more. NULL: nothing. */
     int (*check)(const struct scheduler_resources *resources, struct failure *failure);
     /* The job runs COMMAND, a line for a shell, and prints into the file OUTPUT; NULL: it only waits. */
@@ -182,9 +185,19 @@ char *scheduler_oar_resources(const struct scheduler_resources *resources);
 void scheduler_oar_request(struct bind_texts *words, const char *method, const char *path, cJSON *body);
 /* The number KEY of an answer; false: there is none. */
 bool scheduler_oar_read_id(const char *output, const char *key, char id[static SCHEDULER_ID_SIZE]);
-/* The job ID, whose members START and NODES say when it began and where. */
-int scheduler_oar_take_job(const char *id, const struct document_node *job, const char *start,
-                           const char *nodes, struct scheduler_job *ret, struct failure *failure);
+/* The keys of a job's number, of when it began, and of its nodes. NUMBER is NULL: the jobs are an object with
+ * the numbers as keys. */
+struct scheduler_oar_keys {
+    const char *number, *start, *nodes;
+};
+/* Reads JOB, which has the number ID. -EBADMSG with FAILURE: ID is no number. */
+int scheduler_oar_read_job(const struct scheduler_oar_keys *keys, const char *id,
+                           const struct document_node *job, struct scheduler_job *ret,
+                           struct failure *failure);
+/* As the scheduler's read_job(), from JOBS, a list or an object; NULL: there are none. */
+int scheduler_oar_read_jobs(const struct scheduler_oar_keys *keys, const struct document_node *jobs,
+                            const char *id, const char *name, struct scheduler_job *ret,
+                            struct failure *failure);
 /* Reports a sentence to whoever reserves. */
 void scheduler_report(const struct testbed_request *request, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
