@@ -28,44 +28,81 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down) {
     group[1] = tear_down;
 }
 
-static char folder[] = "/tmp/assay-unit-XXXXXX";
-static bool has_folder;
+/* Paths of folders that are removed: when the program ends, and after the running test. */
+static struct path {
+    struct path *next;
+    char text[];
+} * folders, *own_folders, *paths;
 
-const char *test_folder(void) {
-    if (!has_folder && !mkdtemp(folder))
-        fail_msg("%s: %s", folder, strerror(errno));
-    has_folder = true;
-    return folder;
-}
-
-static void remove_folder(void) {
-    if (has_folder)
-        file_remove_tree(folder, NULL);
-}
-
-const char *test_path(const char *name) {
-    static struct path {
-        struct path *next;
-        char text[];
-    } * paths;
-    const char *in = test_folder();
+static char *add_path(struct path **list, const char *in, const char *name) {
     size_t size = strlen(in) + strlen(name) + 2;
     struct path *path = malloc(sizeof *path + size);
     assert_non_null(path);
     snprintf(path->text, size, "%s/%s", in, name);
-    path->next = paths;
-    paths = path;
+    path->next = *list;
+    *list = path;
     return path->text;
 }
 
-const char *test_put(const char *name, const char *text) {
-    const char *path = test_path(name);
-    char *slash = strrchr(path, '/');
+static const char *make_folder(struct path **list, const char *in) {
+    char *path = add_path(list, in, "assay-unit-XXXXXX");
+    if (!mkdtemp(path))
+        fail_msg("%s: %s", path, strerror(errno));
+    return path;
+}
+
+/* 0, or a negative errno of one that cannot be removed. */
+static int remove_folders(struct path **list) {
+    int r = 0;
+    for (struct path *next; *list; *list = next) {
+        int removed = file_remove_tree((*list)->text, &test_failure);
+        if (removed < 0)
+            print_error("%s\n", test_failure.text);
+        r = r < 0 ? r : removed;
+        next = (*list)->next;
+        free(*list);
+    }
+    return r;
+}
+
+const char *test_folder(void) {
+    return folders ? folders->text : make_folder(&folders, "/tmp");
+}
+
+const char *test_own_folder(void) {
+    return make_folder(&own_folders, "/tmp");
+}
+
+const char *test_memory_folder(void) {
+    return make_folder(&own_folders, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+}
+
+const char *test_path(const char *name) {
+    return add_path(&paths, test_folder(), name);
+}
+
+const char *test_put_in(const char *folder, const char *name, const void *bytes, size_t length, mode_t mode) {
+    char *path = add_path(&paths, folder, name), *slash = strrchr(path, '/');
     *slash = '\0';
     assert_ok(file_make_folders(path, &test_failure));
     *slash = '/';
-    assert_ok(file_replace(path, text, strlen(text), 0600, &test_failure));
+    assert_ok(file_replace(path, bytes, length, mode, &test_failure));
     return path;
+}
+
+const char *test_put(const char *name, const char *text) {
+    return test_put_in(test_folder(), name, text, strlen(text), 0600);
+}
+
+const char *test_formatted(const char *format, ...) {
+    static char buffers[8][4096];
+    static unsigned next;
+    char *buffer = buffers[next++ % 8];
+    va_list arguments;
+    va_start(arguments, format);
+    assert_in_range(vsnprintf(buffer, sizeof buffers[0], format, arguments), 0, sizeof buffers[0] - 1);
+    va_end(arguments);
+    return buffer;
 }
 
 static int begin(void **state) {
@@ -73,13 +110,19 @@ static int begin(void **state) {
     return each[0] ? each[0](state) : 0;
 }
 
+static int end(void **state) {
+    int r = each[1] ? each[1](state) : 0, removed = remove_folders(&own_folders);
+    return r ? r : removed;
+}
+
 int test_run(void) {
     for (size_t i = 0; i < test_count; i++) {
         tests[i].setup_func = begin;
-        tests[i].teardown_func = each[1];
+        tests[i].teardown_func = end;
     }
     int r = _cmocka_run_group_tests(program_invocation_short_name, tests, test_count, group[0], group[1]);
-    remove_folder();
+    (void)remove_folders(&own_folders);
+    (void)remove_folders(&folders);
     return r;
 }
 
@@ -159,6 +202,13 @@ double test_normal(void) {
 const char *test_build(void) {
     const char *build = getenv("ASSAY_BUILD");
     return build ? build : "build";
+}
+
+const char *test_agent(void) {
+    static const char *path;
+    const char *agent = getenv("ASSAY_AGENT");
+    path = path ? path : add_path(&paths, test_build(), "libexec/assay/assay-agent");
+    return agent ? agent : path;
 }
 
 void test_skip(const char *format, ...) {

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -84,13 +85,23 @@ double test_normal(void);        /* of mean 0 and variance 1, from two of them *
 /* A fresh folder for the files of this program: it is removed at the end. */
 const char *test_folder(void);
 
-/* The path of NAME in it, which stays until the program ends. test_put() makes a file of TEXT there, and the
- * folders that it is in. */
+/* Another one, for the running test, after which it is removed. The second is in memory, where that can be:
+ * for thousands of small files. */
+const char *test_own_folder(void);
+const char *test_memory_folder(void);
+
+/* The path of NAME in test_folder(), which stays until the program ends. test_put() makes a file of TEXT
+ * there, and the folders that it is in. */
 const char *test_path(const char *name);
 const char *test_put(const char *name, const char *text);
+/* The same in FOLDER, of LENGTH bytes, with MODE. */
+const char *test_put_in(const char *folder, const char *name, const void *bytes, size_t length, mode_t mode);
+/* A buffer of this text, good until the next call but seven. */
+const char *test_formatted(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The build that is tested. */
+/* The build that is tested, and its agent, or $ASSAY_AGENT. */
 const char *test_build(void);
+const char *test_agent(void);
 
 /* Ends the test as skipped, and prints the reason, a printf format and its arguments: tests/run.sh lists it.
  * What the test's variables hold is not cleaned up, as at a failed assertion: skip first. */

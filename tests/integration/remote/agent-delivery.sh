@@ -49,13 +49,13 @@ bed fill 3 /root
 says "a full disk" "^open /(tmp|dev/shm)/assay-0/agent-$hash delivered$" 3
 leave 3
 bed on 3 rm -rf /tmp/assay-0 /dev/shm/assay-0
-bed on 3 sh -c 'mkdir -m 777 /tmp/assay-0; chown 12345 /tmp/assay-0; mkdir /dev/shm/trap; ln -s /dev/shm/trap /dev/shm/assay-0'
+bed on 3 sh -c ': >/var/tmp/assay-0; mkdir -m 777 /tmp/assay-0; chown 12345 /tmp/assay-0; mkdir /dev/shm/trap; ln -s /dev/shm/trap /dev/shm/assay-0'
 bed fill 3 /
 says "and others have been in all the rest" "^closed EACCES node node3: cannot deliver the agent: no folder on the node can hold the agent: " 3
-check "each with its reason" grep -qE 'cache/assay: No space left on device; /tmp/assay-0: it belongs to another user \(uid 12345\); /var/tmp/assay-0: No space left on device; /dev/shm/assay-0: it is a link; /run/user/0/assay: ' "$scratch/said"
+check "each with its reason" grep -qE 'cache/assay: No space left on device; /tmp/assay-0: it belongs to another user \(uid 12345\); /var/tmp/assay-0: it is not a folder; /dev/shm/assay-0: it is a link; /run/user/0/assay: ' "$scratch/said"
 check "nothing was put where others can reach it" bed on 3 sh -c '[ -z "$(ls -A /tmp/assay-0 /dev/shm/trap | grep -v :)" ]'
 bed empty 3
-bed on 3 rm -rf /tmp/assay-0
+bed on 3 rm -rf /tmp/assay-0 /var/tmp/assay-0
 says "with room again" "^open $cache/agent-$hash delivered$" 3
 leave 3
 bed on 3 sh -c 'rm -rf /root/.cache; mkdir -p /var/tmp/theirs && chown 12345 /var/tmp/theirs && ln -s /var/tmp/theirs /root/.cache'
