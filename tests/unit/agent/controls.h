@@ -17,18 +17,17 @@
 
 enum { OUTPUT_MAX = 8 << 20 };
 
-static char machine_program[512], machine_root[64];
+static char machine_program[512];
+static const char *machine_root;
 static struct text tool_output, tool_words; /* of the last tool */
 static struct text machine_before;          /* what machine_is_as_before() compares with */
 
 static inline int machine_setup(void **state) {
     (void)state;
-    /* In memory where that can be: a tree is made and compared often. */
-    snprintf(machine_root, sizeof machine_root, "%s/assay-test-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    machine_root = test_memory_folder(); /* a tree is made and compared often */
     text_init(&tool_output, OUTPUT_MAX);
     text_init(&tool_words, OUTPUT_MAX);
-    return mkdtemp(machine_root) ? 0 : -1;
+    return 0;
 }
 
 static inline int machine_teardown(void **state) {
@@ -39,24 +38,18 @@ static inline int machine_teardown(void **state) {
     text_clear(&tool_output);
     text_clear(&tool_words);
     text_clear(&machine_before);
-    return file_remove_tree(machine_root, NULL);
+    return 0;
 }
 
 static inline void machine_find_program(void) {
-    const char *given = getenv("ASSAY_AGENT"), *build = getenv("ASSAY_BUILD");
-    snprintf(machine_program, sizeof machine_program, "%s%s", given ? given : build,
-             given ? "" : "/libexec/assay/assay-agent");
+    snprintf(machine_program, sizeof machine_program, "%s", test_agent());
     signal(SIGPIPE, SIG_IGN);
     umask(022);
 }
 
-/* A path below the root; good for four calls. */
+/* A path below the root (test_formatted()). */
 static inline const char *on_machine(const char *path) {
-    static char paths[4][512];
-    static unsigned next;
-    char *full = paths[next++ % 4];
-    snprintf(full, sizeof paths[0], "%s/%s", machine_root, path);
-    return full;
+    return test_formatted("%s/%s", machine_root, path);
 }
 
 static inline void machine_put(const char *path, const char *content) {

@@ -20,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static char program[4096], folder[64];
+static char program[4096];
+static const char *folder;
 
 /* ---- an engine: what it has of a session, and the relay of its link */
 
@@ -334,17 +335,11 @@ static inline void wait_until_gone(pid_t pid) {
 }
 
 static inline const char *below(const char *name) {
-    static char paths[4][256];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
+    return test_formatted("%s/%s", folder, name);
 }
 
 static inline void find_program(void) {
-    const char *given = getenv("ASSAY_AGENT");
-    snprintf(program, sizeof program, "%s%s", given ? given : test_build(),
-             given ? "" : "/libexec/assay/assay-agent");
+    snprintf(program, sizeof program, "%s", test_agent());
     signal(SIGPIPE, SIG_IGN);
     umask(022);
 }
@@ -352,9 +347,9 @@ static inline void find_program(void) {
 static inline int set_up(void **state) {
     (void)state;
     find_program();
-    snprintf(folder, sizeof folder, "/tmp/assay-test-XXXXXX");
+    folder = test_own_folder();
     engine_init(&engine);
-    return mkdtemp(folder) ? 0 : -1;
+    return 0;
 }
 
 static inline void copy_file(const char *from, const char *to, mode_t mode) {
@@ -403,7 +398,7 @@ static inline int tear_down(void **state) {
     (void)state;
     hurry_end();
     engine_clear(&engine);
-    return file_remove_tree(folder, NULL);
+    return 0;
 }
 
 /* Runs the agent with ARGUMENTS and nothing on stdin. Its status; what it said in `output` and `words`. */

@@ -52,18 +52,15 @@ static int try_without_openat2(const char *folder, int code) {
 /* Whatever is renamed meanwhile, anywhere: the kernel gives up a path with ".." then, and asks to try again.
  */
 TEST(renames_elsewhere_do_not_disturb_a_captured_machine) {
-    char folder[] = "/tmp/assay-inside-XXXXXX", a[64], b[64], link[64], value[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(a, sizeof a, "%s/a", folder);
-    snprintf(b, sizeof b, "%s/b", folder);
-    snprintf(link, sizeof link, "%s/d/link", folder);
-    assert_int_equal(file_replace(a, "1\n", 2, 0666, NULL), 0);
-    snprintf(value, sizeof value, "%s/d", folder);
-    assert_int_equal(mkdir(value, 0777), 0);
-    snprintf(value, sizeof value, "%s/word", folder);
-    assert_int_equal(file_replace(value, "x\n", 2, 0666, NULL), 0);
+    const char *folder = test_own_folder(), *a = test_put_in(folder, "a", "1\n", 2, 0666),
+               *b = test_formatted("%s/b", folder);
+    char value[64];
+    test_put_in(folder, "word", "x\n", 2, 0666);
+    assert_int_equal(mkdir(test_formatted("%s/d", folder), 0777), 0);
     /* The more steps up, the more often. */
-    assert_int_equal(symlink("../d/../d/../d/../d/../d/../d/../d/../d/../d/../d/../d/../d/../word", link), 0);
+    assert_int_equal(symlink("../d/../d/../d/../d/../d/../d/../d/../d/../d/../d/../d/../d/../word",
+                             test_formatted("%s/d/link", folder)),
+                     0);
     pid_t child = fork();
     if (child == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
         for (;;) {
@@ -78,16 +75,13 @@ TEST(renames_elsewhere_do_not_disturb_a_captured_machine) {
     machine_close(&machine);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(file_remove_tree(folder, NULL), 0);
 }
 
 TEST(without_openat2_there_is_no_captured_machine) {
-    char folder[] = "/tmp/assay-test-XXXXXX", outside[] = "/tmp/assay-test-XXXXXX", link[64], value[64] = "";
-    assert_non_null(mkdtemp(folder));
-    int file = mkostemp(outside, O_CLOEXEC);
-    assert_int_equal(write(file, "whole", 5), 5);
-    snprintf(link, sizeof link, "%s/way-out", folder);
-    assert_int_equal(symlink(outside, link), 0);
+    const char *folder = test_own_folder(), *outside = test_put("outside", "whole");
+    cleanup(text_clear) struct text after;
+    text_init(&after, 64);
+    assert_int_equal(symlink(outside, test_formatted("%s/way-out", folder)), 0);
     static const int codes[] = {ENOSYS, EPERM};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         int status;
@@ -97,11 +91,8 @@ TEST(without_openat2_there_is_no_captured_machine) {
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(status, 0);
     }
-    assert_int_equal(pread(file, value, sizeof value, 0), 5);
-    assert_string_equal(value, "whole");
-    close(file);
-    unlink(outside);
-    assert_int_equal(file_remove_tree(folder, NULL), 0);
+    assert_ok(file_read(outside, &after, &test_failure));
+    assert_string_equal(after.bytes, "whole");
 }
 
 TEST(sets_are_read_and_written) {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static struct made_tree {
-    char folder[64];
+    const char *folder;
     struct machine machine;
     struct probing probing;
     char events[4096]; /* "KIND TEXT\n", since they were last asked for */
@@ -21,10 +21,8 @@ static inline int made_tree_setup(void **state) {
     (void)state;
     struct failure failure;
     memset(&tree, 0, sizeof tree);
-    /* In memory where that can be: some have thousands of files. */
-    snprintf(tree.folder, sizeof tree.folder, "%s/assay-test-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    return mkdtemp(tree.folder) ? machine_open(tree.folder, &tree.machine, &failure) : -1;
+    tree.folder = test_memory_folder();
+    return machine_open(tree.folder, &tree.machine, &failure);
 }
 
 static inline int made_tree_teardown(void **state) {
@@ -32,7 +30,7 @@ static inline int made_tree_teardown(void **state) {
     if (tree.probing.probe)
         probing_clear(&tree.probing);
     machine_close(&tree.machine);
-    return file_remove_tree(tree.folder, NULL);
+    return 0;
 }
 
 TEST_EACH(made_tree_setup, made_tree_teardown)

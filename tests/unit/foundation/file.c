@@ -8,16 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char root[64];
+static const char *root;
 static struct failure failure;
 
 static int set_up(void **state) {
-    snprintf(root, sizeof root, "/tmp/assay-file.XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    return file_remove_tree(root, &failure);
+    root = test_folder();
+    return 0;
 }
 
 static char *in_root(const char *name) {
@@ -278,4 +274,4 @@ TEST(write_all_reports) {
     assert_int_equal(file_write_all(-1, "", 0), 0);
 }
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(set_up, NULL)

@@ -9,19 +9,14 @@
 #include <libgen.h>
 #include <unistd.h>
 
-static struct tree { char root[64]; } tree;
+static const char *root;
 
 static void put(const char *path) {
-    cleanup_free char *full = file_join(tree.root, path);
-    cleanup_free char *folder = strndup(full, (size_t)(file_base_name(full) - full));
-    struct failure failure = {0};
-    assert_int_equal(file_make_folders(folder, &failure), 0);
-    assert_int_equal(file_replace(full, "x\n", 2, 0644, &failure), 0);
+    test_put_in(root, path, "x\n", 2, 0644);
 }
 
 static int set_up(void **state) {
-    tree = (struct tree){"/tmp/assay-installation.XXXXXX"};
-    assert_non_null(mkdtemp(tree.root));
+    root = test_own_folder();
     put("prefix/lib/assay/plugins/fit-linear.so");
     put("prefix/lib/assay/plugins/predict-hpl.so");
     put("prefix/lib/assay/plugins/README");
@@ -34,14 +29,8 @@ static int set_up(void **state) {
     return 0;
 }
 
-static int tear_down(void **state) {
-    struct failure failure = {0};
-    assert_int_equal(file_remove_tree(tree.root, &failure), 0);
-    return 0;
-}
-
 static void open_tree(const char *path, struct installation *ret) {
-    cleanup_free char *prefix = file_join(tree.root, "prefix");
+    cleanup_free char *prefix = file_join(root, "prefix");
     struct failure failure = {0};
     assert_int_equal(installation_init(ret, prefix, path, &failure), 0);
 }
@@ -49,7 +38,7 @@ static void open_tree(const char *path, struct installation *ret) {
 static void expect_found(const struct installation *installation, enum installation_kind kind,
                          const char *name, const char *expected) {
     struct failure failure = {0};
-    cleanup_free char *path = NULL, *full = file_join(tree.root, expected);
+    cleanup_free char *path = NULL, *full = file_join(root, expected);
     assert_int_equal(installation_find(installation, kind, name, &path, &failure), 0);
     assert_string_equal(path, full);
 }
@@ -75,7 +64,7 @@ TEST(prefix_alone) {
 }
 
 TEST(path_comes_first) {
-    cleanup_free char *path = text_format(":%s/absent:%s/mine::%s/yours:", tree.root, tree.root, tree.root);
+    cleanup_free char *path = text_format(":%s/absent:%s/mine::%s/yours:", root, root, root);
     cleanup(installation_clear) struct installation installation = {0};
     open_tree(path, &installation);
     assert_int_equal(installation.folders[INSTALLATION_PLUGIN].count, 4);
@@ -86,7 +75,7 @@ TEST(path_comes_first) {
 
 TEST(relative_entries_are_pinned) {
     cleanup_free char *here = getcwd(NULL, 0);
-    assert_int_equal(chdir(tree.root), 0);
+    assert_int_equal(chdir(root), 0);
     cleanup(installation_clear) struct installation installation = {0};
     open_tree("mine", &installation);
     assert_int_equal(chdir("/"), 0);
@@ -110,7 +99,7 @@ TEST(missing_names) {
 }
 
 TEST(list_is_sorted_and_unique) {
-    cleanup_free char *path = file_join(tree.root, "mine");
+    cleanup_free char *path = file_join(root, "mine");
     cleanup(installation_clear) struct installation installation = {0};
     open_tree(path, &installation);
     cleanup(installation_names_clear) struct installation_names names = {0};
@@ -145,4 +134,4 @@ TEST(prefix_of_the_program) {
     assert_string_equal(installation.prefix, dirname(dirname(program)));
 }
 
-TEST_EACH(set_up, tear_down)
+TEST_EACH(set_up, NULL)

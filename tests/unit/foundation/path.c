@@ -12,30 +12,21 @@
 
 enum { OTHER = 65534, COLLEAGUE = 65533 };
 
-static char top[64];
+static const char *top;
 
 static const char *below(const char *name) {
-    static char path[4][512];
-    static unsigned turn;
-    char *buffer = path[turn++ % 4];
-    snprintf(buffer, sizeof path[0], "%s/%s", top, name);
-    return buffer;
+    return test_formatted("%s/%s", top, name);
 }
 
 static int set_up(void **state) {
     unsetenv(PATH_TRUST_VARIABLE);
     unsetenv("SUDO_UID");
-    snprintf(top, sizeof top, "/tmp/assay-path-XXXXXX");
-    assert_non_null(mkdtemp(top));
+    top = test_own_folder();
     assert_int_equal(chmod(top, 0755), 0);
     return 0;
 }
 
-static int tear_down(void **state) {
-    return file_remove_tree(top, NULL);
-}
-
-TEST_EACH(set_up, tear_down)
+TEST_EACH(set_up, NULL)
 
 static void folder(const char *name, mode_t mode, uid_t owner, gid_t group) {
     assert_int_equal(mkdir(below(name), 0700) | chown(below(name), owner, group) | chmod(below(name), mode),

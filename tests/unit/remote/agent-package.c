@@ -22,16 +22,12 @@ static const char bare_script[] = "verb=$1\necho \"# no comment\"\n";
 static const char program[] = "int main(void) {\n    return '$HOME' == `x`; /* \\ */\n}\n";
 
 static struct tree {
-    char root[64];
+    const char *root;
     struct installation installation;
 } tree;
 
 static void put(const char *path, const void *bytes, size_t length) {
-    cleanup_free char *full = file_join(tree.root, path);
-    cleanup_free char *folder = strndup(full, (size_t)(file_base_name(full) - full));
-    struct failure failure = {0};
-    assert_int_equal(file_make_folders(folder, &failure), 0);
-    assert_int_equal(file_replace(full, bytes, length, 0755, &failure), 0);
+    test_put_in(tree.root, path, bytes, length, 0755);
 }
 
 static void put_text(const char *path, const char *text) {
@@ -49,8 +45,7 @@ static void put_binary(uint16_t machine) {
 #define SOURCE "share/assay/agent-source/"
 
 static int set_up(void **state) {
-    tree = (struct tree){.root = "/tmp/assay-agent-package.XXXXXX"};
-    assert_non_null(mkdtemp(tree.root));
+    tree = (struct tree){.root = test_own_folder()};
     put_binary(EM_X86_64);
     put_text(SOURCE "engine/remote/launch/delivery.sh", script);
     put_text(SOURCE "engine/agent/main.c", program);
@@ -65,7 +60,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     installation_clear(&tree.installation);
-    return file_remove_tree(tree.root, NULL);
+    return 0;
 }
 
 static void free_package(struct agent_package **package) {

@@ -35,22 +35,8 @@ struct fixture {
     struct event_loop *loop;
     struct agent_link *link;
     struct failure failure;
-    char folder[64];
+    const char *folder;
 };
-
-/* $ASSAY_AGENT, or the agent of the build tree. */
-static const char *agent_program(void) {
-    static char path[4096];
-    const char *given = getenv("ASSAY_AGENT"), *build = getenv("ASSAY_BUILD");
-    if (given)
-        return given;
-    if (!build) {
-        fprintf(stderr, "neither ASSAY_AGENT nor ASSAY_BUILD is set\n");
-        exit(1);
-    }
-    snprintf(path, sizeof path, "%s/libexec/assay/assay-agent", build);
-    return path;
-}
 
 #define assert_done(fixture, call)                                                                           \
     do {                                                                                                     \
@@ -62,7 +48,7 @@ static const char *agent_program(void) {
 
 /* The agent is that of the tests, its node "testnode". */
 static void fixture_connect(struct fixture *fixture, struct transport_local_options options) {
-    options.agent = agent_program();
+    options.agent = test_agent();
     options.node = "testnode";
     fixture->loop = event_loop_new(&fixture->failure);
     assert_non_null(fixture->loop);
@@ -76,15 +62,13 @@ static void fixture_connect(struct fixture *fixture, struct transport_local_opti
 
 static inline void fixture_open(struct fixture *fixture, const char *root) {
     memset(fixture, 0, sizeof *fixture);
-    snprintf(fixture->folder, sizeof fixture->folder, "/tmp/assay-test-XXXXXX");
-    assert_non_null(mkdtemp(fixture->folder));
+    fixture->folder = test_own_folder();
     fixture_connect(fixture, (struct transport_local_options){.directory = fixture->folder, .root = root});
 }
 
 static inline void fixture_close(struct fixture *fixture) {
     agent_link_free(fixture->link);
     event_loop_free(fixture->loop);
-    assert_int_equal(file_remove_tree(fixture->folder, NULL), 0);
 }
 
 static struct fixture f;
@@ -102,11 +86,9 @@ static inline int link_tear_down(void **state) {
     return 0;
 }
 
-/* The path of a file in the run directory; valid until the next call. */
+/* The path of a file in the run directory (test_formatted()). */
 static inline const char *fixture_path(const struct fixture *fixture, const char *name) {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
-    return path;
+    return test_formatted("%s/%s", fixture->folder, name);
 }
 
 /* Turns the loop for so long. */

@@ -12,7 +12,7 @@ struct group_fixture {
     struct event_loop *loop;
     struct node_group *group;
     struct failure failure;
-    char folder[64]; /* node k runs in FOLDER/nK */
+    const char *folder; /* node k runs in FOLDER/nK */
     char names[GROUP_NODES_MAX][24];
 };
 
@@ -38,7 +38,6 @@ static inline void group_close(void) {
     node_results_free(fixture.group, take_pointer(results));
     node_group_free(fixture.group);
     event_loop_free(take_pointer(fixture.loop));
-    assert_int_equal(file_remove_tree(fixture.folder, NULL), 0);
 }
 
 static inline int close_last_group(void **state) {
@@ -53,8 +52,7 @@ TEST_EACH(NULL, close_last_group)
 static inline void group_prepare(const struct node_group_listener *listener) {
     close_last_group(NULL);
     memset(&fixture, 0, sizeof fixture);
-    snprintf(fixture.folder, sizeof fixture.folder, "/tmp/assay-group-XXXXXX");
-    assert_non_null(mkdtemp(fixture.folder));
+    fixture.folder = test_own_folder();
     fixture.loop = event_loop_new(&fixture.failure);
     assert_non_null(fixture.loop);
     assert_done(&fixture, node_group_new(fixture.loop, listener, &fixture.group));
@@ -64,17 +62,13 @@ static inline void group_prepare(const struct node_group_listener *listener) {
 static inline void group_open(size_t count) {
     group_prepare(NULL);
     for (size_t i = 0; i < count; i++)
-        group_add(i, agent_program());
+        group_add(i, test_agent());
     assert_done(&fixture, node_group_connect(fixture.group, &fixture.failure));
 }
 
-/* FOLDER/NAME, valid until the next call but three. */
+/* FOLDER/NAME (test_formatted()). */
 static inline const char *group_path(const char *name) {
-    static char paths[4][512];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", fixture.folder, name);
-    return path;
+    return test_formatted("%s/%s", fixture.folder, name);
 }
 
 static inline void write_whole(const char *path, const char *bytes, size_t length) {

@@ -11,31 +11,26 @@
 #include <unistd.h>
 
 static struct place {
-    char folder[64];
+    const char *folder;
     struct landing *landing;
     struct failure failure;
 } place;
 
 static int set_up(void **state) {
     memset(&place, 0, sizeof place);
-    snprintf(place.folder, sizeof place.folder, "/tmp/assay-landing-XXXXXX");
-    assert_non_null(mkdtemp(place.folder));
-    char folder[128];
-    snprintf(folder, sizeof folder, "%s/a/b", place.folder);
-    assert_int_equal(landing_new(folder, "node", &place.landing, &place.failure), 0);
+    place.folder = test_own_folder();
+    assert_int_equal(
+        landing_new(test_formatted("%s/a/b", place.folder), "node", &place.landing, &place.failure), 0);
     return 0;
 }
 
 static int tear_down(void **state) {
     landing_free(place.landing);
-    assert_int_equal(file_remove_tree(place.folder, NULL), 0);
     return 0;
 }
 
 static const char *path_of(const char *name) {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/a/b/node/%s", place.folder, name);
-    return path;
+    return test_formatted("%s/a/b/node/%s", place.folder, name);
 }
 
 static int add(const char *path, const char *content, unsigned mode) {

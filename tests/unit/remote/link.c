@@ -29,7 +29,7 @@ TEST(the_agent_greets) {
     assert_string_equal(greeting->host_name, host);
     assert_int_equal(greeting->protocol, PROTOCOL_VERSION);
     char hash[HASH_HEX_SIZE];
-    assert_int_equal(hash_file(agent_program(), hash, NULL, NULL), 0);
+    assert_int_equal(hash_file(test_agent(), hash, NULL, NULL), 0);
     assert_string_equal(greeting->sha256, hash);
     assert_true(process_lives(greeting->pid));
     struct stat status;
@@ -265,7 +265,7 @@ TEST(a_run_directory_that_cannot_be_made_is_told) {
     f.link = NULL;
     struct transport *transport;
     struct transport_local_options options = {
-        .agent = agent_program(), .directory = "/proc/nowhere", .node = "n"};
+        .agent = test_agent(), .directory = "/proc/nowhere", .node = "n"};
     assert_int_equal(transport_local_new(f.loop, &options, &transport, NULL), 0);
     assert_int_equal(agent_link_new(f.loop, transport, NULL, &f.link, NULL), 0);
     assert_done(&f, agent_link_start(f.link, EVENT_SECOND, &f.failure));

@@ -7,14 +7,11 @@
 
 #include <sys/stat.h>
 
-static char root[64];
+static const char *root;
 
 static void make(const char *specification) {
     struct failure failure = {0};
-    /* Thousands of small files: not on a disk. */
-    snprintf(root, sizeof root, "%s/assay-machine-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    assert_non_null(mkdtemp(root));
+    root = test_memory_folder();
     if (machine_tree_make(specification, root, &failure) < 0)
         fail_msg("%s: %s", specification, failure.text);
 }

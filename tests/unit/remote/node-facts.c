@@ -8,22 +8,14 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
-static char tree[64];
+static const char *tree;
 
 static void put_file(const char *path, const char *content) {
-    char full[512], *slash;
-    snprintf(full, sizeof full, "%s/%s", tree, path);
-    slash = strrchr(full, '/');
-    *slash = '\0';
-    assert_int_equal(file_make_folders(full, NULL), 0);
-    *slash = '/';
-    assert_int_equal(file_replace(full, content, strlen(content), 0600, NULL), 0);
+    test_put_in(tree, path, content, strlen(content), 0600);
 }
 
 static void drop(const char *path) {
-    char full[512];
-    snprintf(full, sizeof full, "%s/%s", tree, path);
-    assert_int_equal(file_remove_tree(full, NULL), 0);
+    assert_int_equal(file_remove_tree(test_formatted("%s/%s", tree, path), NULL), 0);
 }
 
 /* Two packages of four cores of two threads, numbered as Linux does: 0-3 and 4-7 the first threads, 8-11 and
@@ -57,8 +49,7 @@ static void put_topology(void) {
 }
 
 static int set_up_tree(void **state) {
-    snprintf(tree, sizeof tree, "/tmp/assay-tree-XXXXXX");
-    assert_non_null(mkdtemp(tree));
+    tree = test_own_folder();
     put_topology();
     put_file("proc/self/status",
              "Name:\tassay-agent\nCpus_allowed:\tf7f6\nCpus_allowed_list:\t1-2,4-10,12-15\n");
@@ -72,11 +63,6 @@ static int set_up_tree(void **state) {
     put_file("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.55-1\n");
     put_file("proc/sys/kernel/arch", "x86_64\n");
     put_file("proc/sys/kernel/random/boot_id", "0a1b2c3d-1111-2222-3333-444455556666\n");
-    return 0;
-}
-
-static int tear_down_tree(void **state) {
-    assert_int_equal(file_remove_tree(tree, NULL), 0);
     return 0;
 }
 
@@ -132,11 +118,10 @@ TEST(a_captured_machine_is_told_as_it_is) {
 
 /* What --capture takes of a machine, unpacked, is told as the machine was. */
 TEST(a_capture_is_told_as_the_machine_was) {
-    char copy[] = "/tmp/assay-copy-XXXXXX";
-    assert_non_null(mkdtemp(copy));
+    const char *copy = test_own_folder();
     pid_t pid = fork();
     if (pid == 0) {
-        execl("/bin/sh", "sh", "-c", "\"$0\" --capture --root \"$1\" | tar xf - -C \"$2\"", agent_program(),
+        execl("/bin/sh", "sh", "-c", "\"$0\" --capture --root \"$1\" | tar xf - -C \"$2\"", test_agent(),
               tree, copy, (char *)NULL);
         _exit(127);
     }
@@ -160,7 +145,6 @@ TEST(a_capture_is_told_as_the_machine_was) {
     assert_true(after->memories[1].free == before->memories[1].free);
     node_facts_free(before);
     node_facts_free(after);
-    assert_int_equal(file_remove_tree(copy, NULL), 0);
 }
 
 TEST(one_allowed_pu_of_each_core) {
@@ -356,4 +340,4 @@ TEST(records_that_are_wrong) {
     text_clear(&bytes);
 }
 
-TEST_EACH(set_up_tree, tear_down_tree)
+TEST_EACH(set_up_tree, NULL)

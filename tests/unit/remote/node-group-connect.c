@@ -11,7 +11,7 @@
 
 static int add(const char *name) {
     struct transport_local_options options = {
-        .agent = agent_program(), .directory = group_path("x"), .node = name};
+        .agent = test_agent(), .directory = group_path("x"), .node = name};
     struct transport *transport;
     assert_done(&fixture, transport_local_new(fixture.loop, &options, &transport, &fixture.failure));
     return node_group_add(fixture.group, transport, NULL, &fixture.failure);
@@ -79,7 +79,7 @@ static void stop_it(struct event_source *self, void *context) {
 TEST(connecting_can_be_interrupted_and_gone_on_with) {
     group_prepare(NULL);
     for (size_t i = 0; i < 4; i++)
-        group_add(i, agent_program());
+        group_add(i, test_agent());
     struct event_source *timer = event_loop_add_timer(fixture.loop, 0, 0, stop_it, fixture.loop);
     assert_int_equal(node_group_connect(fixture.group, &fixture.failure), -EINTR);
     event_source_remove(timer);

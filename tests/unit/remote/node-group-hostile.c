@@ -184,7 +184,7 @@ static struct liar *add_liar(void) {
 /* A group of one honest node, n1, with a file "it/good", and the liar. */
 static struct liar *open_with_liar(const struct text *archive) {
     group_prepare(NULL);
-    group_add(0, agent_program());
+    group_add(0, test_agent());
     struct liar *liar = add_liar();
     liar->archive = archive->bytes;
     liar->length = archive->length;

@@ -7,16 +7,18 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static char top[32], outside[64];
+static const char *top, *outside;
 static struct remote_command *running; /* the mess */
 
 /* The run directory is `top`/run; it is not there yet. */
 static int set_up(void **state) {
     memset(&f, 0, sizeof f);
-    snprintf(top, sizeof top, "/tmp/assay-test-XXXXXX");
-    assert_non_null(mkdtemp(top));
-    snprintf(f.folder, sizeof f.folder, "%s/run", top);
-    snprintf(outside, sizeof outside, "%s/outside", top);
+    static char paths[2][64];
+    top = test_own_folder();
+    snprintf(paths[0], sizeof paths[0], "%s/run", top);
+    snprintf(paths[1], sizeof paths[1], "%s/outside", top);
+    f.folder = paths[0];
+    outside = paths[1];
     assert_int_equal(mkdir(outside, 0700), 0);
     return 0;
 }
@@ -31,7 +33,6 @@ static void let_go(void) {
 static int tear_down(void **state) {
     let_go();
     remote_command_free(take_pointer(running));
-    assert_int_equal(file_remove_tree(top, NULL), 0);
     return 0;
 }
 
@@ -201,7 +202,7 @@ TEST(a_directory_without_a_name_cannot_be_removed) {
     char path[128];
     snprintf(path, sizeof path, "%s/.", top);
     struct transport_local_options options = {
-        .agent = agent_program(), .directory = path, .remove_directory = true, .node = "n"};
+        .agent = test_agent(), .directory = path, .remove_directory = true, .node = "n"};
     f.loop = event_loop_new(&f.failure);
     assert_done(&f, transport_local_new(f.loop, &options, &transport, &f.failure));
     assert_done(&f, agent_link_new(f.loop, transport, NULL, &f.link, &f.failure));

@@ -26,22 +26,21 @@
 static struct event_loop *loop;
 static struct host_keys *keys; /* open_keys() frees the last ones */
 static struct failure failure;
-static char folder[64], path[128], accepted[128];
+static const char *folder;
+static char path[128], accepted[128];
 
 static int set_up(void **state) {
+    folder = test_folder();
     loop = event_loop_new(&failure);
-    snprintf(folder, sizeof folder, "/tmp/assay-host-keys-XXXXXX");
-    if (!loop || !mkdtemp(folder))
-        return -1;
     snprintf(path, sizeof path, "%s/known", folder);
     snprintf(accepted, sizeof accepted, "%s/accepted", folder);
-    return 0;
+    return loop ? 0 : -1;
 }
 
 static int tear_down(void **state) {
     host_keys_free(keys);
     event_loop_free(loop);
-    return file_remove_tree(folder, NULL);
+    return 0;
 }
 
 static void put(const char *text) {
