@@ -305,15 +305,18 @@ static void on_late(struct event_source *source, void *context) {
     *(bool *)context = true;
 }
 
+int event_loop_turn(struct event_loop *loop, int64_t timeout_ns, struct failure *failure) {
+    return event_loop_is_stopped(loop) ? failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted")
+                                       : event_loop_run_once(loop, timeout_ns, failure);
+}
+
 int event_loop_turn_until(struct event_loop *loop, const bool *done, int64_t timeout_ns,
                           struct failure *failure) {
     bool is_late = false;
     struct event_source *timer = event_loop_add_timer(loop, timeout_ns, 0, on_late, &is_late);
     int r = timer ? 0 : failure_memory(failure);
-    while (r >= 0 && !*done && !is_late && !event_loop_is_stopped(loop))
-        r = event_loop_run_once(loop, -1, failure);
+    while (r >= 0 && !*done && !is_late)
+        r = event_loop_turn(loop, -1, failure);
     event_source_remove(timer);
-    if (r < 0 || *done)
-        return r < 0 ? r : 0;
-    return is_late ? -ETIMEDOUT : failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
+    return r < 0 ? r : *done ? 0 : -ETIMEDOUT;
 }

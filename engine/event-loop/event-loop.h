@@ -52,6 +52,9 @@ int event_loop_run(struct event_loop *loop, struct failure *failure);
  * called, 0 if not, or a negative errno. Returns 0 at once when the loop was stopped. */
 int event_loop_run_once(struct event_loop *loop, int64_t timeout_ns, struct failure *failure);
 
+/* The same for those who wait: -EINTR with a sentence when the loop was stopped. */
+int event_loop_turn(struct event_loop *loop, int64_t timeout_ns, struct failure *failure);
+
 /* Turns until *DONE, which a callback sets: 0; -ETIMEDOUT, without a sentence, after TIMEOUT_NS; -EINTR when
  * the loop was stopped; or a negative errno from the kernel. */
 int event_loop_turn_until(struct event_loop *loop, const bool *done, int64_t timeout_ns,

@@ -258,9 +258,7 @@ int agent_link_write_file_and_wait(struct agent_link *link, const char *path, co
     struct waiting waiting = {0};
     int r = agent_link_write_file(link, path, bytes, length, mode, on_written, &waiting, failure);
     while (r >= 0 && !waiting.done)
-        r = event_loop_is_stopped(link->loop)
-                ? failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted")
-                : event_loop_run_once(link->loop, -1, failure);
+        r = event_loop_turn(link->loop, -1, failure);
     if (r < 0) {
         agent_link_forget(link, &waiting);
         return r;

@@ -29,9 +29,7 @@ enum {
 
 /* Serves the others between two slices of local work. */
 static int serve_others(struct node_group *group, struct failure *failure) {
-    if (event_loop_is_stopped(group->loop))
-        return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
-    int r = event_loop_run_once(group->loop, 0, failure);
+    int r = event_loop_turn(group->loop, 0, failure);
     return r < 0 ? r : 0;
 }
 

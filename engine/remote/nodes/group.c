@@ -14,10 +14,6 @@ enum {
     STARTS_A_TURN = 64, /* nodes asked before the loop serves the others again */
 };
 
-static int interrupted(struct failure *failure) {
-    return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
-}
-
 /* ---- what the links say */
 
 /* A node whose stream is broken answers later or never: others take its place meanwhile. */
@@ -224,10 +220,9 @@ static void round_close(struct node_round *round) {
 }
 
 int node_round_run(struct node_round *round, struct failure *failure) {
-    struct event_loop *loop = round->group->loop;
     int r = round_open(round, failure);
     while (r >= 0 && round->code == 0 && round->done < round->total)
-        r = event_loop_is_stopped(loop) ? interrupted(failure) : event_loop_run_once(loop, -1, failure);
+        r = event_loop_turn(round->group->loop, -1, failure);
     round_close(round);
     if (r >= 0 && round->code < 0 && failure)
         *failure = round->failure;
@@ -393,8 +388,7 @@ int node_group_close(struct node_group *group, int64_t timeout_ns, struct failur
             r = event_loop_run_once(group->loop, 0, failure);
     }
     while (r >= 0 && !too_long && count_open(group) > 0)
-        r = event_loop_is_stopped(group->loop) ? interrupted(failure)
-                                               : event_loop_run_once(group->loop, -1, failure);
+        r = event_loop_turn(group->loop, -1, failure);
     event_source_remove(timer);
     if (r == -EINTR)
         return describe_interrupted(group, were_there, failure);

@@ -27,9 +27,7 @@ void answers_take(struct answer *answer) {
 int answers_wait(struct answers *answers, struct failure *failure) {
     int r = 0;
     while (r >= 0 && answers->open > 0)
-        r = event_loop_is_stopped(answers->loop)
-                ? failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted")
-                : event_loop_run_once(answers->loop, -1, failure);
+        r = event_loop_turn(answers->loop, -1, failure);
     return r < 0 ? r : 0;
 }
 

@@ -180,7 +180,6 @@ static int check_loads(const struct warming *warming, struct failure *failure) {
 }
 
 static int wait_until(struct warming *warming, struct failure *failure) {
-    struct event_loop *loop = warming->set->loop;
     bool wants_steady = warming->settings->kind == WARM_UP_STEADY;
     double cap = wants_steady ? warming->settings->at_most_seconds : warming->settings->seconds;
     for (;;) {
@@ -192,11 +191,8 @@ static int wait_until(struct warming *warming, struct failure *failure) {
         int r = check_loads(warming, failure);
         int64_t left_ns = (int64_t)(left * 1e9) + 1, now_ns = clock_monotonic_ns();
         int64_t deadline_ns = now_ns + (left_ns < look_period_ns ? left_ns : look_period_ns);
-        while (r >= 0 && (now_ns = clock_monotonic_ns()) < deadline_ns) {
-            if (event_loop_is_stopped(loop))
-                return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
-            r = event_loop_run_once(loop, deadline_ns - now_ns, failure);
-        }
+        while (r >= 0 && (now_ns = clock_monotonic_ns()) < deadline_ns)
+            r = event_loop_turn(warming->set->loop, deadline_ns - now_ns, failure);
         if (r < 0)
             return r;
     }

@@ -422,11 +422,8 @@ static int wait_while(struct watch *watch, enum watch_state state, int64_t timeo
                       struct failure *failure) {
     int64_t deadline = clock_monotonic_ns() + timeout_ns, left;
     int r = 0;
-    while (r >= 0 && any_in(watch, state) && (left = deadline - clock_monotonic_ns()) > 0) {
-        if (event_loop_is_stopped(watch->set->loop))
-            return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
-        r = event_loop_run_once(watch->set->loop, left, failure);
-    }
+    while (r >= 0 && any_in(watch, state) && (left = deadline - clock_monotonic_ns()) > 0)
+        r = event_loop_turn(watch->set->loop, left, failure);
     return r < 0 ? r : 0;
 }
 

@@ -18,10 +18,6 @@ struct waiting {
     struct agent_clock clock;
 };
 
-static inline int wait_interrupted(struct failure *failure) {
-    return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
-}
-
 static inline void wait_note(struct waiting *waiting, const struct failure *failure) {
     waiting->done = true;
     if (failure) {
@@ -36,9 +32,7 @@ static inline int wait_for_answer(struct agent_link *link, int r, struct waiting
     if (r < 0)
         return r;
     while (!waiting->done) {
-        r = event_loop_is_stopped(agent_link_loop(link))
-                ? wait_interrupted(failure)
-                : event_loop_run_once(agent_link_loop(link), -1, failure);
+        r = event_loop_turn(agent_link_loop(link), -1, failure);
         if (r < 0) {
             agent_link_forget(link, waiting);
             return r;
@@ -58,9 +52,7 @@ static inline int agent_link_wait_ready(struct agent_link *link, struct failure 
         }
         if (agent_link_state(link) == AGENT_LINK_IDLE || agent_link_state(link) >= AGENT_LINK_CLOSING)
             return failure_set(failure, -ENOTCONN, "there is no connection");
-        int r = event_loop_is_stopped(agent_link_loop(link))
-                    ? wait_interrupted(failure)
-                    : event_loop_run_once(agent_link_loop(link), -1, failure);
+        int r = event_loop_turn(agent_link_loop(link), -1, failure);
         if (r < 0)
             return r;
     }
@@ -83,9 +75,7 @@ static inline int agent_link_close_and_wait(struct agent_link *link, int64_t tim
     agent_link_close(link);
     int r = 0;
     while (r >= 0 && agent_link_state(link) != AGENT_LINK_CLOSED && !too_long)
-        r = event_loop_is_stopped(agent_link_loop(link))
-                ? wait_interrupted(failure)
-                : event_loop_run_once(agent_link_loop(link), -1, failure);
+        r = event_loop_turn(agent_link_loop(link), -1, failure);
     event_source_remove(timer);
     if (r < 0)
         return r;
