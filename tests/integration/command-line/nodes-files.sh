@@ -42,10 +42,13 @@ check "with all that is in it" on_all "$(sha256sum <"$scratch/tree/sub/random")"
 check "and its modes" on_all "755 directory" sh -c 'stat -c %a /tmp/into/tree/one | tr "\n" " "; stat -c %F /tmp/into/tree/sub/empty'
 check "a folder gets the name that is given" put "$scratch/tree" /tmp/again
 check "too" on_all one cat /tmp/again/one
+check "a file goes over the one that is there" put "$scratch/two" /tmp/again/one
+check "everywhere" on_all two cat /tmp/again/one
 check "several files go into a folder" put "$scratch/two" "$scratch/tree/one" /tmp/several
 check "each by its name" on_all "one two" sh -c 'echo $(cd /tmp/several && cat one two)'
 refuse "a relative path" 2 "'here' is a relative path; expected an absolute one" put "$scratch/two" here
 refuse "a file that is not there" 2 "cannot read '$scratch/nowhere'" put "$scratch/nowhere" /tmp/x
+refuse "what is neither file nor folder" 2 "/dev/null" put /dev/null /tmp/x
 refuse "one operand" 2 "has 1 operand; expected files, and where they go" put /tmp/x
 refuse "a file without a name" 2 "does not end in a name" put "$scratch/tree/.." /tmp/x/
 bed on 3 mkdir /tmp/inway/called -p

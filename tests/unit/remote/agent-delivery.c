@@ -92,8 +92,10 @@ static void remove_tool(const char *name) {
     assert_int_equal(unlink(path), 0);
 }
 
+/* It is compiled only where it arrives as it is. */
 static const char tiny_agent[] =
     "#include <stdio.h>\n"
+    "_Static_assert(sizeof \"'$HOME' `x` \\\\ ${y} $(z) \\\"\" == 26, \"another text\");\n"
     "int main(void) {\n    return puts(\"assay-agent \" ASSAY_VERSION) < 0;\n}\n";
 
 static void copy(const char *from, const char *folder, const char *name, unsigned mode) {

@@ -182,63 +182,7 @@ TEST(refusals) {
     expect_refused(AGENT_BINARY, "delivery.sh'");
 }
 
-/* ---- the stream that unpacks the sources */
-
-static int run_sh(const char *shell, const char *folder, const char *input, size_t length) {
-    int ends[2];
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[0], 0);
-    posix_spawn_file_actions_addchdir_np(&actions, folder);
-    bool is_busybox = strstr(shell, "busybox") != NULL;
-    char *arguments[] = {(char *)(is_busybox ? "busybox" : "sh"), is_busybox ? (char *)"sh" : NULL, NULL};
-    pid_t pid;
-    int status;
-    assert_int_equal(posix_spawn(&pid, shell, &actions, NULL, arguments, environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[0]);
-    (void)file_write_all(ends[1], input, length);
-    close(ends[1]);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void expect_same(const char *folder, const char *name) {
-    cleanup_free char *here = file_join(folder, name);
-    cleanup_free char *there = file_join(tree.installation.agent_source, name);
-    char here_hex[HASH_HEX_SIZE], there_hex[HASH_HEX_SIZE];
-    struct failure failure = {0};
-    assert_int_equal(hash_file(here, here_hex, NULL, &failure), 0);
-    assert_int_equal(hash_file(there, there_hex, NULL, &failure), 0);
-    assert_string_equal(here_hex, there_hex);
-}
-
-TEST(unpacking) {
-    cleanup(free_package) struct agent_package *package = open_package(AGENT_SOURCE);
-    size_t length;
-    const char *input = package_input(package, AGENT_INPUT_SOURCE, &length);
-    input += package->script_length;
-    length -= package->script_length;
-    static const char *const shells[] = {"/bin/sh", "/bin/bash", "/bin/dash", "/bin/busybox", "/bin/ksh"};
-    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
-        if (access(shells[i], X_OK) < 0) {
-            print_message("SKIPPED: there is no %s\n", shells[i]);
-            continue;
-        }
-        cleanup_free char *folder = text_format("%s/unpacked%zu", tree.root, i);
-        cleanup_free char *complete = file_join(folder, ".complete");
-        assert_int_equal(mkdir(folder, 0700), 0);
-        assert_int_equal(run_sh(shells[i], folder, input, length), 0);
-        expect_same(folder, "engine/agent/main.c");
-        expect_same(folder, "engine/agent/b.h");
-        expect_same(folder, "engine/foundation/a.c");
-        assert_true(file_exists(complete));
-        assert_int_equal(unlink(complete), 0);
-        (void)run_sh(shells[i], folder, input, length / 2); /* a stream that was cut is never complete */
-        assert_false(file_exists(complete));
-    }
-}
+/* ---- the sources: that they arrive as they are, agent-delivery.c */
 
 /* What is delivered of the sources in the build tree is what the one line of engine/agent/README.md compiles.
  */

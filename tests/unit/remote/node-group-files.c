@@ -1,4 +1,5 @@
-/* Files and folders to many agents and back from them. */
+/* Files and folders to many agents and back from them: what is large, what changes meanwhile, and
+ * interruptions. The rest is in integration/command-line/nodes-files.sh. */
 #include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 
@@ -13,10 +14,6 @@ enum { NODES = 8, LARGE = 8, MANY = 17 /* more than are asked at once */ };
 
 static void make(const char *name) {
     assert_int_equal(file_make_folders(group_path(name), NULL), 0);
-}
-
-static void write_file(const char *name, const char *content) {
-    write_whole(group_path(name), content, strlen(content));
 }
 
 static void assert_content(const char *path, const char *expected, size_t length) {
@@ -47,39 +44,6 @@ static const char *on_node(size_t node, const char *name) {
 }
 
 /* ---- put */
-
-TEST(put_one_file) {
-    group_open(NODES);
-    write_file("one", "one\n");
-    char one[128];
-    snprintf(one, sizeof one, "%s", group_path("one"));
-    struct node_put what = {.local = one, .remote = "new/folder/called"};
-    assert_all_well(put(&what, NULL));
-    for (size_t i = 0; i < NODES; i++)
-        assert_content(on_node(i, "new/folder/called"), "one\n", 4);
-    /* Again, over what is there. */
-    write_file("one", "another\n");
-    assert_all_well(put(&what, NULL));
-    assert_content(on_node(7, "new/folder/called"), "another\n", 8);
-}
-
-TEST(put_refuses_what_is_wrong_here) {
-    group_open(2);
-    failures = NULL;
-    struct node_put what = {.local = group_path("nowhere"), .remote = "x"};
-    assert_int_equal(node_group_put(fixture.group, &what, &failures, NULL, &fixture.failure), -ENOENT);
-    assert_int_equal(fixture.failure.kind, FAILURE_INPUT);
-    what.local = "/dev/null";
-    assert_int_equal(node_group_put(fixture.group, &what, &failures, NULL, &fixture.failure), -EINVAL);
-    write_file("one", "one\n");
-    what.local = group_path("one");
-    static const char *const folders[] = {".", "folder/", "/"};
-    for (size_t i = 0; i < 3; i++) {
-        what.remote = folders[i];
-        assert_int_equal(node_group_put(fixture.group, &what, &failures, NULL, &fixture.failure), -EISDIR);
-    }
-    assert_null(failures);
-}
 
 static void kill_it(struct event_source *self, void *context) {
     kill(*(pid_t *)context, SIGKILL);
@@ -228,24 +192,6 @@ TEST(get_trees) {
     assert_content(group_path("got/n7/file"), "node 7\n", 7);
     assert_all_well(get("."));
     assert_content(group_path("got/n9/results/deep/er/file"), "node 9\n", 7);
-}
-
-TEST(get_names_those_that_have_it_not) {
-    group_open(4);
-    for (size_t i = 0; i < 3; i++)
-        write_whole(on_node(i, "it"), "it", 2);
-    failures = get("it");
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(failures[i].code < 0, i == 3);
-    assert_string_equal(failures[3].text, "cannot read 'it': No such file or directory");
-    free(take_pointer(failures));
-    assert_content(group_path("got/n3/it"), "it", 2);
-    static const char *const bad[] = {"", "..", "a/.."};
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(
-            node_group_get(fixture.group, bad[i], group_path("got"), &failures, &fixture.failure), -EINVAL);
-        assert_int_equal(fixture.failure.kind, FAILURE_INPUT);
-    }
 }
 
 TEST(get_a_file_that_changes) {
