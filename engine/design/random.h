@@ -18,11 +18,9 @@
 #include <stdint.h>
 
 enum random_stream {
-    RANDOM_STREAM_TABLE = 0,      /* the values of a generated design */
-    RANDOM_STREAM_ORDER = 1,      /* the order of its rows */
-    RANDOM_STREAM_BLOCKS = 2,     /* the order of the states of its controls */
-    RANDOM_STREAM_CANDIDATES = 3, /* places from which the next design is chosen */
-    RANDOM_STREAM_CLUSTER = 4,    /* machines of a population */
+    RANDOM_STREAM_TABLE = 0,  /* the values of a generated design */
+    RANDOM_STREAM_ORDER = 1,  /* the order of its rows */
+    RANDOM_STREAM_BLOCKS = 2, /* the order of the states of its controls */
 };
 
 /* Seeds that the system draws have this many bits, so that readers of JSON that know only doubles keep them.

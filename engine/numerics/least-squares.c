@@ -213,17 +213,6 @@ int least_squares_append_products(struct least_squares *sums, size_t rows, const
     return 0;
 }
 
-int least_squares_merge(struct least_squares *sums, const struct least_squares *other) {
-    size_t order = sums->columns + 1;
-    if (other->columns != sums->columns)
-        return -EINVAL;
-    fold_triangle(sums->triangle, order, other->triangle, sums->block);
-    add_total(sums, other->weight, other->mean, other->total);
-    sums->rows += other->rows;
-    sums->log_weights += other->log_weights;
-    return 0;
-}
-
 /* ---- Solution */
 
 /* What a solution works in. */

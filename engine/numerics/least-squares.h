@@ -6,8 +6,7 @@
  *     struct least_squares sums;
  *     least_squares_init(&sums, 5)                                    for 5 columns
  *     least_squares_append(&sums, rows, x, rows, y, NULL)             as often as there are blocks of rows
- *     least_squares_merge(&all, &sums)                                the rows of both, without the rows
- *     least_squares_solve(&all, roles, &fit)                          estimates, rank, covariance
+ *     least_squares_solve(&sums, roles, &fit)                         estimates, rank, covariance
  *
  * Rows are folded into the upper triangle R of the QR factorisation of sqrt(W) [X y]: a column more than X
  * has, no memory that grows with the rows. There is no intercept but a column of ones. Values may have any
@@ -49,9 +48,6 @@ int least_squares_append(struct least_squares *sums, size_t rows, const double *
  * stays as it is. For the steps of a search. */
 int least_squares_append_products(struct least_squares *sums, size_t rows, const double *x, size_t stride,
                                   const double *y, const double *weights);
-
-/* Adds the rows of OTHER, which has as many columns. */
-int least_squares_merge(struct least_squares *sums, const struct least_squares *other);
 
 /* What is asked of a column, and what came of it. */
 enum least_squares_role {

@@ -116,10 +116,3 @@ cJSON *report_json(const struct report *report) {
     add_section(root, report->root);
     return root;
 }
-
-int report_print_json(const struct report *report, struct text *ret, struct failure *failure) {
-    cleanup(json_cleanup) cJSON *root = report_json(report);
-    int r = json_print(root, true, ret);
-    r = r < 0 ? r : text_append_character(ret, '\n');
-    return r < 0 ? failure_set(failure, r, "cannot print the report: %s", strerror(-r)) : 0;
-}

@@ -97,8 +97,6 @@ void report_print(const struct report *report, FILE *stream, bool detail);
 char *report_render(const struct report *report, bool detail);
 /* The JSON of it; the caller deletes it. */
 struct cJSON *report_json(const struct report *report);
-/* Appends one JSON document and a newline; 0, or a negative errno with FAILURE. */
-int report_print_json(const struct report *report, struct text *ret, struct failure *failure);
 
 /* Writes PATH with all charts of REPORT as SVG, one below the other. */
 int report_write_svg(const struct report *report, const char *path, struct failure *failure);

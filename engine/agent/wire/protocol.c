@@ -149,10 +149,6 @@ static uint64_t get(struct protocol_reader *reader, size_t size) {
     return bytes ? load(bytes, size) : 0;
 }
 
-uint8_t protocol_get_u8(struct protocol_reader *reader) {
-    return (uint8_t)get(reader, 1);
-}
-
 uint16_t protocol_get_u16(struct protocol_reader *reader) {
     return (uint16_t)get(reader, 2);
 }

@@ -125,7 +125,6 @@ struct protocol_reader {
     const char *wrong; /* what was wrong first, or NULL */
 };
 void protocol_read(struct protocol_reader *reader, const void *payload, size_t length);
-uint8_t protocol_get_u8(struct protocol_reader *reader);
 uint16_t protocol_get_u16(struct protocol_reader *reader);
 uint32_t protocol_get_u32(struct protocol_reader *reader);
 uint64_t protocol_get_u64(struct protocol_reader *reader);

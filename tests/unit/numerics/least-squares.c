@@ -75,26 +75,24 @@ TEST(longley) {
     assert_close(condition, 43275.043, 1e-6, "the condition number (Belsley, Kuh, Welsch)");
 }
 
-/* Weights count like repeated rows; blocks and merged parts like all rows at once. */
-TEST(weights_blocks_and_parts) {
-    struct least_squares all, parts[2], repeated;
+/* Weights count like repeated rows; rows one by one like all rows at once. */
+TEST(weights_and_blocks) {
+    struct least_squares all, single, repeated;
     struct least_squares_fit fit, other;
     make_rows();
     assert_int_equal(least_squares_init(&all, COLUMNS), 0);
-    assert_int_equal(least_squares_init(&parts[0], COLUMNS), 0);
-    assert_int_equal(least_squares_init(&parts[1], COLUMNS), 0);
+    assert_int_equal(least_squares_init(&single, COLUMNS), 0);
     assert_int_equal(least_squares_init(&repeated, COLUMNS), 0);
     assert_int_equal(least_squares_append(&all, ROWS, x, ROWS, y, weights), 0);
     for (size_t i = 0; i < ROWS; i++) {
-        assert_int_equal(least_squares_append(&parts[i % 3 == 0], 1, x + i, ROWS, y + i, weights + i), 0);
+        assert_int_equal(least_squares_append(&single, 1, x + i, ROWS, y + i, weights + i), 0);
         for (double copy = 0; copy < weights[i]; copy++)
             assert_int_equal(least_squares_append(&repeated, 1, x + i, ROWS, y + i, NULL), 0);
     }
-    assert_int_equal(least_squares_merge(&parts[0], &parts[1]), 0);
     assert_int_equal(all.rows, ROWS - ROWS / 4);
-    assert_int_equal(parts[0].rows, all.rows);
+    assert_int_equal(single.rows, all.rows);
     assert_int_equal(least_squares_solve(&all, NULL, &fit), 0);
-    const struct least_squares *const same[] = {&parts[0], &repeated};
+    const struct least_squares *const same[] = {&single, &repeated};
     for (size_t s = 0; s < 2; s++) {
         assert_int_equal(least_squares_solve(same[s], NULL, &other), 0);
         assert_close(other.rss, fit.rss, 1e-12, "rss");
@@ -114,8 +112,7 @@ TEST(weights_blocks_and_parts) {
     weights[3] = -1;
     assert_int_equal(least_squares_append(&all, ROWS, x, ROWS, y, weights), -EINVAL);
     least_squares_clear(&all);
-    least_squares_clear(&parts[0]);
-    least_squares_clear(&parts[1]);
+    least_squares_clear(&single);
     least_squares_clear(&repeated);
 }
 

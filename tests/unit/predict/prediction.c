@@ -1,5 +1,6 @@
 /* The host of predictors: roles, units, scenarios, draws against closed forms. */
 #include "engine/predict/prediction.h"
+#include "engine/documents/json.h"
 
 #include "tests/test.h"
 
@@ -429,7 +430,8 @@ TEST(files_and_reports) {
     assert_int_equal(report_table_write(table, "out.csv", NULL), 0);
     text_reset(&text);
     prediction_describe(prediction, report->root);
-    assert_int_equal(report_print_json(report, &text, NULL), 0);
+    cleanup(json_cleanup) cJSON *root = report_json(report);
+    assert_int_equal(json_print(root, true, &text), 0);
     assert_says(text.bytes, "\"sha256\"");
     assert_says(text.bytes, "\"time_low\"");
 }

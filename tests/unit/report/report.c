@@ -1,5 +1,6 @@
 /* One tree, printed for people and for programs. */
 #include "engine/report/report.h"
+#include "engine/documents/json.h"
 #include "engine/report/chart.h"
 #include "tests/test.h"
 
@@ -39,7 +40,8 @@ TEST(as_json) {
     cleanup(report_cleanup) struct report *report = make();
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 16);
-    assert_int_equal(report_print_json(report, &text, NULL), 0);
+    cleanup(json_cleanup) cJSON *root = report_json(report);
+    assert_int_equal(json_print(root, true, &text), 0);
     assert_says(text.bytes, "\"peak\": 57123450000");
     assert_says(text.bytes, "\"aic\": -12.5");
     assert_says(text.bytes, "\"verdict\": \"not usable: error 1.9 %\"");
@@ -68,7 +70,8 @@ TEST(charts_are_numbers) {
         report_chart(report->root, "curve", &chart);
         x[0] = y[0] = mark = 77, title[0] = '-';
     }
-    assert_ok(report_print_json(report, &text, &test_failure));
+    cleanup(json_cleanup) cJSON *root = report_json(report);
+    assert_int_equal(json_print(root, true, &text), 0);
     cleanup_free char *page = report_render(report, false);
     assert_says(page, "duration (s)\n");
     const char *words[] = {"\"curve\": {", "\"title\": \"curve of a\"", "\"y\": \"duration (s)\"",
