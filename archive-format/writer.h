@@ -31,6 +31,7 @@ struct archive_description {
     const char *command;        /* the command line, for people */
     const char *measured_by; /* of an import: the engine that measured, with its version; NULL: not known */
     const char *agent;       /* who ran it; NULL when that is not to be recorded */
+    const struct archive_origin *based_on; /* the run that it repeats; NULL: none */
 };
 
 /*

@@ -42,6 +42,9 @@ struct run_request {
      * the campaign names (walltime.model). Called before anything is touched. NULL: no models are read. */
     int (*predict)(void *context, const struct plan *plan, double *ret_seconds, struct failure *failure);
     void *predict_context;
+    /* Adds sentences to RET: how the run in FOLDER differs from the one that it repeats, if it does repeat
+     * one. Called when the nodes are as they are measured. NULL: nothing is compared. */
+    int (*compare)(const char *folder, struct bind_texts *ret, struct failure *failure);
 };
 
 /* Runs the campaign. On success *RET_ARCHIVE is the path of the sealed archive (the caller's). On failure

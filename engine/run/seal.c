@@ -119,9 +119,20 @@ static char *describe_title(const struct run *run) {
                       : xformat("%s on %zu nodes", run->set.campaign->name, nodes);
 }
 
+/* The run that this one repeats: the command line of its first part named it, and the journal has it. */
+static struct archive_origin find_origin(struct run *run) {
+    const struct campaign_overrides *overrides = run->request->overrides;
+    struct run_history *past = &run->past;
+    if (overrides && overrides->again)
+        return overrides->again->origin;
+    return (struct archive_origin){past->based_on, past->based_on_archive,
+                                   past->based_on_sha256[0] ? past->based_on_sha256 : NULL};
+}
+
 static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     cleanup_free char *title = describe_title(run);
+    const struct archive_origin origin = find_origin(run);
     cleanup(text_clear) struct text command; /* as people type it */
     text_init(&command, 64 << 10);
     if (run->request->command)
@@ -140,6 +151,7 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
         .engine_version = ASSAY_VERSION,
         .command = command.bytes,
         .agent = run->set.campaign->author,
+        .based_on = origin.run_id[0] ? &origin : NULL,
     };
     return archive_seal(run->record.folder, run->archive, &description, sha256, failure);
 }
