@@ -112,6 +112,8 @@ static const struct rule {
     {"raw:cpuinfo*", IGNORED},
     {"raw:meminfo*", IGNORED},
     {"raw:version", IGNORED},
+    {"raw:*dmesg*", IGNORED},
+    {"raw:*log", IGNORED},
     {"file:" ARCHIVE_DESIGN, SETUP_DESIGN},
     {"file:*", SETUP_DESIGN},
 };
@@ -305,31 +307,66 @@ static int collect_json(struct place *place, struct archive_reader *archive, con
     return 0;
 }
 
-/* A file of one line is a value. Of others each line is a fact, called by its first word. */
+/* The first word of LINE, with its length. */
+static size_t key_length(const char *line) {
+    return strcspn(line, " \t=\n");
+}
+
+/* Notes in KEYS how often each first word of the lines begins one. */
+static void count_keys(const char *lines, struct text_set *keys, uint32_t **ret_counts) {
+    size_t capacity = 0;
+    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t before = keys->count;
+        uint32_t key = text_set_add(keys, line, key_length(line));
+        if (keys->count > capacity) {
+            capacity = 2 * keys->count;
+            *ret_counts = xrealloc(*ret_counts, capacity * sizeof **ret_counts);
+        }
+        (*ret_counts)[key] = key == before ? 1 : 2;
+    }
+}
+
+/* Of a file of several lines each is a fact, called by its first word; or by all of its words, where others
+ * begin with the same. */
+static void add_lines(struct place *place, char *lines, bool is_list) {
+    cleanup(text_set_clear) struct text_set keys = {0};
+    cleanup_free uint32_t *counts = NULL;
+    uint32_t key;
+    count_keys(lines, &keys, &counts);
+    for (char *line = lines, *next; line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        size_t length = key_length(line);
+        bool is_one = text_set_find(&keys, line, length, &key) && counts[key] == 1;
+        const char *value = line[length] ? line + length + 1 : "there";
+        if (is_one)
+            line[length] = '\0';
+        if (line[0])
+            add_item(place, line, !is_one || is_list ? "there" : value + strspn(value, " \t"));
+    }
+}
+
+/* A file of one line is a value; markup is compared as a whole. */
 static int collect_lines(struct place *place, struct archive_reader *archive, const char *member,
                          struct failure *failure) {
     cleanup(text_clear) struct text text;
+    const char *name = file_base_name(member);
+    char hex[HASH_HEX_SIZE];
     text_init(&text, FACTS_BYTES_MAX);
-    text_append_string(&place->path, file_base_name(member));
+    text_append_string(&place->path, name);
     int r = archive_read_member(archive, member, &text, failure);
     if (r < 0)
         return r;
     while (text.length > 0 && text.bytes[text.length - 1] == '\n')
         text_cut(&text, text.length - 1);
-    if (!strchr(text.bytes, '\n')) {
+    if (text.bytes[0] == '<') {
+        hash_bytes(text.bytes, text.length, hex);
+        add(place, hex);
+    } else if (strchr(text.bytes, '\n')) {
+        add_lines(place, text.bytes, strcmp(name, "modules") == 0);
+    } else {
         add(place, text.bytes);
-        return 0;
-    }
-    for (char *line = text.bytes, *next; line; line = next) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = '\0';
-        char *value = line + strcspn(line, " \t=");
-        if (*value)
-            *value++ = '\0';
-        bool is_list = strcmp(file_base_name(member), "modules") == 0;
-        if (line[0])
-            add_item(place, line, is_list ? "loaded" : value);
     }
     return 0;
 }
@@ -431,33 +468,33 @@ static void append_value(struct text *ret, const char *value, const char *const 
         text_printf(ret, " (%zu nodes)", count);
 }
 
-/* The values of the COUNT observations of a fact in one archive. NODES: all of that archive, without which
- * (NULL) only the values are described. The caller's. */
+/* The values of the COUNT observations of a fact in one archive, whose NODES are those that it may be of;
+ * NULL: it is one of the whole run. HAS_NAMES: each value is followed by its nodes, unless all have it. The
+ * caller's. */
 static char *describe(const struct facts *facts, const struct observation *items, size_t count,
-                      const struct text_set *nodes, bool is_of_nodes, size_t node_count) {
+                      const struct text_set *nodes, bool has_names) {
     cleanup(text_clear) struct text text;
+    size_t node_count = nodes ? nodes->count : 0, used, lacking = 0;
     cleanup_free const char **names = xcalloc(node_count + count + 1, sizeof *names);
     cleanup_free bool *is_there = xcalloc(node_count + 1, sizeof *is_there);
-    size_t there = 0, used;
     text_init(&text, FACTS_BYTES_MAX);
-    for (size_t i = 0; is_of_nodes && i < count; i++) {
-        there += !is_there[items[i].node];
-        is_there[items[i].node] = true;
-    }
-    bool is_same =
-        count > 0 && items[0].value == items[count - 1].value && (!is_of_nodes || there == node_count);
     for (size_t i = 0; i < count; i += used) {
-        for (used = 0; i + used < count && items[i + used].value == items[i].value; used++)
-            names[used] = is_of_nodes ? facts->nodes[items[i].side].texts[items[i + used].node] : "";
+        size_t own = 0;
+        for (used = 0; i + used < count && items[i + used].value == items[i].value; used++) {
+            const struct observation *item = &items[i + used];
+            if (nodes && (used == 0 || item->node != item[-1].node))
+                names[own++] = nodes->texts[item->node];
+            if (nodes)
+                is_there[item->node] = true;
+        }
         append_value(&text, facts->values.texts[items[i].value], names,
-                     nodes && is_of_nodes && !is_same ? used : 0);
+                     has_names && own < node_count ? own : 0);
     }
-    used = 0;
-    for (size_t i = 0; nodes && is_of_nodes && count > 0 && i < node_count; i++)
+    for (size_t i = 0; i < node_count; i++)
         if (!is_there[i])
-            names[used++] = nodes->texts[i];
-    if (count == 0 || (is_of_nodes && there < node_count))
-        append_value(&text, "-", names, used);
+            names[lacking++] = nodes->texts[i];
+    if (count == 0 || lacking > 0)
+        append_value(&text, "-", names, has_names && lacking < node_count ? lacking : 0);
     return text_take(&text);
 }
 
@@ -480,9 +517,10 @@ static void compare_fact(const struct facts *facts, const struct observation *it
         first[1]++;
     for (size_t side = 0; side < SIDES; side++) {
         const struct observation *own = items + first[side];
-        size_t own_count = first[side + 1] - first[side], nodes = facts->nodes[side].count;
-        values[side] = describe(facts, own, own_count, &facts->nodes[side], is_of_nodes, nodes);
-        bare[side] = describe(facts, own, own_count, NULL, is_of_nodes, nodes);
+        const struct text_set *nodes = is_of_nodes ? &facts->nodes[side] : NULL;
+        size_t own_count = first[side + 1] - first[side];
+        values[side] = describe(facts, own, own_count, nodes, true);
+        bare[side] = describe(facts, own, own_count, nodes, false);
     }
     bool is_same = has_same_nodes ? strcmp(values[0], values[1]) == 0 : strcmp(bare[0], bare[1]) == 0;
     free(bare[0]), free(bare[1]);

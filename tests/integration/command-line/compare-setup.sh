@@ -51,7 +51,8 @@ node() { # node RUN NAME MICROCODE KERNEL TURBO HASH [MOUNT]: facts, controls an
     edit "$1/nodes/$2/controls.json" ".set = [{control: \"turbo\", asked: \"off\", before: \"on\", after: \"$5\", status: \"done\"}] | .found = []"
     edit "$1/software/versions.json" ".nodes[\"$2\"] = {compiler: \"gcc 12.2.0\", packages: {make: \"4.3\"}, programs: [{path: \"/tmp/assay-$RANDOM/work/x\",
         sha256: \"cc\", libraries: [{name: \"libopenblas.so.0\", path: \"/usr/lib/libopenblas.so.0\", sha256: \"$6\"}]}]}"
-    printf '/dev/sda1 / ext4 rw\n/dev/sdb1 /tmp ext4 %s\n' "${7:-rw}" >"$1/nodes/$2/raw/mounts"
+    printf '/dev/sda1 / ext4 rw\n/dev/sdb1 /tmp ext4 %s\ntmpfs /run\ntmpfs %s\n' "${7:-rw}" "/${7:-rw}" >"$1/nodes/$2/raw/mounts"
+    printf '<a>\n<b c="%s"/></a>\n' "${7:-rw}" >"$1/nodes/$2/raw/lstopo.xml"
     edit "$1/run.json" ".nodes += [\"$2\"]"
 }
 real_node=$(echo "${first%.zip}"/nodes/*)
@@ -79,20 +80,23 @@ kernel     kernel_release: 6.1.0-28 | 6.1.0-30
 BLAS       programs[x].libraries[libopenblas.so.0].sha256: aaaaaaaaaaaa | bbbbbbbbbbbb
 compiler   options.flags: -O3 | -O2
 other      engine.version: 0.1.0 | 0.2.0
-           mounts[/dev/sdb1]: /tmp ext4 rw | /tmp ext4 ro"
+           lstopo.xml: bfd5915cc15f | 3fbff979a530
+           mounts[/dev/sdb1]: /tmp ext4 rw | /tmp ext4 ro
+           mounts[tmpfs /ro]: - | there
+           mounts[tmpfs /rw]: there | -"
 is "on other nodes the values are compared" "$(lines base elsewhere)" "nodes  nodes: n-[1-3] | m-[1-2]"
 edit new/software/versions.json 'del(.nodes["n-2"].compiler)'
 lines base new >shown
 check "a node that lacks what the others have" contains shown '^compiler +compiler: gcc 12.2.0 \| gcc 12.2.0 \(n-\[1,3\]\), - \(n-2\)$'
 edit new/software/versions.json '.nodes["n-1"].packages += ([range(50) | {"p\(.)": "1"}] | add)'
 lines base new >shown
-check "of many other differences 40 are shown" contains shown '^\.\.\. and 12 more: --verbose$'
+check "of many other differences 40 are shown" contains shown '^\.\.\. and 15 more: --verbose$'
 is "... and all of them with --verbose" "$(setup base new -v | grep -c 'packages\.p[0-9]*: - | 1 (n-1), - (n-\[2-3\])$')" 50
 
 # ---- What cannot be compared
 rm -r elsewhere/nodes elsewhere/results
 check "an archive without facts of its nodes" setup base elsewhere
-report $(output "^warning: 'elsewhere' does not have nodes/\*/controls.json, nodes/\*/facts.json, nodes/\*/raw/mounts, so that these facts are not compared$"; echo $?) \
+report $(output "^warning: 'elsewhere' does not have nodes/\*/controls.json, nodes/\*/facts.json, nodes/\*/raw/lstopo.xml, nodes/\*/raw/mounts, so that these facts are not compared$"; echo $?) \
     "... is named, and the rest is compared"
 report $(output "^warning: the results are not compared: .*results.csv"; echo $?) "... as are results that are missing"
 refuse "three runs" 2 "setup compares two runs, and these are 3; expected two" setup "$first" "$same" "$other"
