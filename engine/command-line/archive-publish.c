@@ -20,7 +20,7 @@
 #define ZENODO_BYTES_MAX 50e9 /* of a record */
 #define ORCID_PREFIX "https://orcid.org/"
 
-enum { PAGE_BYTES_MAX = 1 << 20 };
+enum { PAGE_BYTES_MAX = 1 << 20, ORCID_LENGTH = 19 };
 
 struct publication {
     const struct verb_arguments *arguments;
@@ -63,11 +63,11 @@ static bool is_orcid(const char *text) {
         digits++;
     }
     int check = (12 - total) % 11;
-    return length == 19 && digits == 15 && text[length - 1] == (check == 10 ? 'X' : '0' + check);
+    return length == ORCID_LENGTH && digits == 15 && text[length - 1] == (check == 10 ? 'X' : '0' + check);
 }
 
 static bool looks_like_orcid(const char *text) {
-    return strlen(text) == 19 && strspn(text, "0123456789-X") == 19;
+    return strlen(text) == ORCID_LENGTH && strspn(text, "0123456789-X") == ORCID_LENGTH;
 }
 
 /* "NAME; AFFILIATION; ORCID", the last two in any order, or not there. */
@@ -96,6 +96,19 @@ static int add_creator(cJSON *creators, const char *given, struct failure *failu
     return 0;
 }
 
+/* The author of the campaign, perhaps as "Jane Doe <https://orcid.org/0000-0002-1825-0097>". */
+static void add_author(cJSON *creators, const char *author) {
+    cJSON *creator = json_add_object(creators, NULL);
+    const char *address = strstr(author, ORCID_PREFIX);
+    size_t length = address ? (size_t)(address - author) : strlen(author);
+    while (length > 0 && strchr(" <(,;", author[length - 1]))
+        length--;
+    json_add_bytes(creator, "name", author, length);
+    cleanup_free char *orcid = address ? xstrndup(address + strlen(ORCID_PREFIX), ORCID_LENGTH) : NULL;
+    if (orcid && is_orcid(orcid))
+        json_add_string(creator, "orcid", orcid);
+}
+
 static int add_creators(struct publication *publication, struct failure *failure) {
     cJSON *creators = json_add_array(publication->metadata, "creators");
     const char *author = campaign_text(publication, "author"), *given;
@@ -103,7 +116,7 @@ static int add_creators(struct publication *publication, struct failure *failure
     for (size_t i = 0; r == 0 && (given = verb_value_at(publication->arguments, "--creator", i)); i++)
         r = add_creator(creators, given, failure);
     if (r == 0 && !creators->child && author)
-        json_add_string(json_add_object(creators, NULL), "name", author);
+        add_author(creators, author);
     if (r == 0 && !creators->child)
         return failure_input(failure, archive_path(publication->archive), 0, 0,
                              "the archive does not say who made it; add --creator 'FAMILY NAME, GIVEN NAMES; "

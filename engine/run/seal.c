@@ -132,11 +132,11 @@ static struct archive_origin find_origin(struct run *run) {
 static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     cleanup_free char *title = describe_title(run);
-    const struct archive_origin origin = find_origin(run);
     cleanup(text_clear) struct text command; /* as people type it */
     text_init(&command, 64 << 10);
     if (run->request->command)
         text_append_command(&command, run->request->command);
+    const struct archive_origin origin = find_origin(run);
     struct archive_description description = {
         .name = title,
         .text = run->set.campaign->description ? run->set.campaign->description
@@ -148,10 +148,10 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
         .started_ns = run->started_ns,
         .ended_ns = run->ended_ns,
         .run_id = run->record.id,
+        .based_on = origin.run_id[0] ? &origin : NULL,
         .engine_version = ASSAY_VERSION,
         .command = command.bytes,
         .agent = run->set.campaign->author,
-        .based_on = origin.run_id[0] ? &origin : NULL,
     };
     return archive_seal(run->record.folder, run->archive, &description, sha256, failure);
 }

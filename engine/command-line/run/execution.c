@@ -127,10 +127,10 @@ int execution_perform(const struct execution *execution, struct run_observer obs
         .installation = execution->arguments->installation,
         .folder = execution->folder,
         .observer = observer,
+        .compare = recorded_run_compare,
         .command = execution->arguments->command,
         .until_ns = until_ns,
         .predict = execution_predict,
-        .compare = recorded_run_compare,
     };
     if (execution->ret_reserved)
         return run_reserve(&request, execution->ret_reserved, failure);

@@ -100,10 +100,13 @@ refuse "an archive without an author" 2 "does not say who made it; add --creator
 refuse "a damaged archive" 5 "" publish "$ASSAY_SOURCE/archive-format/samples/invalid/hash-wrong.zip" -o no --license mit --creator x
 is "which leave nothing" "$(ls -d no* 2>/dev/null)" ""
 printf '\nlicense: https://spdx.org/licenses/MIT.html\n' >>toy.yaml
+sed -i 's,^author: .*,author: "Doe\, Jane <https://orcid.org/0000-0002-1825-0097>",' toy.yaml
 sed -i 's/run: .*/run: "exit 1"/' toy.yaml
 "$ASSAY" run toy.yaml -q -o failed >/dev/null 2>&1
 check "a run that failed" publish failed/*.zip -o failed-record
-is "... its own licence" "$(jq -r .metadata.license failed-record/zenodo.json)" mit
+is "... its own licence and author" "$(jq -c '.metadata | .license, .creators' failed-record/zenodo.json)" \
+    '"mit"
+[{"name":"Doe, Jane","orcid":"0000-0002-1825-0097"}]'
 check "... is said to have" contains failed-record/CHECKLIST.md '^- \[ \] The run is failed: .*Say so in the description'
 check "another licence than the archive's" publish failed/*.zip -o third --license cc-by-4.0
 check "... is said" contains third/CHECKLIST.md '^- \[ \] The archive itself says `https://spdx.org/licenses/MIT.html`, and the record will say `cc-by-4.0`'
