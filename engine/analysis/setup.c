@@ -9,6 +9,7 @@
 #include "engine/foundation/natural-order.h"
 #include "engine/foundation/text-set.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,7 @@ static const struct rule {
     {"facts:agent.delivered", IGNORED},
     {"facts:agent.built", IGNORED},
     {"facts:unreadable", IGNORED},
+    {"facts:shared.*", IGNORED},
     {"controls:driver", SETUP_CONTROLS},
     {"controls:*_frequency_hz", SETUP_CONTROLS},
     {"controls:found*.status", SETUP_CONTROLS},
@@ -109,11 +111,32 @@ static const struct rule {
     {"sources:*.git.*", SETUP_DESIGN},
     {"sources:*", IGNORED},
     {"raw:cmdline", SETUP_KERNEL},
+    {"raw:scaling_*", SETUP_CONTROLS},
+    {"raw:intel_pstate*", SETUP_CONTROLS},
+    {"raw:cpufreq*", SETUP_CONTROLS},
+    {"raw:cpuidle*", SETUP_CONTROLS},
+    {"raw:smt-control", SETUP_CONTROLS},
+    {"raw:transparent_hugepage*", SETUP_CONTROLS},
+    {"raw:numa_balancing", SETUP_CONTROLS},
+    {"raw:dmi-bios*", SETUP_PROCESSOR},
+    {"raw:caches*", SETUP_PROCESSOR},
+    {"raw:numa*", SETUP_PROCESSOR},
+    {"raw:clocksource", SETUP_KERNEL},
+    {"raw:vulnerability*", SETUP_KERNEL},
+    {"raw:sysctl*", SETUP_KERNEL},
+    {"raw:packages*blas*", SETUP_BLAS},
+    {"raw:packages*mkl*", SETUP_BLAS},
     {"raw:cpuinfo*", IGNORED},
     {"raw:meminfo*", IGNORED},
+    {"raw:swaps*", IGNORED},
     {"raw:version", IGNORED},
-    {"raw:*dmesg*", IGNORED},
-    {"raw:*log", IGNORED},
+    {"raw:kernel-log*", IGNORED},
+    {"raw:topology.xml", IGNORED}, /* has the name of the node */
+    {"raw:network*address*", IGNORED},
+    {"raw:dmi*serial*", IGNORED},
+    {"raw:dmi*Serial*", IGNORED},
+    {"raw:dmi*uuid*", IGNORED},
+    {"raw:dmi*UUID*", IGNORED},
     {"file:" ARCHIVE_DESIGN, SETUP_DESIGN},
     {"file:*", SETUP_DESIGN},
 };
@@ -288,6 +311,28 @@ static void flatten(struct place *place, const struct document_node *node) {
         add(place, node->text);
 }
 
+static int collect_lines(struct place *place, struct archive_reader *archive, const char *member,
+                         struct failure *failure);
+
+/* What a node has in common with another one is kept there: `shared` of its facts has the names and members.
+ */
+static int collect_shared(struct place *place, struct archive_reader *archive,
+                          const struct document_node *shared, struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && shared && shared->kind == DOCUMENT_MAPPING && i < shared->count; i++) {
+        const char *name = shared->keys[i]->text, *member = shared->items[i]->text;
+        cleanup_free char *pattern = xformat(ARCHIVE_NODES "/*/raw/%s", name);
+        if (!member || fnmatch(ARCHIVE_NODES "/*/raw/*", member, FNM_PATHNAME) != 0 ||
+            strcmp(file_base_name(member), name) != 0 || !archive_find(archive, member, NULL))
+            continue;
+        place->source = "raw";
+        note_member(place, pattern);
+        text_reset(&place->path);
+        r = collect_lines(place, archive, member, failure);
+    }
+    return r;
+}
+
 static int collect_json(struct place *place, struct archive_reader *archive, const char *member,
                         struct failure *failure) {
     cleanup(document_cleanup) struct document *document = NULL;
@@ -297,7 +342,7 @@ static int collect_json(struct place *place, struct archive_reader *archive, con
     const struct document_node *nodes = document_get(document->root, "nodes");
     if (strcmp(place->source, "software") != 0 || !nodes || nodes->kind != DOCUMENT_MAPPING) {
         flatten(place, document->root);
-        return 0;
+        return collect_shared(place, archive, document_get(document->root, "shared"), failure);
     }
     for (size_t i = 0; i < nodes->count; i++) {
         const char *name = nodes->keys[i]->text;
@@ -307,9 +352,15 @@ static int collect_json(struct place *place, struct archive_reader *archive, con
     return 0;
 }
 
-/* The first word of LINE, with its length. */
+/* How many bytes of LINE name what the rest is about: its first word, or "eth0/mtu" of "eth0/mtu:1500", as
+ * grep prints files of one line. */
 static size_t key_length(const char *line) {
-    return strcspn(line, " \t=\n");
+    size_t word = strcspn(line, " \t=\n");
+    const char *slash = memchr(line, '/', word), *from = slash                           ? slash
+                                                         : isalpha((unsigned char)*line) ? line
+                                                                                         : NULL;
+    const char *colon = from ? memchr(from, ':', word - (size_t)(from - line)) : NULL;
+    return colon ? (size_t)(colon - line) : word;
 }
 
 /* Notes in KEYS how often each first word of the lines begins one. */

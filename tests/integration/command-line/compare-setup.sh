@@ -53,6 +53,8 @@ node() { # node RUN NAME MICROCODE KERNEL TURBO HASH [MOUNT]: facts, controls an
         sha256: \"cc\", libraries: [{name: \"libopenblas.so.0\", path: \"/usr/lib/libopenblas.so.0\", sha256: \"$6\"}]}]}"
     printf '/dev/sda1 / ext4 rw\n/dev/sdb1 /tmp ext4 %s\ntmpfs /run\ntmpfs %s\n' "${7:-rw}" "/${7:-rw}" >"$1/nodes/$2/raw/mounts"
     printf '<a>\n<b c="%s"/></a>\n' "${7:-rw}" >"$1/nodes/$2/raw/lstopo.xml"
+    printf '0000:00:1f.0/class:0x01\n0000:00:1f.0/device:0x%s\neth0/mtu:1500\n' "$4" >"$1/nodes/$2/raw/pci"
+    echo "$RANDOM boot" >"$1/nodes/$2/raw/kernel-log"
     edit "$1/run.json" ".nodes += [\"$2\"]"
 }
 real_node=$(echo "${first%.zip}"/nodes/*)
@@ -83,20 +85,32 @@ other      engine.version: 0.1.0 | 0.2.0
            lstopo.xml: bfd5915cc15f | 3fbff979a530
            mounts[/dev/sdb1]: /tmp ext4 rw | /tmp ext4 ro
            mounts[tmpfs /ro]: - | there
-           mounts[tmpfs /rw]: there | -"
+           mounts[tmpfs /rw]: there | -
+           pci[0000:00:1f.0/device]: 0x6.1.0-28 | 0x6.1.0-30"
 is "on other nodes the values are compared" "$(lines base elsewhere)" "nodes  nodes: n-[1-3] | m-[1-2]"
+rm new/nodes/n-[23]/raw/*
+for n in 2 3; do
+    edit new/nodes/n-$n/facts.json '.shared = ({mounts: "nodes/n-1/raw/mounts", pci: "nodes/n-1/raw/pci", "lstopo.xml": "nodes/n-1/raw/lstopo.xml",
+        journal: "journal.jsonl", results: "/etc/passwd", none: 1})'
+done
+is "files that nodes share are of each of them" "$(lines base new | grep -E 'mounts|pci|xml|journal')" \
+    "           lstopo.xml: bfd5915cc15f | 3fbff979a530
+           mounts[/dev/sdb1]: /tmp ext4 rw | /tmp ext4 ro
+           mounts[tmpfs /ro]: - | there
+           mounts[tmpfs /rw]: there | -
+           pci[0000:00:1f.0/device]: 0x6.1.0-28 | 0x6.1.0-30"
 edit new/software/versions.json 'del(.nodes["n-2"].compiler)'
 lines base new >shown
 check "a node that lacks what the others have" contains shown '^compiler +compiler: gcc 12.2.0 \| gcc 12.2.0 \(n-\[1,3\]\), - \(n-2\)$'
 edit new/software/versions.json '.nodes["n-1"].packages += ([range(50) | {"p\(.)": "1"}] | add)'
 lines base new >shown
-check "of many other differences 40 are shown" contains shown '^\.\.\. and 15 more: --verbose$'
+check "of many other differences 40 are shown" contains shown '^\.\.\. and 16 more: --verbose$'
 is "... and all of them with --verbose" "$(setup base new -v | grep -c 'packages\.p[0-9]*: - | 1 (n-1), - (n-\[2-3\])$')" 50
 
 # ---- What cannot be compared
 rm -r elsewhere/nodes elsewhere/results
 check "an archive without facts of its nodes" setup base elsewhere
-report $(output "^warning: 'elsewhere' does not have nodes/\*/controls.json, nodes/\*/facts.json, nodes/\*/raw/lstopo.xml, nodes/\*/raw/mounts, so that these facts are not compared$"; echo $?) \
+report $(output "^warning: 'elsewhere' does not have nodes/\*/controls.json, nodes/\*/facts.json, nodes/\*/raw/kernel-log, nodes/\*/raw/lstopo.xml, nodes/\*/raw/mounts, nodes/\*/raw/pci, so that these facts are not compared$"; echo $?) \
     "... is named, and the rest is compared"
 report $(output "^warning: the results are not compared: .*results.csv"; echo $?) "... as are results that are missing"
 refuse "three runs" 2 "setup compares two runs, and these are 3; expected two" setup "$first" "$same" "$other"
