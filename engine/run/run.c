@@ -59,7 +59,7 @@ static int phase_inspect(struct run *run, struct failure *failure) {
 static void report_differences(struct run *run) {
     cleanup(bind_texts_clear) struct bind_texts sentences = {0};
     struct failure why = {0};
-    if (!run->request->compare)
+    if (!run->request->compare || !run_origin(run).run_id[0])
         return;
     int r = record_commit(&run->record, &why); /* the nodes are part of run.json */
     r = r < 0 ? r : software_write(&run->set, &why);

@@ -119,8 +119,7 @@ static char *describe_title(const struct run *run) {
                       : xformat("%s on %zu nodes", run->set.campaign->name, nodes);
 }
 
-/* The run that this one repeats: the command line of its first part named it, and the journal has it. */
-static struct archive_origin find_origin(struct run *run) {
+struct archive_origin run_origin(struct run *run) {
     const struct campaign_overrides *overrides = run->request->overrides;
     struct run_history *past = &run->past;
     if (overrides && overrides->again)
@@ -136,7 +135,7 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
     text_init(&command, 64 << 10);
     if (run->request->command)
         text_append_command(&command, run->request->command);
-    const struct archive_origin origin = find_origin(run);
+    const struct archive_origin origin = run_origin(run);
     struct archive_description description = {
         .name = title,
         .text = run->set.campaign->description ? run->set.campaign->description
