@@ -15,6 +15,7 @@
 #define PROCESS_PROFILE "https://w3id.org/ro/wfrun/process/0.5"
 #define NO_LICENSE_ID "#no-license"
 #define OTHER_ENGINE_ID "#measured-by"
+#define ORIGIN_ID "#based-on"
 
 struct crate {
     const struct staging *staging;
@@ -194,6 +195,17 @@ static void describe_run(struct crate *crate) {
     }
 }
 
+/* The archive of the run that this one repeats. */
+static void describe_origin(struct crate *crate) {
+    const struct archive_origin *origin = crate->description->based_on;
+    cleanup_free char *id = xformat("urn:uuid:%s", origin->run_id);
+    cJSON *object = entity(crate, ORIGIN_ID, "CreativeWork", origin->archive,
+                           "The archive of the run that was run again");
+    json_add_string(object, "identifier", id);
+    if (origin->sha256)
+        json_add_string(object, "sha256", origin->sha256);
+}
+
 static void describe_others(struct crate *crate) {
     const struct archive_description *description = crate->description;
     cJSON *profile = entity(crate, PROCESS_PROFILE, "CreativeWork", "Process Run Crate", NULL);
@@ -214,6 +226,8 @@ static void describe_others(struct crate *crate) {
                "The program that measured; assay imported what it wrote");
     if (description->agent)
         entity(crate, "#agent", "Person", description->agent, NULL);
+    if (description->based_on)
+        describe_origin(crate);
 }
 
 static void describe_root(struct crate *crate, const bool *described) {
@@ -230,6 +244,8 @@ static void describe_root(struct crate *crate, const bool *described) {
     refer(root, "license", description->license ? description->license : NO_LICENSE_ID);
     if (description->agent)
         refer(root, "author", "#agent");
+    if (description->based_on)
+        refer(root, "isBasedOn", ORIGIN_ID);
     refer(json_add_array(root, "conformsTo"), NULL, PROCESS_PROFILE);
     json_add_string(root, "identifier", crate->run);
     refer(json_add_array(root, "mentions"), NULL, crate->run);

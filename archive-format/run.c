@@ -115,6 +115,12 @@ static const struct bind_field import_fields[] = {
     {BIND_ROW("notes", BIND_TEXTS, archive_import, notes)},
 };
 
+static const struct bind_field origin_fields[] = {
+    {BIND_ROW("run_id", BIND_TEXT, archive_origin, run_id), .required = true},
+    TEXT(archive_origin, archive),
+    TEXT(archive_origin, sha256),
+};
+
 static const struct bind_field fields[] = {
     {BIND_ROW("archive_version", BIND_TEXT, archive_run, version)},
     {BIND_ROW("kind", BIND_CHOICE, archive_run, kind), .choices = kinds},
@@ -144,6 +150,7 @@ static const struct bind_field fields[] = {
     {BIND_ROW("prediction", BIND_OPTIONAL, archive_run, prediction),
      BIND_STRUCTS(archive_prediction, prediction_fields)},
     {BIND_ROW("import", BIND_OPTIONAL, archive_run, import), BIND_STRUCTS(archive_import, import_fields)},
+    {BIND_ROW("based_on", BIND_OPTIONAL, archive_run, based_on), BIND_STRUCTS(archive_origin, origin_fields)},
     {BIND_ROW("command", BIND_TEXTS, archive_run, command)},
     {BIND_ROW("parts", BIND_ITEMS, archive_run, parts), BIND_STRUCTS(archive_part, part_fields)},
     {BIND_ROW("phases", BIND_ITEMS, archive_run, phases), BIND_STRUCTS(archive_phase, phase_fields)},

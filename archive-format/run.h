@@ -102,6 +102,12 @@ struct archive_import {
     struct bind_texts notes;      /* sentences: what was left out, and what was assumed */
 };
 
+/* The run that another one repeats (`assay run ARCHIVE`). */
+struct archive_origin {
+    char *run_id, *archive; /* the archive's base name, or that of the run's folder */
+    char *sha256;           /* of the archive; NULL: of a folder */
+};
+
 /* Times are wall clock, ns since 1970. */
 struct archive_run {
     char *version; /* read only: "1.0" */
@@ -124,6 +130,7 @@ struct archive_run {
     struct archive_answer *answer;
     struct archive_prediction *prediction;
     struct archive_import *import;
+    struct archive_origin *based_on;
     struct bind_texts command;
     struct bind_items parts;  /* struct archive_part */
     struct bind_items phases; /* struct archive_phase; of the last part */

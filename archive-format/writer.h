@@ -18,6 +18,8 @@
 /* What the archive says about itself in ro-crate-metadata.json and README.md. UTF-8, borrowed. */
 struct archive_description {
     enum archive_kind kind;
+    /* The run that it repeats; NULL: none. */
+    const struct archive_origin *based_on;
     const char *name;           /* a title: "dgemm on paravance-3, 2026-11-20" */
     const char *text;           /* a sentence or more */
     const char *license;        /* URI; NULL: none was given */

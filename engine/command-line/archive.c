@@ -1,4 +1,5 @@
-/* assay archive: lists, prints, extracts, verifies, fetches and imports archives. */
+/* assay archive: lists, prints, extracts, verifies, fetches, imports, exports and publishes archives. */
+#include "engine/command-line/archive-export.h"
 #include "engine/command-line/archive-import.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/status/fetch.h"
@@ -241,6 +242,9 @@ static const struct verb_action actions[] = {
     {"fetch", 1, 2, "HOST:RUN, and a folder or nothing", "--partial --jump --ssh-config --quiet",
      archive_fetch},
     {"import", 2, 2, "a format, peanut or csv, and a file", "--output --mapping --json", archive_import},
+    {"export", 2, 2, "a form, bagit, frictionless or folder, and an archive", "--output",
+     archive_export_command},
+    {"publish", 1, 1, "one archive", "--output --creator --license --title --keyword", archive_publish},
     {0},
 };
 

@@ -2,11 +2,13 @@
 #include "archive-format/reader.h"
 #include "engine/analysis/difference.h"
 #include "engine/analysis/prediction-error.h"
+#include "engine/analysis/setup.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/documents/unit.h"
 #include "engine/fit/comparison.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 
 #include <errno.h>
@@ -15,12 +17,15 @@
 /* What the operands are. */
 enum kind { KIND_MODEL, KIND_RUN, KIND_PREDICTION };
 
-/* What cannot be opened as an archive is taken for a model, whose reader says what is wrong. */
-static enum kind find_kind(const char *path) {
+/* A file that is not called .zip and cannot be opened as an archive is taken for a model, whose reader says
+ * what is wrong. */
+static int find_kind(const char *path, enum kind *ret, struct failure *failure) {
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
-    if (archive_open(path, &archive, NULL) < 0)
-        return KIND_MODEL;
-    return archive_run(archive)->kind == ARCHIVE_OF_PREDICTION ? KIND_PREDICTION : KIND_RUN;
+    int r = archive_open(path, &archive, failure);
+    *ret = r < 0                                                 ? KIND_MODEL
+           : archive_run(archive)->kind == ARCHIVE_OF_PREDICTION ? KIND_PREDICTION
+                                                                 : KIND_RUN;
+    return text_ends_in(path, ".zip") || file_is_folder(path) ? r : 0;
 }
 
 static int compare_models(const struct verb_arguments *arguments, struct failure *failure) {
@@ -89,6 +94,32 @@ static int compare_runs(const struct verb_arguments *arguments, struct report_se
     return 0;
 }
 
+/* What differs between two runs, and then their results, unless these cannot be compared. */
+static int compare_setups(const struct verb_arguments *arguments, struct report_section *in,
+                          bool *ret_is_worse, struct failure *failure) {
+    cleanup(setup_clear) struct setup setup = {0};
+    struct failure why = {0};
+    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
+    if (arguments->operand_count != 2)
+        return failure_input(failure, NULL, 0, 0,
+                             "--setup compares two runs, and these are %zu; expected two",
+                             arguments->operand_count);
+    int r = setup_compare((const char *const *)arguments->operands, &setup, failure);
+    if (r < 0)
+        return r;
+    setup_report(in, &setup);
+    struct report_section *results = report_section(in, "results", "", false);
+    r = compare_runs(arguments, results, ret_is_worse, &why);
+    if (r < 0 && why.kind != FAILURE_INPUT) {
+        *failure = why;
+        return r;
+    }
+    if (r < 0)
+        report_note(results, REPORT_WARNING, "the results are not compared: %s",
+                    failure_describe(&why, sentence, sizeof sentence));
+    return 0;
+}
+
 static int compare_prediction(const struct verb_arguments *arguments, const enum kind *kinds,
                               struct report_section *in, bool *ret_is_worse, struct failure *failure) {
     cleanup(measurements_clear) struct measurements measurements = {0};
@@ -128,8 +159,8 @@ static int check_options(const struct verb_arguments *arguments, bool are_models
     static const struct {
         const char *name;
         bool of_models;
-    } options[] = {{"--data", true},   {"--where", true},      {"--most", false},
-                   {"--least", false}, {"--threshold", false}, {"--exit-code", false}};
+    } options[] = {{"--data", true},       {"--where", true},      {"--most", false}, {"--least", false},
+                   {"--threshold", false}, {"--exit-code", false}, {"--setup", false}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].of_models != are_models &&
             (verb_value_at(arguments, options[i].name, 0) || verb_switch(arguments, options[i].name)))
@@ -144,10 +175,13 @@ int command_compare(const struct verb_arguments *arguments, struct failure *fail
     cleanup_free enum kind *kinds = xcalloc(arguments->operand_count, sizeof *kinds);
     size_t counts[KIND_PREDICTION + 1] = {0};
     bool is_worse = false;
-    for (size_t i = 0; i < arguments->operand_count; i++)
-        counts[kinds[i] = find_kind(arguments->operands[i])]++;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < arguments->operand_count; i++) {
+        r = find_kind(arguments->operands[i], &kinds[i], failure);
+        counts[kinds[i]]++;
+    }
     bool are_models = counts[KIND_MODEL] == arguments->operand_count;
-    int r = check_options(arguments, are_models, failure);
+    r = r < 0 ? r : check_options(arguments, are_models, failure);
     if (r < 0 || are_models)
         return r < 0 ? r : compare_models(arguments, failure);
     for (size_t i = 0; i < arguments->operand_count; i++)
@@ -158,8 +192,14 @@ int command_compare(const struct verb_arguments *arguments, struct failure *fail
                     ? "this is no archive, and others are; expected models, or archives of runs "
                       "(one may be that of a prediction)"
                     : "these are predictions; expected the archive of a run as well, or models");
-    r = counts[KIND_PREDICTION] > 0 ? compare_prediction(arguments, kinds, report->root, &is_worse, failure)
-                                    : compare_runs(arguments, report->root, &is_worse, failure);
+    bool of_setups = verb_switch(arguments, "--setup"), of_prediction = counts[KIND_PREDICTION] > 0;
+    if (of_setups && of_prediction)
+        return failure_input(failure, NULL, 0, 0,
+                             "--setup compares how two runs were made, and one of these is a prediction; "
+                             "expected two archives or folders of runs");
+    r = of_setups       ? compare_setups(arguments, report->root, &is_worse, failure)
+        : of_prediction ? compare_prediction(arguments, kinds, report->root, &is_worse, failure)
+                        : compare_runs(arguments, report->root, &is_worse, failure);
     if (r < 0)
         return r;
     output_report(report, verb_switch(arguments, "--json"), verb_switch(arguments, "--verbose"));

@@ -1,4 +1,4 @@
-/* SHA-256 by libcrypto: of bytes as they pass, of a buffer, of a file. */
+/* SHA-256 by libcrypto: of bytes as they pass, of a buffer, of a file; and SHA-512 of a file. */
 #ifndef ASSAY_FOUNDATION_HASH_H
 #define ASSAY_FOUNDATION_HASH_H
 
@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HASH_HEX_SIZE = 65 }; /* 64 lower-case hexadecimal digits and a NUL */
+enum {
+    HASH_HEX_SIZE = 65,         /* 64 lower-case hexadecimal digits and a NUL */
+    HASH_SHA512_HEX_SIZE = 129, /* 128 of them */
+};
 
 struct hash; /* a hash in progress */
 
@@ -21,5 +24,7 @@ void hash_finish(struct hash *hash, char hex[static HASH_HEX_SIZE]);
 int hash_bytes(const void *bytes, size_t length, char hex[static HASH_HEX_SIZE]);
 /* Streams the file: memory is bounded. RET_SIZE may be NULL. */
 int hash_file(const char *path, char hex[static HASH_HEX_SIZE], uint64_t *ret_size, struct failure *failure);
+/* The same with SHA-512. */
+int hash_file_sha512(const char *path, char hex[static HASH_SHA512_HEX_SIZE], struct failure *failure);
 
 #endif

@@ -165,7 +165,7 @@ static void print_section(const struct report_section *section, FILE *stream, bo
             print_chart(item->chart, stream);
         else if (item->kind == ITEM_TABLE)
             print_table(item->table, stream, detail);
-        else if (item->kind == ITEM_SECTION)
+        else if (item->kind == ITEM_SECTION && !item->section->is_list)
             print_section(item->section, stream, detail);
     }
 }

@@ -63,6 +63,9 @@ int run_record_plan(struct run *run, struct failure *failure);
 int run_record_run(struct run *run, struct failure *failure);
 /* Writes results/missing.csv, or removes it where nothing is missing. *RET: how many lines. */
 int run_record_missing(struct run *run, uint64_t *ret, struct failure *failure);
+/* The run that this one repeats, borrowed; its run_id is "" where there is none. The command line of the
+ * first part named it, and the journal has it. */
+struct archive_origin run_origin(struct run *run);
 /* The seal phase. */
 int run_seal(struct run *run, struct failure *failure);
 

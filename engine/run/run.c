@@ -55,6 +55,29 @@ static int phase_inspect(struct run *run, struct failure *failure) {
     return r < 0 ? r : node_set_check_fit(&run->set, failure);
 }
 
+/* Reports how the nodes, as they are now, differ from those of the run that this one repeats. */
+static void report_differences(struct run *run) {
+    cleanup(bind_texts_clear) struct bind_texts sentences = {0};
+    struct failure why = {0};
+    if (!run->request->compare || !run_origin(run).run_id[0])
+        return;
+    int r = record_commit(&run->record, &why); /* the nodes are part of run.json */
+    r = r < 0 ? r : software_write(&run->set, &why);
+    r = r < 0 ? r : run_record_run(run, &why);
+    r = r < 0 ? r : run->request->compare(run->record.folder, &sentences, &why);
+    for (size_t i = 0; i < sentences.count; i++)
+        record_note(&run->record, "%s", sentences.items[i]);
+    if (r < 0)
+        record_note(&run->record, "the run that is repeated cannot be compared with this one: %s", why.text);
+}
+
+static int phase_control(struct run *run, struct failure *failure) {
+    int r = controls_begin(&run->set, failure);
+    if (r == 0)
+        report_differences(run);
+    return r;
+}
+
 static int phase_measure(struct run *run, struct failure *failure) {
     return measure(&run->watch, &run->progress, failure);
 }
@@ -90,7 +113,7 @@ static const struct phase phases[RUN_PHASES] = {
     [RUN_CONNECT] = {.nodes = node_set_connect},
     [RUN_INSPECT] = {.run = phase_inspect},
     [RUN_PREPARE] = {.nodes = node_set_prepare},
-    [RUN_CONTROL] = {.nodes = controls_begin},
+    [RUN_CONTROL] = {.run = phase_control},
     [RUN_WARM_UP] = {.state = warm_up_begin},
     [RUN_MEASURE] = {.run = phase_measure},
     [RUN_COLLECT] = {.run = phase_collect},
@@ -230,6 +253,8 @@ static int open_folder(struct run *run, struct failure *failure) {
 }
 
 static int open_run(struct run *run, struct failure *failure) {
+    const struct campaign_overrides *overrides = run->request->overrides;
+    const struct campaign_again *again = overrides ? overrides->again : NULL;
     int r = archive_draw_id(run->record.id, failure);
     if (r == 0)
         r = open_folder(run, failure);
@@ -244,6 +269,11 @@ static int open_run(struct run *run, struct failure *failure) {
     journal_integer(run->record.journal, "part", 1);
     journal_string(run->record.journal, "engine", ASSAY_VERSION);
     journal_string(run->record.journal, "campaign", run->set.campaign->name);
+    if (again) {
+        journal_string(run->record.journal, "based_on", again->origin.run_id);
+        journal_string(run->record.journal, "based_on_archive", again->origin.archive);
+        journal_string(run->record.journal, "based_on_sha256", again->origin.sha256);
+    }
     journal_end(run->record.journal);
     const struct experiment *experiment = run->set.experiment;
     for (size_t i = 0; i < experiment->option_count; i++) {

@@ -35,6 +35,9 @@ struct run_request {
     const struct installation *installation;
     const char *folder; /* in which the run's folder and the archive are made; made if it is not there */
     struct run_observer observer;
+    /* Adds sentences to RET: how the run in FOLDER differs from the one that it repeats, if it does repeat
+     * one. Called when the nodes are as they are measured. NULL: nothing is compared. */
+    int (*compare)(const char *folder, struct bind_texts *ret, struct failure *failure);
     const char *const *command; /* the engine's own command line, NULL-ended, for the record */
     int64_t
         until_ns; /* since 1970: when the run must have ended, sealed; 0: the campaign or the testbed says */

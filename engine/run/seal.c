@@ -119,6 +119,15 @@ static char *describe_title(const struct run *run) {
                       : xformat("%s on %zu nodes", run->set.campaign->name, nodes);
 }
 
+struct archive_origin run_origin(struct run *run) {
+    const struct campaign_overrides *overrides = run->request->overrides;
+    struct run_history *past = &run->past;
+    if (overrides && overrides->again)
+        return overrides->again->origin;
+    return (struct archive_origin){past->based_on, past->based_on_archive,
+                                   past->based_on_sha256[0] ? past->based_on_sha256 : NULL};
+}
+
 static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     cleanup_free char *title = describe_title(run);
@@ -126,6 +135,7 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
     text_init(&command, 64 << 10);
     if (run->request->command)
         text_append_command(&command, run->request->command);
+    const struct archive_origin origin = run_origin(run);
     struct archive_description description = {
         .name = title,
         .text = run->set.campaign->description ? run->set.campaign->description
@@ -137,6 +147,7 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
         .started_ns = run->started_ns,
         .ended_ns = run->ended_ns,
         .run_id = run->record.id,
+        .based_on = origin.run_id[0] ? &origin : NULL,
         .engine_version = ASSAY_VERSION,
         .command = command.bytes,
         .agent = run->set.campaign->author,

@@ -127,6 +127,7 @@ int execution_perform(const struct execution *execution, struct run_observer obs
         .installation = execution->arguments->installation,
         .folder = execution->folder,
         .observer = observer,
+        .compare = recorded_run_compare,
         .command = execution->arguments->command,
         .until_ns = until_ns,
         .predict = execution_predict,
@@ -158,7 +159,8 @@ int execution_begin(const struct verb_arguments *arguments,
                                            .nodes = nodes,
                                            .node_count = node_count,
                                            .spares = spares,
-                                           .spare_count = spare_count};
+                                           .spare_count = spare_count,
+                                           .testbed_text = verb_value(arguments, "--testbed")};
     cleanup(recorded_run_close) struct recorded_run recorded = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     r = recorded_run_open(arguments->operands[0], &recorded, failure);
@@ -167,6 +169,7 @@ int execution_begin(const struct verb_arguments *arguments,
                              "what was run before is run again from its beginning; to continue a run that "
                              "has ended early give 'assay resume' its folder");
     overrides.written = recorded.written;
+    overrides.again = recorded.again.path ? &recorded.again : NULL;
     if (r == 0)
         r = campaign_read(recorded.campaign, arguments->installation, &overrides, &campaign, failure);
     if (r < 0)

@@ -2,22 +2,49 @@
 
 #include "archive-format/layout.h"
 #include "archive-format/reader.h"
+#include "engine/analysis/setup.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/record/status.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Which run is repeated: that of ARCHIVE, a file or a folder. */
+static int note_origin(const char *path, struct archive_reader *archive, struct campaign_again *ret,
+                       struct failure *failure) {
+    char hex[HASH_HEX_SIZE];
+    const char *run_id = archive_run(archive)->run_id;
+    int r = archive_is_folder(archive) ? 0 : hash_file(path, hex, NULL, failure);
+    if (r < 0)
+        return r;
+    ret->path = realpath(path, NULL);
+    if (!ret->path)
+        return failure_set(failure, -errno, "cannot resolve '%s': %s", path, strerror(errno));
+    ret->origin = (struct archive_origin){.run_id = xstrdup(run_id ? run_id : ""),
+                                          .archive = xstrdup(file_base_name(ret->path)),
+                                          .sha256 = archive_is_folder(archive) ? NULL : xstrdup(hex)};
+    return 0;
+}
+
+static bool has_folder(const struct archive_reader *archive, const char *name) {
+    for (size_t i = 0; i < archive_member_count(archive); i++)
+        if (strncmp(archive_member_name(archive, i), name, strlen(name)) == 0)
+            return true;
+    return false;
+}
+
 /* Those that there are of what a run is made from, into FOLDER. */
-static int extract(const char *path, const char *folder, struct failure *failure) {
-    static const char *const files[] = {
-        ARCHIVE_CAMPAIGN, ARCHIVE_CAMPAIGN_RESOLVED, ARCHIVE_INPUTS,       ARCHIVE_DESIGN,
-        ARCHIVE_SOURCE,   ARCHIVE_SOURCE_MANIFEST,   ARCHIVE_SOURCE_COMMIT};
-    enum { FILES = sizeof files / sizeof *files };
+static int extract(const char *path, const char *folder, struct campaign_again *ret_again,
+                   struct failure *failure) {
+    static const char *const files[] = {ARCHIVE_CAMPAIGN, ARCHIVE_CAMPAIGN_RESOLVED, ARCHIVE_INPUTS,
+                                        ARCHIVE_DESIGN, ARCHIVE_SOURCE};
+    static const char *const folders[] = {ARCHIVE_INPUT_FILES "/", ARCHIVE_SOFTWARE "/"};
+    enum { FILES = sizeof files / sizeof *files, FOLDERS = sizeof folders / sizeof *folders };
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
-    const char *names[FILES + 2];
+    const char *names[FILES + FOLDERS + 1];
     size_t count = 0;
     int r = archive_open(path, &archive, failure);
     r = r < 0 ? r : archive_check_measured(archive, failure);
@@ -26,12 +53,9 @@ static int extract(const char *path, const char *folder, struct failure *failure
     for (size_t i = 0; i < FILES; i++)
         if (archive_find(archive, files[i], NULL))
             names[count++] = files[i];
-    for (size_t i = 0; i < archive_member_count(archive); i++)
-        if (strncmp(archive_member_name(archive, i), ARCHIVE_INPUT_FILES "/", sizeof ARCHIVE_INPUT_FILES) ==
-            0) {
-            names[count++] = ARCHIVE_INPUT_FILES;
-            break;
-        }
+    for (size_t k = 0; k < FOLDERS; k++)
+        if (has_folder(archive, folders[k]))
+            names[count++] = folders[k];
     const char *experiment = archive_run(archive)->experiment.folder;
     if (experiment)
         names[count++] = experiment;
@@ -40,7 +64,8 @@ static int extract(const char *path, const char *folder, struct failure *failure
         return failure_input(failure, path, 0, 0,
                              "this archive cannot be run again: it has no " ARCHIVE_CAMPAIGN_RESOLVED
                              " and inputs.json");
-    return archive_extract(archive, folder, names, count, failure);
+    r = archive_extract(archive, folder, names, count, failure);
+    return r < 0 ? r : note_origin(path, archive, ret_again, failure);
 }
 
 /* The folder has the archive's name: it is what the new run says that it was made from. */
@@ -50,7 +75,7 @@ static int open_archive(const char *path, struct recorded_run *run, char **ret_f
     if (r < 0)
         return r;
     *ret_folder = file_join(run->temporary, file_base_name(path));
-    return extract(path, *ret_folder, failure);
+    return extract(path, *ret_folder, &run->again, failure);
 }
 
 /* The folder of the run whose campaign PATH is, the caller's; NULL: it is no run's. */
@@ -62,6 +87,12 @@ static char *find_folder(const char *path) {
         slash ? xstrndup(path, slash == path ? 1 : (size_t)(slash - path)) : xstrdup(".");
     cleanup_free char *inputs = file_join(folder, ARCHIVE_INPUTS);
     return file_exists(inputs) && run_status_is_run(folder) ? take_pointer(folder) : NULL;
+}
+
+static int note_folder(const char *folder, struct recorded_run *run, struct failure *failure) {
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
+    int r = archive_open(folder, &archive, failure);
+    return r < 0 ? r : note_origin(folder, archive, &run->again, failure);
 }
 
 static int open_run(const char *path, struct recorded_run *run, struct failure *failure) {
@@ -84,6 +115,10 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
     if (!folder)
         return 0;
     r = inputs_read(folder, &run->inputs, failure);
+    if (r == 0 && !run->again.path)
+        r = note_folder(folder, run, failure);
+    if (r == 0)
+        r = inputs_restore_executables(&run->inputs, failure);
     if (r == 0)
         r = hash_file(run->campaign, hex, NULL, failure);
     if (r < 0)
@@ -96,8 +131,7 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
         return 0;
     run->written = run->campaign;
     run->campaign = file_join(folder, ARCHIVE_CAMPAIGN_RESOLVED);
-    r = inputs_check_source(&run->inputs, failure);
-    return r < 0 ? r : inputs_restore_executables(&run->inputs, failure);
+    return inputs_check_source(&run->inputs, failure);
 }
 
 int recorded_run_open(const char *path, struct recorded_run *ret, struct failure *failure) {
@@ -114,8 +148,42 @@ void recorded_run_close(struct recorded_run *run) {
     if (run->temporary)
         file_remove_tree(run->temporary, NULL);
     inputs_clear(&run->inputs);
+    free(run->again.path);
+    free(run->again.origin.run_id);
+    free(run->again.origin.archive);
+    free(run->again.origin.sha256);
     free(run->campaign);
     free(run->written);
     free(run->temporary);
     *run = (struct recorded_run){0};
+}
+
+int recorded_run_compare(const char *folder, struct bind_texts *ret, struct failure *failure) {
+    enum { SENTENCES_MAX = 20 };
+    cleanup(inputs_clear) struct inputs inputs = {0};
+    cleanup(setup_clear) struct setup setup = {0};
+    size_t count = 0;
+    int r = inputs_read(folder, &inputs, failure);
+    if (r < 0 || !inputs.again)
+        return r;
+    r = setup_compare((const char *const[]){inputs.again, folder}, &setup, failure);
+    if (r < 0)
+        return r;
+    const char *name = file_base_name(inputs.again);
+    for (size_t i = 0; i < setup.count && setup.items[i].kind <= SETUP_NODES; i++) {
+        cleanup_free char *difference = setup_describe(&setup.items[i]);
+        cleanup_free char *sentence = xformat("not as in '%s': %s", name, difference);
+        if (count++ < SENTENCES_MAX)
+            bind_texts_add(ret, sentence);
+    }
+    cleanup_free char *last =
+        count == 0
+            ? xformat("nodes, controls, kernel, BLAS and compiler are as in '%s', as far as both are known",
+                      name)
+        : count > SENTENCES_MAX ? xformat("%zu more are not as in '%s'; 'assay compare --setup' lists them",
+                                          count - SENTENCES_MAX, name)
+                                : NULL;
+    if (last)
+        bind_texts_add(ret, last);
+    return 0;
 }

@@ -64,6 +64,12 @@ static int dry_run(const struct execution *execution, bool json, struct failure 
         json_print(object, true, &description);
         text_append_character(&description, '\n');
     } else {
+        const struct campaign_again *again = execution->overrides->again;
+        if (again)
+            text_printf(&description,
+                        "again        %s, run %s; what is not as it was there is reported before the first "
+                        "unit\n",
+                        again->origin.archive, again->origin.run_id);
         r = plan_describe(plan, execution->folder, &description, failure);
     }
     if (r == 0)

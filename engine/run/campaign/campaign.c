@@ -131,16 +131,43 @@ static int bind_design(struct campaign *campaign, const struct campaign_override
     return r;
 }
 
+/* What the command line says of the testbed stands for what the campaign says. */
+static int bind_settings(struct campaign *campaign, const struct campaign_overrides *overrides,
+                         struct failure *failure) {
+    cleanup(document_cleanup) struct document *testbed = NULL;
+    const char *text = overrides->testbed_text;
+    cleanup_free char *here = text ? realpath(".", NULL) : NULL;
+    if (text && overrides->node_count > 0)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "--nodes makes the testbed 'hosts', and --testbed names one; expected one of them");
+    int r = text ? document_parse_yaml("--testbed", text, strlen(text), &testbed, failure) : 0;
+    return r < 0 ? r
+                 : settings_bind(campaign,
+                                 &(struct testbed_written){.document = testbed,
+                                                           .folder = here,
+                                                           .nodes = overrides->nodes,
+                                                           .node_count = overrides->node_count,
+                                                           .choice = overrides->testbed,
+                                                           .spares = overrides->spares,
+                                                           .spare_count = overrides->spare_count},
+                                 failure);
+}
+
+/* The folder is a run's, whose campaign was edited: it has a copy of the source, where the campaign's own is
+ * gone or was this very folder. */
+static bool has_recorded_source(const struct campaign *campaign) {
+    const struct experiment_source *source = &campaign->experiment->source;
+    cleanup_free char *tar = file_join(campaign->folder, ARCHIVE_SOURCE);
+    return strcmp(file_base_name(campaign->path), ARCHIVE_CAMPAIGN) == 0 && source->folder &&
+           file_exists(tar) &&
+           (!file_is_folder(source->folder) || strcmp(source->folder, campaign->folder) == 0);
+}
+
 static int bind(struct campaign *campaign, const struct installation *installation,
                 const struct campaign_overrides *overrides, struct failure *failure) {
     const struct document *document = campaign->document;
-    int r = settings_bind(campaign,
-                          &(struct testbed_written){.nodes = overrides->nodes,
-                                                    .node_count = overrides->node_count,
-                                                    .choice = overrides->testbed,
-                                                    .spares = overrides->spares,
-                                                    .spare_count = overrides->spare_count},
-                          failure);
+    int r = bind_settings(campaign, overrides, failure);
     if (r == 0)
         r = bind_experiment(campaign, installation, failure);
     if (r == 0)
@@ -150,7 +177,7 @@ static int bind(struct campaign *campaign, const struct installation *installati
     struct experiment *experiment = campaign->experiment;
     /* A resolved campaign of a run lies beside the copy of its source, or the commit that it was. */
     cleanup_free char *inputs = file_join(campaign->folder, ARCHIVE_INPUTS);
-    if (document_get(document->root, "resolved") && file_exists(inputs))
+    if (file_exists(inputs) && (document_get(document->root, "resolved") || has_recorded_source(campaign)))
         experiment->source.recorded = xstrdup(campaign->folder);
     r = experiment_check_source(experiment, failure);
     if (r == 0)

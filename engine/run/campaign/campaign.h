@@ -23,6 +23,7 @@
 #define ASSAY_CAMPAIGN_CAMPAIGN_H
 
 #include "archive-format/layout.h"
+#include "archive-format/run.h"
 #include "engine/design/design.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
@@ -56,6 +57,12 @@ struct campaign {
     const struct document_node *design_node; /* that it was bound from; NULL: nothing was said */
 };
 
+/* The run that a campaign repeats. */
+struct campaign_again {
+    struct archive_origin origin;
+    char *path; /* absolute, of its archive or folder */
+};
+
 struct campaign_overrides {
     const char *const *options; /* "name=value" from the command line */
     size_t option_count;
@@ -64,7 +71,9 @@ struct campaign_overrides {
     size_t node_count;
     const char *const *spares; /* likewise, for the testbed's spares: a node that is lost is replaced */
     size_t spare_count;
-    size_t testbed; /* which one of a list of testbeds, from 0 */
+    size_t testbed;                     /* which one of a list of testbeds, from 0 */
+    const char *testbed_text;           /* what `testbed:` is, in YAML, whatever the file says; or NULL */
+    const struct campaign_again *again; /* NULL: it repeats no run */
     const char
         *written; /* the file that a user wrote, of a run's resolved campaign that is run again; or NULL */
 };

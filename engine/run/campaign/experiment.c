@@ -427,16 +427,18 @@ int experiment_find(const char *name, const char *base_folder, const struct inst
         return failure_input(failure, place_file, place_line, place_column, "%s", failure->text);
     if (r < 0)
         return r;
-    cleanup_free char *absolute = realpath(folder, NULL);
+    /* The campaign of an archive that was extracted has the copy of its experiment beside it. */
+    cleanup_free char *copy = xformat("%s/" ARCHIVE_EXPERIMENT, base_folder);
+    cleanup_free char *copied = xformat("%s/%s", copy, description_file),
+                      *named = xformat("%s/%s", folder, description_file),
+                      *inputs = xformat("%s/" ARCHIVE_INPUTS, base_folder);
+    bool is_archived = !file_exists(named) && file_exists(copied) && file_exists(inputs);
+    cleanup_free char *absolute = realpath(is_archived ? copy : folder, NULL);
     cleanup_free char *path = xformat("%s/%s", absolute ? absolute : folder, description_file);
-    cleanup_free char *archived = xformat("%s/" ARCHIVE_EXPERIMENT "/%s", base_folder, description_file);
     if (!absolute || !file_exists(path))
         return failure_input(failure, place_file, place_line, place_column,
-                             "there is no '%s' in '%s', expected the folder of an experiment%s",
-                             description_file, folder,
-                             file_exists(archived) ? ": in an archive that was extracted, it is "
-                                                     "'experiment: ./" ARCHIVE_EXPERIMENT "'"
-                                                   : "");
+                             "there is no '%s' in '%s', expected the folder of an experiment",
+                             description_file, folder);
     cleanup(document_cleanup) struct document *document = NULL;
     r = document_read_yaml(path, &document, failure);
     if (r == 0)

@@ -33,6 +33,8 @@ static const struct bind_field fields[] = {
     {BIND_ROW("order_sha256", BIND_TEXT, inputs, order_sha256), .required = true},
     {BIND_ROW("set", BIND_TEXTS, inputs, settings)},
     {BIND_ROW("nodes", BIND_TEXTS, inputs, nodes)},
+    {BIND_ROW("testbed", BIND_TEXT, inputs, testbed)},
+    {BIND_ROW("again", BIND_TEXT, inputs, again)},
     {BIND_ROW("executables", BIND_TEXTS, inputs, executables)},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
@@ -145,10 +147,11 @@ static int take_originals(struct inputs *inputs, const struct campaign *campaign
                                *spares = document_get(document_get(testbed, "spares"), "file");
     const struct design_specification *design = campaign->design;
     const char *folder = campaign->folder;
+    bool is_own = overrides->node_count == 0 && !overrides->testbed_text; /* the hosts */
     bool has_file = design->kind == DESIGN_KIND_FILE && strcmp(design->file, "-") != 0 &&
                     !campaign->experiment->source.recorded;
     bind_texts_add(&inputs->originals, inputs->campaign.path);
-    int r = take_original(inputs, folder, hosts && overrides->node_count == 0 ? hosts->text : NULL, failure);
+    int r = take_original(inputs, folder, hosts && is_own ? hosts->text : NULL, failure);
     if (r == 0)
         r = take_original(inputs, folder, spares && overrides->spare_count == 0 ? spares->text : NULL,
                           failure);
@@ -192,6 +195,8 @@ int inputs_write(const char *run_folder, const struct plan *plan, const struct c
     inputs.order_sha256 = xstrdup(order);
     take_texts(&inputs.settings, overrides->options, overrides->option_count);
     take_texts(&inputs.nodes, overrides->nodes, overrides->node_count);
+    inputs.testbed = xstrdup_or_null(overrides->testbed_text);
+    inputs.again = overrides->again ? xstrdup(overrides->again->path) : NULL;
     int r = take_file(campaign->path, &inputs.campaign, failure);
     if (r == 0)
         r = take_originals(&inputs, campaign, overrides, failure);
@@ -317,6 +322,7 @@ enum inputs_match inputs_match(const struct inputs *inputs, const struct campaig
     bool ours = path && strcmp(path, inputs->campaign.path) == 0 &&
                 same_texts(&inputs->settings, overrides->options, overrides->option_count) &&
                 same_texts(&inputs->nodes, overrides->nodes, overrides->node_count) &&
+                text_is_same(inputs->testbed, overrides->testbed_text) &&
                 (!overrides->seed || strcmp(overrides->seed, inputs->seed) == 0);
     if (!ours || hash_bytes(campaign->bytes.bytes, campaign->bytes.length, hex) < 0)
         return INPUTS_OTHER;

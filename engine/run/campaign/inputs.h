@@ -31,6 +31,8 @@ struct inputs {
     char *table_sha256, *order_sha256;
     char *seed;
     struct bind_texts settings, nodes; /* the command line's --set and --nodes */
+    char *testbed;                     /* likewise, --testbed */
+    char *again;                       /* the archive or folder of the run that this one repeats, absolute */
     struct bind_texts executables;     /* files of the copied experiment: members of archives have no
                                           permission bits */
     struct plan_facts

@@ -439,9 +439,13 @@ int settings_bind(struct campaign *campaign, const struct testbed_written *comma
         r = finish_warm_up(campaign, failure);
     if (r == 0)
         r = finish_walltime(campaign, failure);
-    testbed.document = document;
-    testbed.node = document_get(document->root, "testbed");
-    testbed.folder = campaign->folder;
+    if (testbed.document) {
+        testbed.node = testbed.document->root;
+    } else {
+        testbed.document = document;
+        testbed.node = document_get(document->root, "testbed");
+        testbed.folder = campaign->folder;
+    }
     if (r == 0)
         r = testbed_bind(&testbed, &campaign->testbed, failure);
     return r < 0 ? r : finish_loss(campaign, command_line->spare_count > 0, failure);

@@ -253,7 +253,8 @@ const char *package_expectation(const char *key, const char *value);
 /* ---- All of them: for campaign_read(), for tests, and to be printed. */
 
 /* Binds what the document of CAMPAIGN, whose folder is known, says of these keys, and its testbed; its other
- * keys are only looked at. Of COMMAND_LINE, nodes and spares count. */
+ * keys are only looked at. Of COMMAND_LINE, nodes and spares count, and, unless its document is NULL, the
+ * root of that and its folder in place of the campaign's testbed. */
 int settings_bind(struct campaign *campaign, const struct testbed_written *command_line,
                   struct failure *failure);
 void settings_clear(struct campaign *campaign);

@@ -364,6 +364,9 @@ static const struct {
 } members[] = {
     {"run-started", "run_id", TEXT(run_id)},
     {"run-started", "campaign", TEXT(campaign)},
+    {"run-started", "based_on", TEXT(based_on)},
+    {"run-started", "based_on_archive", TEXT(based_on_archive)},
+    {"run-started", "based_on_sha256", TEXT(based_on_sha256)},
     {"run-resumed", "units_done", COUNT(units_done)},
     {"run-resumed", "units_failed", COUNT(units_failed)},
     {"run-resumed", "lines_flagged", COUNT(lines_flagged)},

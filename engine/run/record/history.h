@@ -120,6 +120,8 @@ struct run_history_reservation {
 struct run_history {
     const struct run_observer *observer; /* gets phases, notes and failures as they are read; or NULL */
     char run_id[64], campaign[256];      /* "": not known */
+    /* As in struct archive_origin; "": this run repeats no other. */
+    char based_on[64], based_on_archive[256], based_on_sha256[HASH_HEX_SIZE];
     struct run_history_part *parts;
     size_t part_count;
     struct run_history_node **nodes; /* of all parts */

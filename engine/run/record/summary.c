@@ -63,6 +63,11 @@ void run_history_summarize(const struct run_history *history, struct archive_run
     run->run_id = xstrdup(history->run_id);
     run->status = xstrdup(sealed ? history->sealed_as : "running");
     run->error = copy(history->outcome);
+    if (history->based_on[0]) {
+        run->based_on = xcalloc(1, sizeof *run->based_on);
+        *run->based_on = (struct archive_origin){copy(history->based_on), copy(history->based_on_archive),
+                                                 copy(history->based_on_sha256)};
+    }
     run->started_ns = history->parts[0].started_ns;
     run->ended_ns = sealed ? history->parts[history->part_count - 1].ended_ns : 0;
     /* A run that ended before its units were counted has at least those that are listed as missing. */

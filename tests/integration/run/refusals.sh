@@ -24,8 +24,10 @@ write <<<'experiment: ./nowhere'; bad "an experiment's path that leads nowhere" 
 mkdir -p "$scratch/extracted/experiment"
 echo 'experiment: ./' >"$scratch/extracted/c.yaml"
 touch "$scratch/extracted/experiment/experiment.yaml"
-refuse "the campaign of an extracted archive, beside whose experiment it was" 2 \
-    "c.yaml:1:13: .*expected the folder of an experiment: in an archive that was extracted, it is 'experiment: ./experiment'" \
+refuse "a campaign without its experiment" 2 "c.yaml:1:13: there is no 'experiment.yaml' in .*expected the folder of an experiment$" \
+    "$ASSAY" run "$scratch/extracted/c.yaml"
+touch "$scratch/extracted/inputs.json"
+refuse "... which in an archive that was extracted is the copy beside it" 2 "extracted/experiment/experiment.yaml:1:1: nothing, expected a document" \
     "$ASSAY" run "$scratch/extracted/c.yaml"
 write <<<$'experiment: tiny\ndesing: x.csv'; bad "an unknown key, nearest named" "c.yaml:2:1: 'desing'.*'design'"
 write <<<$'experiment: tiny\nseed: 42'; bad "a key of the design beside it" "c.yaml:2:1: 'seed' belongs inside 'design'"

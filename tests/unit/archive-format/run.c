@@ -33,6 +33,8 @@ TEST(round_trip) {
     model->role = xstrdup("dgemm");
     struct archive_model_input *input = bind_items_add(&model->inputs, sizeof *input);
     input->sha256 = xstrdup("ab");
+    written.based_on = xcalloc(1, sizeof *written.based_on);
+    *written.based_on = (struct archive_origin){.run_id = xstrdup("y"), .archive = xstrdup("y.zip")};
     const char *path = test_path("run.json");
     assert_ok(archive_run_write(path, &written, &test_failure));
     assert_ok(read_run(path, &found));
@@ -52,6 +54,9 @@ TEST(round_trip) {
     model = found.prediction->models.items;
     assert_string_equal(model->role, "dgemm");
     assert_string_equal(((const struct archive_model_input *)model->inputs.items)->sha256, "ab");
+    assert_string_equal(found.based_on->run_id, "y");
+    assert_string_equal(found.based_on->archive, "y.zip");
+    assert_null(found.based_on->sha256);
     assert_int_equal(found.parts.count, 2);
     assert_string_equal(((const struct archive_part *)found.parts.items)[1].status, "completed");
 }

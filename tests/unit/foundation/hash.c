@@ -1,4 +1,5 @@
-/* SHA-256 against FIPS 180-2, appendix B, in one piece, in many, and from a file. */
+/* SHA-256 against FIPS 180-2, appendix B, in one piece, in many, and from a file; and SHA-512, appendix C, from
+ * a file. */
 #include "engine/foundation/hash.h"
 
 #include "engine/foundation/file.h"
@@ -9,6 +10,8 @@
 static const char of_abc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 static const char of_million_a[] = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
+static const char sha512_of_million_a[] = "e718483d0ce769644e2e42c7bc15b4638e1f98b13b2044285632a803afa973eb"
+                                          "de0ff244877ea60a4cb0432ce577c31beb009c5c2c49aa2e4eadb217ad8cc09b";
 
 TEST(published_values) {
     char hex[HASH_HEX_SIZE];
@@ -51,6 +54,9 @@ TEST(file) {
     assert_int_equal(hash_file(path, hex, &size, &failure), 0);
     assert_string_equal(hex, of_million_a);
     assert_int_equal(size, 1000000);
+    char long_hex[HASH_SHA512_HEX_SIZE];
+    assert_int_equal(hash_file_sha512(path, long_hex, &failure), 0);
+    assert_string_equal(long_hex, sha512_of_million_a);
     assert_int_equal(hash_file(path, hex, NULL, &failure), 0);
     unlink(path);
     assert_int_equal(hash_file(path, hex, &size, &failure), -ENOENT);
