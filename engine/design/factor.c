@@ -108,23 +108,13 @@ int design_factor_unknown(const struct design_factors *factors, const char *name
     if (control_of_column(name))
         return control_factor_unknown(name, file, line, column, failure);
     cleanup_free const char **names = xcalloc(factors->count + 1, sizeof *names);
-    cleanup(text_clear) struct text known;
-    text_init(&known, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < factors->count; i++) {
+    char instead[TEXT_INSTEAD_SIZE];
+    for (size_t i = 0; i < factors->count; i++)
         names[i] = factors->items[i].about.name;
-        text_printf(&known, "%s%s", i ? ", " : "", names[i]); /* a list over the limit is cut */
-    }
-    const char *nearest = text_nearest(name, names, factors->count);
-    if (nearest)
-        return failure_input(failure, file, line, column, "'%.64s' is not a factor; did you mean '%s'?", name,
-                             nearest);
     for (size_t i = 0; i < CONTROL_FACTORS; i++)
         if (strcmp(name, control_kinds[i].name) == 0)
             return failure_input(failure, file, line, column, "'%s' is not a factor; did you mean '%s'?",
                                  name, control_kinds[i].factor.about.name);
-    if (factors->count == 0)
-        return failure_input(failure, file, line, column,
-                             "'%.64s' is not a factor; the experiment has no factors", name);
-    return failure_input(failure, file, line, column, "'%.64s' is not a factor, expected one of %s", name,
-                         known.bytes);
+    return failure_input(failure, file, line, column, "'%.64s' is not a factor; %s", name,
+                         text_instead(name, names, factors->count, instead));
 }

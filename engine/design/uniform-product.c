@@ -57,12 +57,9 @@ int uniform_product_fix(struct uniform_product *product, const char *name, const
         return failure_input(failure, NULL, 0, 0, "factor '%s' is fixed twice", name);
     if (i < product->count)
         return read_size(size, &product->fixed[i], failure);
-    const char *nearest = text_nearest(name, names, product->count);
-    if (nearest)
-        return failure_input(failure, NULL, 0, 0, "'%.64s' cannot be fixed; did you mean '%s'?", name,
-                             nearest);
-    return failure_input(failure, NULL, 0, 0,
-                         "'%.64s' cannot be fixed, expected one of the generated factors", name);
+    char instead[TEXT_INSTEAD_SIZE];
+    return failure_input(failure, NULL, 0, 0, "'%.64s' cannot be fixed; %s", name,
+                         text_instead(name, names, product->count, instead));
 }
 
 int uniform_product_add_row(struct uniform_product *product, const char *const *sizes, size_t count,

@@ -340,6 +340,24 @@ void text_append_command(struct text *text, const char *const *arguments) {
     }
 }
 
+const char *text_instead(const char *word, const char *const *names, size_t count,
+                         char ret[static TEXT_INSTEAD_SIZE]) {
+    const char *nearest = text_nearest(word, names, count);
+    if (nearest) {
+        snprintf(ret, TEXT_INSTEAD_SIZE, "did you mean '%s'?", nearest);
+        return ret;
+    }
+    int used = snprintf(ret, TEXT_INSTEAD_SIZE, count > 0 ? "there are: " : "there are none");
+    const char *comma = "";
+    for (size_t i = 0; i < count; i++) {
+        if ((size_t)used + strlen(comma) + strlen(names[i]) >= TEXT_INSTEAD_SIZE)
+            continue;
+        used += snprintf(ret + used, TEXT_INSTEAD_SIZE - (size_t)used, "%s%s", comma, names[i]);
+        comma = ", ";
+    }
+    return ret;
+}
+
 size_t text_find(const char *word, const char *const *names, size_t count) {
     size_t i = 0;
     while (i < count && strcmp(names[i], word) != 0)

@@ -104,5 +104,11 @@ bool text_ends_in(const char *text, const char *end);
  * enough to be meant: at most a third of the longer word (or one letter), and at least one letter in common.
  * NULL if none. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
+/* The end of a sentence about a WORD that is none of the COUNT names: "did you mean 'NAME'?", "there are:
+ * NAME, NAME", of which those that do not fit are left out, or "there are none". Written into RET, which is
+ * returned. */
+enum { TEXT_INSTEAD_SIZE = 768 };
+const char *text_instead(const char *word, const char *const *names, size_t count,
+                         char ret[static TEXT_INSTEAD_SIZE]);
 
 #endif

@@ -18,15 +18,11 @@ bool history_filter_matches(const struct history_filter *filter, const struct hi
 int history_filter_check(const struct history_filter *filter, size_t which, const char *const *names,
                          size_t count, const char *place, struct failure *failure) {
     const char *name = filter->names[which];
-    cleanup(text_clear) struct text list;
-    text_init(&list, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0)
-            return 0;
-        (void)text_printf(&list, "%s%s", i > 0 ? ", " : "", names[i]); /* a list that is too long is cut */
-    }
-    return failure_input(failure, place, 0, 0, "no series has the %s '%.64s'; there are: %s",
-                         part_names[which], name, count > 0 ? list.bytes : "none");
+    char instead[TEXT_INSTEAD_SIZE];
+    if (text_find(name, names, count) < count)
+        return 0;
+    return failure_input(failure, place, 0, 0, "no series has the %s '%.64s'; %s", part_names[which], name,
+                         text_instead(name, names, count, instead));
 }
 
 int history_filter_refuse(const struct history_filter *filter, const char *place, const char *empty,

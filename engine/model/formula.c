@@ -109,16 +109,11 @@ static void skip_blanks(struct parser *parser) {
 static int no_such_column(const struct parser *parser, const char *at, const char *word) {
     const struct formula_context *context = parser->context;
     cleanup_free const char **names = xcalloc(context->column_count + 1, sizeof *names);
-    cleanup(text_clear) struct text list;
-    text_init(&list, 512);
-    for (size_t i = 0; i < context->column_count; i++) {
+    char instead[TEXT_INSTEAD_SIZE];
+    for (size_t i = 0; i < context->column_count; i++)
         names[i] = context->columns[i].about.name;
-        text_printf(&list, "%s%s", i ? ", " : "", names[i]);
-    }
-    const char *nearest = text_nearest(word, names, context->column_count);
-    if (nearest)
-        return refuse(parser, at, "there is no column '%.256s'; did you mean '%.256s'?", word, nearest);
-    return refuse(parser, at, "there is no column '%.256s'; there are: %s", word, list.bytes);
+    return refuse(parser, at, "there is no column '%.256s'; %s", word,
+                  text_instead(word, names, context->column_count, instead));
 }
 
 static bool is_column(const struct parser *parser, const char *word) {

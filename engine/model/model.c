@@ -161,20 +161,15 @@ char *model_group_name(char *const *labels, size_t count) {
 
 int model_group_find(const struct model *model, const char *name, size_t *ret, struct failure *failure) {
     cleanup_free const char **names = xcalloc(model->group_count + 1, sizeof *names);
-    for (size_t g = 0; g < model->group_count; g++) {
+    char instead[TEXT_INSTEAD_SIZE];
+    for (size_t g = 0; g < model->group_count; g++)
         names[g] = model->groups[g].name;
-        if (strcmp(names[g], name) == 0) {
-            *ret = g;
-            return 0;
-        }
-    }
-    const char *nearest = text_nearest(name, names, model->group_count);
-    return failure_input(failure, model->file, 0, 0, "the model has no group '%.128s'; %s '%.128s'%s", name,
-                         nearest ? "did you mean" : "its first is",
-                         nearest              ? nearest
-                         : model->group_count ? names[0]
-                                              : "none",
-                         nearest ? "?" : "");
+    size_t found = text_find(name, names, model->group_count);
+    if (found == model->group_count)
+        return failure_input(failure, model->file, 0, 0, "the model has no group '%.128s'; %s", name,
+                             text_instead(name, names, found, instead));
+    *ret = found;
+    return 0;
 }
 
 const struct model_column *model_column_find(const struct model *model, const char *name) {

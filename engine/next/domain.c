@@ -58,9 +58,9 @@ static int read_within(struct next_rows *next, const char *text, struct failure 
         names[i] = next->evaluator->inputs[i].name;
     size_t i = find_factor(next, name);
     if (i == next->evaluator->input_count) {
-        const char *nearest = text_nearest(name, names, i);
-        return failure_input(failure, NULL, 0, 0, "--within: '%.64s' is no factor of the model%s%s%s", name,
-                             nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+        char instead[TEXT_INSTEAD_SIZE];
+        return failure_input(failure, NULL, 0, 0, "--within: '%.64s' is no factor of the model; %s", name,
+                             text_instead(name, names, i, instead));
     }
     cleanup(levels_clear) struct levels levels = {0};
     int r = levels_from_range(name, low, dots + 2, NULL, (struct levels_place){0}, &levels, failure);

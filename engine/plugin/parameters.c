@@ -168,20 +168,14 @@ int parameters_find(const struct parameters *parameters, const char *name, size_
                     struct failure *failure) {
     cleanup_free const char **names = xcalloc(parameters->count + 1, sizeof *names);
     cleanup_free char *word = xstrndup(name, length);
-    cleanup(text_clear) struct text list;
-    text_init(&list, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < parameters->count; i++) {
+    char instead[TEXT_INSTEAD_SIZE];
+    for (size_t i = 0; i < parameters->count; i++)
         names[i] = parameters->table[i].name;
-        if (strcmp(names[i], word) == 0)
-            return (int)i;
-        (void)text_printf(&list, "%s%s", i ? ", " : "", names[i]); /* too long: cut */
-    }
-    const char *nearest = text_nearest(word, names, parameters->count);
-    if (nearest)
-        return failure_input(failure, NULL, 0, 0, "there is no parameter '%.200s'; did you mean '%s'?", word,
-                             nearest);
-    return failure_input(failure, NULL, 0, 0, "there is no parameter '%.200s'; there are: %s", word,
-                         parameters->count ? list.bytes : "none");
+    size_t found = text_find(word, names, parameters->count);
+    if (found < parameters->count)
+        return (int)found;
+    return failure_input(failure, NULL, 0, 0, "there is no parameter '%.200s'; %s", word,
+                         text_instead(word, names, parameters->count, instead));
 }
 
 int parameters_set_pair(struct parameters *parameters, const char *pair, struct failure *failure) {

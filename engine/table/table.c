@@ -44,18 +44,11 @@ const char *table_column_name(const struct table *table, const char *name) {
 static int no_column(const char *path, const struct column *columns, size_t count, const char *what,
                      const char *name, struct failure *failure) {
     cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
-    cleanup(text_clear) struct text list;
-    text_init(&list, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < count; i++) {
+    char instead[TEXT_INSTEAD_SIZE];
+    for (size_t i = 0; i < count; i++)
         names[i] = columns[i].name;
-        (void)text_printf(&list, "%s%s", i ? ", " : "", names[i]); /* a list that is too long is cut */
-    }
-    const char *nearest = text_nearest(name, names, count);
-    if (nearest)
-        return failure_input(failure, path, 0, 0, "there is no %s column '%s'; did you mean '%s'?", what,
-                             name, nearest);
-    return failure_input(failure, path, 0, 0, "there is no %s column '%s'; there are: %s", what, name,
-                         list.bytes);
+    return failure_input(failure, path, 0, 0, "there is no %s column '%s'; %s", what, name,
+                         text_instead(name, names, count, instead));
 }
 
 int table_no_column(const struct table *table, const char *what, const char *name, struct failure *failure) {

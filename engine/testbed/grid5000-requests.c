@@ -82,9 +82,9 @@ int grid5000_find_item(const struct scheduler_stage *stage, const char *path, co
             *ret_name = xstrdup(names[i]);
         return 0;
     }
-    const char *nearest = text_nearest(wanted, names, count);
-    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "%s has no %s '%s'%s%s%s", where, what, wanted,
-                            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    char instead[TEXT_INSTEAD_SIZE];
+    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "%s has no %s '%s'; %s", where, what, wanted,
+                            text_instead(wanted, names, count, instead));
 }
 
 void grid5000_report(const struct scheduler_stage *stage, const char *format, ...) {

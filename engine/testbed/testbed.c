@@ -23,13 +23,9 @@ static const struct testbed_backend *find(const char *name) {
 
 static int refuse_name(const struct testbed_written *written, const struct document_node *node,
                        struct failure *failure) {
-    const char *nearest = text_nearest(node->text, backend_names, BACKEND_COUNT);
-    if (nearest)
-        return bind_refuse(written->document, node, failure, "there is no testbed '%s'; did you mean '%s'?",
-                           node->text, nearest);
-    return bind_refuse(written->document, node, failure,
-                       "there is no testbed '%s'; expected local, hosts, slurm, oar, grid5000 or external",
-                       node->text);
+    char instead[TEXT_INSTEAD_SIZE];
+    return bind_refuse(written->document, node, failure, "there is no testbed '%s'; %s", node->text,
+                       text_instead(node->text, backend_names, BACKEND_COUNT, instead));
 }
 
 /* Which backend a mapping is for: the one that a key of it names. A mapping without such a key is left to

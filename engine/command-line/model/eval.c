@@ -88,10 +88,9 @@ static int refuse_part(const struct eval *eval, const struct model_group *group,
     cleanup_free const char **names = xcalloc(group->part_count + 1, sizeof *names);
     for (size_t p = 0; p < group->part_count; p++)
         names[p] = group->parts[p].name ? group->parts[p].name : "";
-    const char *nearest = text_nearest(text, names, group->part_count);
-    return failure_input(failure, file, line, 0, "the model has no part for the %.64s '%.64s'; %s'%.64s'",
-                         eval->model->named_by, text, nearest ? "did you mean " : "the first that it has is ",
-                         nearest ? nearest : names[0]);
+    char instead[TEXT_INSTEAD_SIZE];
+    return failure_input(failure, file, line, 0, "the model has no part for the %.64s '%.64s'; %s",
+                         eval->model->named_by, text, text_instead(text, names, group->part_count, instead));
 }
 
 /* Their ends; NaN where an interval is not defined, which is counted. */
@@ -156,16 +155,11 @@ static int add_row(struct eval *eval, const struct model_group *group, const dou
 
 static int refuse_name(const struct eval *eval, const char *name, struct failure *failure) {
     cleanup_free const char **names = xcalloc(name_count(eval) + 1, sizeof *names);
-    cleanup(text_clear) struct text list;
-    text_init(&list, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < name_count(eval); i++) {
+    char instead[TEXT_INSTEAD_SIZE];
+    for (size_t i = 0; i < name_count(eval); i++)
         names[i] = name_at(eval, i);
-        (void)text_printf(&list, "%s%s", i ? ", " : "", names[i]); /* a list that is too long is cut */
-    }
-    const char *nearest = text_nearest(name, names, name_count(eval));
-    return failure_input(failure, NULL, 0, 0, "the model uses no '%.128s'; %s%s%s", name,
-                         nearest ? "did you mean '" : "it uses ", nearest ? nearest : list.bytes,
-                         nearest ? "'?" : "");
+    return failure_input(failure, NULL, 0, 0, "the model uses no '%.128s'; %s", name,
+                         text_instead(name, names, name_count(eval), instead));
 }
 
 /* NAME=VALUE. A column that is a number and a category at once is two inputs. */

@@ -272,19 +272,12 @@ const char *experiment_option_note(const struct experiment_option *option) {
 static int refuse_option(const struct experiment *experiment, const char *name, const char *file, size_t line,
                          size_t column, struct failure *failure) {
     const char *names[EXPERIMENT_NAMES_MAX];
-    cleanup(text_clear) struct text known;
-    text_init(&known, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < experiment->option_count; i++) {
+    char instead[TEXT_INSTEAD_SIZE];
+    for (size_t i = 0; i < experiment->option_count; i++)
         names[i] = experiment->options[i].factor.about.name;
-        text_printf(&known, "%s%s", i ? ", " : "", names[i]);
-    }
-    const char *nearest = text_nearest(name, names, experiment->option_count);
-    if (nearest)
-        return failure_input(failure, file, line, column,
-                             "experiment '%s' has no option '%s'; did you mean '%s'?", experiment->name, name,
-                             nearest);
-    return failure_input(failure, file, line, column, "experiment '%s' has no option '%s'; it has: %s",
-                         experiment->name, name, known.length ? known.bytes : "none");
+    return failure_input(failure, file, line, column, "experiment '%s' has no option '%s'; %s",
+                         experiment->name, name,
+                         text_instead(name, names, experiment->option_count, instead));
 }
 
 int experiment_set_option(struct experiment *experiment, const char *name, const char *value,

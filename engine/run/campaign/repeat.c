@@ -11,20 +11,13 @@ static int refuse_response(const struct campaign *campaign, struct failure *fail
     const struct experiment *experiment = campaign->experiment;
     const struct design_repeat *repeat = &campaign->design->repeat;
     cleanup_free const char **names = xcalloc(experiment->response_count, sizeof *names);
-    cleanup(text_clear) struct text known;
-    text_init(&known, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < experiment->response_count; i++) {
+    char instead[TEXT_INSTEAD_SIZE];
+    for (size_t i = 0; i < experiment->response_count; i++)
         names[i] = experiment->responses[i].about.name;
-        text_printf(&known, "%s'%s'", i ? ", " : "", names[i]);
-    }
-    const char *nearest = text_nearest(repeat->response, names, experiment->response_count);
-    return failure_input(
-        failure, campaign->design->place_file, repeat->response_place.line, repeat->response_place.column,
-        "'%.64s' is not a response of experiment '%s'%s%s%s%s", repeat->response, experiment->name,
-        nearest                          ? "; did you mean '"
-        : experiment->response_count > 1 ? ", expected one of "
-                                         : ", expected ",
-        nearest ? nearest : known.bytes, nearest ? "'" : "", nearest ? "?" : "");
+    return failure_input(failure, campaign->design->place_file, repeat->response_place.line,
+                         repeat->response_place.column, "'%.64s' is not a response of experiment '%s'; %s",
+                         repeat->response, experiment->name,
+                         text_instead(repeat->response, names, experiment->response_count, instead));
 }
 
 int repeat_refuse_one_node(const struct campaign *campaign, struct failure *failure) {

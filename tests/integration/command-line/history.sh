@@ -80,10 +80,10 @@ sed '92s/^[0-9]*//' slow.csv >lost.csv
 check "a cut in a row without a value" "$ASSAY" history check lost.csv --node dahu-2
 report $(output '^0 of 1 series changed'; echo $?) "... is that of the next row"
 refuse "an archive" 2 "this is an archive; 'assay history add'" "$ASSAY" history check "$first"
-refuse "a node of no row" 2 "no series has the node 'dahu-3'; there are: dahu-1, dahu-2" "$ASSAY" history check slow.csv --node dahu-3
+refuse "a node of no row" 2 "no series has the node 'dahu-3'; did you mean 'dahu-1'" "$ASSAY" history check slow.csv --node dahu-3
 check "what export wrote" "$ASSAY" history check all.csv
 report $(output '^0 of 2 series changed, of 2 runs at most'; echo $?) "... is read"
-refuse "a campaign that is none" 2 "no series has the campaign 'toys'; there are: toy" "$ASSAY" history check --campaign toys
+refuse "a campaign that is none" 2 "no series has the campaign 'toys'; did you mean 'toy'" "$ASSAY" history check --campaign toys
 refuse "a response that is none" 2 "no series has the response 'time'; there are: rate" "$ASSAY" history export --response time
 refuse "the number of an archive" 2 "no run has an id that begins with '1234567'; the column 'run'" "$ASSAY" history show 1234567
 

@@ -84,7 +84,7 @@ bad() { refuse "$1" 2 "$2" "$ASSAY" run c.yaml -o bad; }
 write 'ci: 2%, at-most: 6, response: durations'
 bad "a response that is none, the nearest named" "c.yaml:18:50: 'durations' is not a response of experiment 'pattern'; did you mean 'duration'\?"
 write 'ci: 2%, at-most: 6, response: x'
-bad "... or all of them" "c.yaml:18:50: 'x' is not a response of experiment 'pattern', expected one of 'other', 'duration'"
+bad "... or all of them" "c.yaml:18:50: 'x' is not a response of experiment 'pattern'; there are: other, duration"
 write 'ci: 2%, at-most: 6, between: [node]'
 bad "between nodes, of which there is one" "c.yaml:18:49: a mean over one node has no confidence interval"
 write 'ci: 2%, at-most: 6' 'repetitions: 3'

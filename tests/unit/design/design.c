@@ -98,8 +98,7 @@ TEST(read_refusals) {
         {"", ":1:1", "expected a header row"},
         {"m,k\n", ":1", "no rows after the header, expected at least one"},
         {"m,kk\n1,2\n", ":1:3", "'kk' is not a factor; did you mean 'k'?"},
-        {"m,temperature\n1,2\n", ":1:3",
-         "'temperature' is not a factor, expected one of m, k, ldb, lda, alpha, bcast"},
+        {"m,temperature\n1,2\n", ":1:3", "'temperature' is not a factor; there are: m, k"},
         {"m,k,m\n1,2,3\n", ":1:5", "two columns"},
         {"m,k\n1,2\n3\n", ":3:1", "expected"},
         {"m,k\n1,2\n0,4\n", ":3:1", "'m' is '0', expected a whole number from 1 to 46340"},
@@ -191,9 +190,8 @@ TEST(conform_types) {
                    "'x' is word, expected a whole number");
     refuse_conform(one_column("x", COLUMN_INTEGER, 5), &text, 1, place, "'x' is 5, expected a text");
     refuse_conform(one_column("y", COLUMN_INTEGER, 5), &integer, 1, place,
-                   "'y' is not a factor, expected one of x");
-    refuse_conform(one_column("y", COLUMN_INTEGER, 5), NULL, 0, place,
-                   "'y' is not a factor; the experiment has no factors");
+                   "'y' is not a factor; there are: x");
+    refuse_conform(one_column("y", COLUMN_INTEGER, 5), NULL, 0, place, "'y' is not a factor; there are none");
 }
 
 TEST(default_refusals) {

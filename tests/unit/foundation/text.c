@@ -154,6 +154,18 @@ TEST(nearest) {
     assert_null(text_nearest(longest, names, 5));
 }
 
+TEST(instead) {
+    char ret[TEXT_INSTEAD_SIZE], long_name[500];
+    memset(long_name, 'x', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    const char *const names[] = {"turbo", long_name, long_name, "governor"};
+    assert_string_equal(text_instead("tubro", names, 4, ret), "did you mean 'turbo'?");
+    assert_string_equal(text_instead("nothing", names, 1, ret), "there are: turbo");
+    assert_string_equal(text_instead("nothing", NULL, 0, ret), "there are none");
+    text_instead("nothing", names, 4, ret); /* one of the long ones fits, and the last still does */
+    assert_int_equal(strlen(ret), strlen("there are: turbo, , governor") + strlen(long_name));
+}
+
 TEST(find) {
     static const char *const names[] = {"turbo", "frequency", "m"};
     assert_int_equal(text_find("turbo", names, 3), 0);
