@@ -1,5 +1,5 @@
-/* SHA-256 against FIPS 180-2, appendix B, in one piece, in many, and from a file; and SHA-512, appendix C, from
- * a file. */
+/* SHA-256 against FIPS 180-2, appendix B, in one piece, in many, and from a file; and SHA-512, appendix C,
+ * from a file. */
 #include "engine/foundation/hash.h"
 
 #include "engine/foundation/file.h"
