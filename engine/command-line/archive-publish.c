@@ -20,7 +20,7 @@
 #define ZENODO_BYTES_MAX 50e9 /* of a record */
 #define ORCID_PREFIX "https://orcid.org/"
 
-enum { PAGE_BYTES_MAX = 1 << 20, ORCID_LENGTH = 19 };
+enum { PAGE_BYTES_MAX = 1 << 20, ORCID_LENGTH = 19, ADDRESS_LENGTH = sizeof ORCID_PREFIX - 1 + ORCID_LENGTH };
 
 struct publication {
     const struct verb_arguments *arguments;
@@ -96,17 +96,15 @@ static int add_creator(cJSON *creators, const char *given, struct failure *failu
     return 0;
 }
 
-/* The author of the campaign, perhaps as "Jane Doe <https://orcid.org/0000-0002-1825-0097>". */
-static void add_author(cJSON *creators, const char *author) {
-    cJSON *creator = json_add_object(creators, NULL);
+/* The author of the campaign, perhaps with an address of ORCID: "Jane Doe <https://orcid.org/0000-...>". */
+static int add_author(cJSON *creators, const char *author, struct failure *failure) {
     const char *address = strstr(author, ORCID_PREFIX);
     size_t length = address ? (size_t)(address - author) : strlen(author);
     while (length > 0 && strchr(" <(,;", author[length - 1]))
         length--;
-    json_add_bytes(creator, "name", author, length);
-    cleanup_free char *orcid = address ? xstrndup(address + strlen(ORCID_PREFIX), ORCID_LENGTH) : NULL;
-    if (orcid && is_orcid(orcid))
-        json_add_string(creator, "orcid", orcid);
+    cleanup_free char *creator = xformat("%.*s%s%.*s", (int)length, author, address ? ";" : "",
+                                         address ? ADDRESS_LENGTH : 0, address ? address : "");
+    return add_creator(creators, creator, failure);
 }
 
 static int add_creators(struct publication *publication, struct failure *failure) {
@@ -116,7 +114,7 @@ static int add_creators(struct publication *publication, struct failure *failure
     for (size_t i = 0; r == 0 && (given = verb_value_at(publication->arguments, "--creator", i)); i++)
         r = add_creator(creators, given, failure);
     if (r == 0 && !creators->child && author)
-        add_author(creators, author);
+        r = add_author(creators, author, failure);
     if (r == 0 && !creators->child)
         return failure_input(failure, archive_path(publication->archive), 0, 0,
                              "the archive does not say who made it; add --creator 'FAMILY NAME, GIVEN NAMES; "
