@@ -545,7 +545,7 @@ static char *describe(const struct facts *facts, const struct observation *items
         if (!is_there[i])
             names[lacking++] = nodes->texts[i];
     if (count == 0 || lacking > 0)
-        append_value(&text, "-", names, has_names && lacking < node_count ? lacking : 0);
+        append_value(&text, SETUP_NONE, names, has_names && lacking < node_count ? lacking : 0);
     return text_take(&text);
 }
 

@@ -34,8 +34,9 @@ enum setup_kind {
     SETUP_KINDS,
 };
 
-/* VALUES: of both runs; "-" where a run or a node has none. Where the nodes of a run have several values,
- * each is followed by its nodes, folded: "0x1 (n-[1-3]), 0x2 (n-4)". */
+#define SETUP_NONE "-"
+/* VALUES: of both runs; SETUP_NONE where a run or a node has none. Where the nodes of a run have several
+ * values, each is followed by its nodes, folded: "0x1 (n-[1-3]), 0x2 (n-4)". */
 struct setup_difference {
     enum setup_kind kind;
     char *object, *values[2];

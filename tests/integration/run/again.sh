@@ -62,12 +62,19 @@ cp -r "${first%.zip}" theirs
 for facts in theirs/nodes/*/facts.json; do
     jq '.microcode = "0x77" | .kernel_release = "5.10.0-theirs"' "$facts" >edited && mv edited "$facts"
 done
+for controls in theirs/nodes/*/controls.json; do
+    jq '.found += [{control: "turbo-of-theirs", status: "available"}] | .driver = "intel_pstate"' "$controls" >edited && mv edited "$controls"
+done
+jq '(.nodes[].libraries) = [{name: "libblas.so.3", sha256: "ab"}] | (.nodes[].compiler) = "gcc 1.0"' theirs/software/versions.json >edited && mv edited theirs/software/versions.json
 jq '.nodes = ["dahu-1", "dahu-2"]' theirs/run.json >edited && mv edited theirs/run.json
 third=$("$ASSAY" run theirs/campaign.yaml -o again 2>err) || sed 's/^/# /' err
 before=$(sed '/^measure/q' err)
 check "what is different is reported before the first unit" contains <(echo "$before") "^  not as in 'theirs': microcode: 0x77 \| "
 check "... the kernel" contains <(echo "$before") "^  not as in 'theirs': kernel_release: 5.10.0-theirs \| $(uname -r)$"
 check "... the nodes" contains <(echo "$before") "^  not as in 'theirs': nodes: dahu-\[1-2\] \| "
+check "... the compiler" contains <(echo "$before") "^  not as in 'theirs': compiler: gcc 1.0 \| "
+check "... the controls" contains <(echo "$before") "^  not as in 'theirs': driver: intel_pstate \| "
+is "... but not what is only known when kernels have run" "$(grep -c libblas err)" 0
 check "... and is in the archive" contains <("$ASSAY" archive cat "$third" journal.jsonl) "\"note\",\"sentence\":\"not as in 'theirs': microcode"
 is "a folder has no hash" "$(of_run "$third" '.based_on')" "{\"run_id\":$id,\"archive\":\"theirs\"}"
 
