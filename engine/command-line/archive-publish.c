@@ -184,15 +184,16 @@ static void add_description(struct publication *publication) {
     text_init(&html, PAGE_BYTES_MAX);
     text_init(&nodes, PAGE_BYTES_MAX / 2);
     host_list_fold((const char *const *)run->nodes.items, run->nodes.count, &nodes);
-    cleanup_free char *facts = xformat(
-        "The %s %s (%s) of the experiment %s, measured on %s: %s, %lld of %lld units done. The archive was "
-        "sealed by assay %s and has, beside the results, the campaign, the design, the sources, the journal "
-        "and what the machines and the software are. SHA-256 of %s: %s.",
-        archive_kind_name((enum archive_kind)run->kind), run->name, run->run_id,
-        run->experiment.name ? run->experiment.name : "-", nodes.bytes, run->status,
-        (long long)run->counts.done, (long long)run->counts.planned,
-        run->engine.version ? run->engine.version : "-", file_base_name(archive_path(publication->archive)),
-        publication->sha256);
+    const char *experiment = run->experiment.name;
+    cleanup_free char *facts =
+        xformat("The %s %s (%s)%s%s%s%s: %s, %lld of %lld units done. The archive was sealed by assay %s; "
+                "README.md in it "
+                "says what it has. SHA-256 of %s: %s.",
+                archive_kind_name((enum archive_kind)run->kind), run->name, run->run_id,
+                experiment ? " of the experiment " : "", experiment ? experiment : "",
+                nodes.length ? ", measured on " : "", nodes.bytes, run->status, (long long)run->counts.done,
+                (long long)run->counts.planned, run->engine.version ? run->engine.version : "-",
+                file_base_name(publication->path), publication->sha256);
     if (own)
         append_paragraph(&html, own);
     append_paragraph(&html, facts);
