@@ -72,7 +72,7 @@ static void take_complaint(struct external_program *program, const char *line, s
 static void take_line(struct external_program *program, const char *line, size_t length) {
     char id[NUMBER_TEXT_SIZE];
     struct failure failure = {0};
-    struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     if (program->asked == hello && (length == 0 || line[0] != '{')) {
         take_complaint(program, line, length); /* of what starts it, such as an interpreter's warning */
         return;
@@ -106,7 +106,6 @@ static void take_line(struct external_program *program, const char *line, size_t
         give_up(program, -EBADMSG, "printed '%s'; expected a note, or the answer to the last request",
                 keep(&program->said, line, length));
     }
-    document_free(document);
 }
 
 /* Those of TEXT that are whole. */
@@ -203,7 +202,7 @@ static int exchange(struct external_program *program, const char *what, const st
 /* One that owes an answer which nobody waits for any more is ended. */
 int external_program_start(struct external_program *program, struct failure *failure) {
     cleanup(text_clear) struct text line = {0};
-    struct document *greeting = NULL;
+    cleanup(document_cleanup) struct document *greeting = NULL;
     if (program->channel && !program->asked)
         return 0;
     remote_channel_free(take_pointer(program->channel));
@@ -227,7 +226,6 @@ int external_program_start(struct external_program *program, struct failure *fai
                         external_program_name(program), text, EXTERNAL_VERSION);
         remote_channel_free(take_pointer(program->channel));
     }
-    document_free(greeting);
     return r;
 }
 

@@ -222,7 +222,7 @@ static struct testbed *open_testbed(const struct testbed_settings *settings,
 static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure) {
     cleanup(free_testbed_pointer) struct testbed *testbed = open_testbed(settings, request);
-    struct document *answer = NULL;
+    cleanup(document_cleanup) struct document *answer = NULL;
     int r = external_program_start(testbed->program, failure);
     if (r < 0)
         return r;
@@ -235,7 +235,6 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
         free(testbed->id);
         testbed->id = xformat("%.*s", ID_MAX, id->text);
     }
-    document_free(answer);
     *ret = take_pointer(testbed);
     return r;
 }
@@ -245,7 +244,7 @@ static const char *reservation_id(const struct testbed *testbed) {
 }
 
 static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
-    struct document *answer = NULL;
+    cleanup(document_cleanup) struct document *answer = NULL;
     double most = testbed->settings->external.at_most_wait;
     char most_text[NUMBER_TEXT_SIZE];
     int r = ask(testbed, "nodes", llround(most * 1e9), &answer, failure);
@@ -254,7 +253,6 @@ static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
                            testbed->id, number_describe_duration(most, most_text));
     if (r == 0)
         r = external_grant_read(answer, &testbed->grant, failure);
-    document_free(answer);
     if (r < 0)
         return r;
     const struct access_settings *access = &testbed->settings->access;
@@ -271,12 +269,11 @@ static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
 /* A program that still gives the nodes has not taken them away; one that does not answer says nothing. */
 static void ask_again(struct testbed *testbed) {
     static const int64_t patience_ns = 60 * EVENT_SECOND;
-    struct document *answer = NULL;
+    cleanup(document_cleanup) struct document *answer = NULL;
     struct failure why = {0};
     if (testbed->access && !testbed->is_over &&
         ask(testbed, "nodes", patience_ns, &answer, &why) == -EREMOTEIO)
         on_over(testbed, why.text + strlen(name_of(testbed)) + strlen(": "));
-    document_free(answer);
 }
 
 /* ---- The nodes -------------------------------------------------------------------------------------------
@@ -308,11 +305,10 @@ static int64_t deadline(const struct testbed *testbed) {
 
 /* Whatever has the name; *RET_HAD: was there anything? */
 static int give_back(struct testbed *testbed, bool *ret_had, struct failure *failure) {
-    struct document *answer = NULL;
+    cleanup(document_cleanup) struct document *answer = NULL;
     int r = ask(testbed, "release", -1, &answer, failure);
     const struct document_node *released = r == 0 ? document_get(answer->root, "released") : NULL;
     *ret_had = !(released && released->kind == DOCUMENT_BOOLEAN && released->text[0] == 'f');
-    document_free(answer);
     return r;
 }
 

@@ -205,7 +205,7 @@ static const char *status_meaning(long status) {
 }
 
 void frontend_describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]) {
-    struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     const char *text = answer->body.length > 0 ? answer->body.bytes : "";
     const struct document_node *message = NULL;
     text += strspn(text, " \t\r\n");
@@ -219,7 +219,6 @@ void frontend_describe_answer(const struct http_answer *answer, char problem[sta
         snprintf(problem, FAILURE_TEXT_SIZE, "%s", status_meaning(answer->status));
     for (char *c = problem; *c; c++)
         *c = (unsigned char)*c < ' ' ? ' ' : *c;
-    document_free(document);
 }
 
 static bool is_success(const struct http_answer *answer) {

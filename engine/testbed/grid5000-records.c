@@ -36,15 +36,12 @@ static int write_environment(const struct scheduler_stage *stage, const struct d
 /* What an engine that died has deployed stays what this job has, even if there is a newer one by now. */
 static int64_t recall_version(const struct scheduler_stage *stage) {
     cleanup_free char *path = grid5000_file(stage, "environment.json");
-    struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     if (document_read_json(path, &document, NULL) < 0)
         return 0;
     const struct document_node *items = document->root;
-    int64_t version = items->kind == DOCUMENT_SEQUENCE && items->count > 0
-                          ? scheduler_number(items->items[0], "version")
-                          : 0;
-    document_free(document);
-    return version;
+    return items->kind == DOCUMENT_SEQUENCE && items->count > 0 ? scheduler_number(items->items[0], "version")
+                                                                : 0;
 }
 
 int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recorded, int64_t *ret_version,

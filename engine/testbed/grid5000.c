@@ -180,15 +180,13 @@ static void query(const struct scheduler_resources *resources, const char *id, c
 static int read_job(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure) {
     static const struct scheduler_oar_keys keys = {"uid", "started_at", "assigned_nodes"};
-    struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     ret->state = SCHEDULER_JOB_NONE;
     if (document_parse_json("jobs", output, length, &document, failure) < 0)
         return failure_set(failure, -EBADMSG, "the answer of Grid'5000's API is not JSON");
     const struct document_node *items = document_get(document->root, "items");
     const struct document_node one = {.kind = DOCUMENT_SEQUENCE, .items = &document->root, .count = 1};
-    int r = scheduler_oar_read_jobs(&keys, items ? items : &one, id, name, ret, failure);
-    document_free(document);
-    return r;
+    return scheduler_oar_read_jobs(&keys, items ? items : &one, id, name, ret, failure);
 }
 
 static void cancel(const struct scheduler_resources *resources, const char *id, const char *name,
@@ -204,7 +202,7 @@ static void cancel(const struct scheduler_resources *resources, const char *id, 
 /* The limits of the site's cluster, {"time": 7200, "nb_cores": 256}. */
 static void report_limits(const struct scheduler_stage *stage, const struct text *answer) {
     const struct scheduler_resources *resources = &stage->settings->resources;
-    struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     cleanup(text_clear) struct text words;
     text_init(&words, 4096);
     if (scheduler_parse_object("usagepolicycheck", answer->bytes, answer->length, &document, NULL) <= 0)
@@ -217,7 +215,6 @@ static void report_limits(const struct scheduler_stage *stage, const struct text
             text_printf(&words, ", %s %s", limits->keys[i]->text, limits->items[i]->text);
     if (words.length > 0)
         grid5000_report(stage, "limits of usagepolicycheck for %s%s", resources->cluster, words.bytes);
-    document_free(document);
 }
 
 /* The authority on who may use how much; it is there on the sites' frontends alone. What it says against the

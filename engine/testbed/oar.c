@@ -262,7 +262,7 @@ int scheduler_oar_read_jobs(const struct scheduler_oar_keys *keys, const struct 
 static int read_job(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure) {
     static const struct scheduler_oar_keys keys = {NULL, "startTime", "assigned_network_address"};
-    struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     ret->state = SCHEDULER_JOB_NONE;
     if (strspn(output, " \n") == length)
         return 0; /* no jobs */
@@ -272,9 +272,7 @@ static int read_job(const char *output, size_t length, const char *id, const cha
                            "oarstat printed no JSON object; run it by hand to see what it prints");
     if (r <= 0)
         return r;
-    r = scheduler_oar_read_jobs(&keys, document->root, id, name, ret, failure);
-    document_free(document);
-    return r;
+    return scheduler_oar_read_jobs(&keys, document->root, id, name, ret, failure);
 }
 
 /* Nodes have no oarstat, as a rule. The walltime is counted from when the job began, a moment ago. */
@@ -355,11 +353,9 @@ static void submit_rest(const struct scheduler_resources *resources, const char 
 }
 
 bool scheduler_oar_read_id(const char *output, const char *key, char id[static SCHEDULER_ID_SIZE]) {
-    struct document *document = NULL;
-    bool is_there = document_parse_json("", output, strlen(output), &document, NULL) == 0 &&
-                    scheduler_take_id(scheduler_text(document->root, key), "", id);
-    document_free(document);
-    return is_there;
+    cleanup(document_cleanup) struct document *document = NULL;
+    return document_parse_json("", output, strlen(output), &document, NULL) == 0 &&
+           scheduler_take_id(scheduler_text(document->root, key), "", id);
 }
 
 static bool read_id_rest(const char *output, char id[static SCHEDULER_ID_SIZE]) {
@@ -373,16 +369,13 @@ static void ask_user_rest(struct bind_texts *words) {
 /* As the API itself takes the user of a job from it: the first word. */
 static char *read_user_rest(const char *output) {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-    struct document *document = NULL;
-    char *ret = NULL;
-    if (document_parse_json("", output, strlen(output), &document, NULL) == 0 &&
-        document_get(document->root, "authenticated_user")) {
-        const char *user = scheduler_text(document->root, "authenticated_user");
-        user += strcspn(user, word);
-        ret = xstrndup(user, strspn(user, word));
-    }
-    document_free(document);
-    return ret;
+    cleanup(document_cleanup) struct document *document = NULL;
+    if (document_parse_json("", output, strlen(output), &document, NULL) < 0 ||
+        !document_get(document->root, "authenticated_user"))
+        return NULL;
+    const char *user = scheduler_text(document->root, "authenticated_user");
+    user += strcspn(user, word);
+    return xstrndup(user, strspn(user, word));
 }
 
 /* A job has its nodes and its walltime in OAR's own structure only. Without a number those that are not over
@@ -398,18 +391,14 @@ static void query_rest(const struct scheduler_resources *resources, const char *
 static int read_job_rest(const char *output, size_t length, const char *id, const char *name,
                          struct scheduler_job *ret, struct failure *failure) {
     static const struct scheduler_oar_keys keys = {"id", "startTime", "assigned_network_address"};
-    struct document *document = NULL;
-    int r = document_parse_json("the API of OAR", output, length, &document, failure);
-    const struct document_node *root = r == 0 ? document->root : NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     ret->state = SCHEDULER_JOB_NONE;
-    if (r < 0 || !document_get(root, id[0] ? "state" : "items"))
-        r = failure_set(failure, -EBADMSG, "the answer of OAR's API does not describe a job");
-    else if (id[0])
-        r = scheduler_oar_read_job(&keys, id, root, ret, failure);
-    else
-        r = scheduler_oar_read_jobs(&keys, document_get(root, "items"), id, name, ret, failure);
-    document_free(document);
-    return r;
+    if (document_parse_json("the API of OAR", output, length, &document, failure) < 0 ||
+        !document_get(document->root, id[0] ? "state" : "items"))
+        return failure_set(failure, -EBADMSG, "the answer of OAR's API does not describe a job");
+    return id[0] ? scheduler_oar_read_job(&keys, id, document->root, ret, failure)
+                 : scheduler_oar_read_jobs(&keys, document_get(document->root, "items"), id, name, ret,
+                                           failure);
 }
 
 static void cancel_rest(const struct scheduler_resources *resources, const char *id, const char *name,
