@@ -21,7 +21,7 @@ enum {
     VALUE_BYTES_MAX = 4096,     /* of one that is kept; a longer one is compared by its SHA-256 */
     VALUE_BYTES_SHOWN = 160,    /* of each side of a line */
     HASH_BYTES_SHOWN = 12,      /* of a SHA-256 */
-    OTHERS_SHOWN = 40,          /* lines of the kind SETUP_OTHER, without details */
+    LINES_SHOWN = 20,           /* of a kind, without details */
     FACTS_BYTES_MAX = 64 << 20, /* of a file of facts that are read line by line */
 };
 
@@ -658,6 +658,27 @@ char *setup_describe(const struct setup_difference *difference) {
     return line;
 }
 
+/* The differences FIRST and those after it that are of the same kind. Returns how many these are. */
+static size_t report_kind(struct report_section *in, struct report_section *list, const struct setup *setup,
+                          size_t first) {
+    const struct setup_difference *items = setup->items + first;
+    size_t count = 0;
+    for (; first + count < setup->count && items[count].kind == items[0].kind; count++) {
+        struct report_section *in_list = report_section(list, "", NULL, false);
+        cleanup_free char *line = setup_describe(&items[count]);
+        const char *kind = kind_names[items[0].kind];
+        report_text(in_list, "kind", NULL, kind, false);
+        report_text(in_list, "object", NULL, items[count].object, false);
+        report_text(in_list, "base", NULL, items[count].values[0], false);
+        report_text(in_list, "new", NULL, items[count].values[1], false);
+        report_text(in, NULL, count > 0 ? " " : kind, line, count >= LINES_SHOWN);
+    }
+    cleanup_free char *rest = xformat("the first %d of %zu; --verbose shows all", LINES_SHOWN, count);
+    if (count > LINES_SHOWN)
+        report_text(in, NULL, " ", rest, false);
+    return count;
+}
+
 void setup_report(struct report_section *in, const struct setup *setup) {
     struct report_section *own = report_section(in, "setup", NULL, false),
                           *list = report_list(own, "differences");
@@ -666,21 +687,8 @@ void setup_report(struct report_section *in, const struct setup *setup) {
     report_text(own, NULL, "setup", total, false);
     report_number(own, "differ", NULL, (double)setup->count, "1", 0, true);
     report_number(own, "alike", NULL, (double)setup->alike, "1", 0, true);
-    size_t others = 0;
-    for (size_t i = 0; i < setup->count; i++) {
-        const struct setup_difference *item = &setup->items[i];
-        struct report_section *in_list = report_section(list, "", NULL, false);
-        cleanup_free char *line = setup_describe(item);
-        bool continues = i > 0 && item->kind == setup->items[i - 1].kind;
-        others += item->kind == SETUP_OTHER;
-        report_text(in_list, "kind", NULL, kind_names[item->kind], false);
-        report_text(in_list, "object", NULL, item->object, false);
-        report_text(in_list, "base", NULL, item->values[0], false);
-        report_text(in_list, "new", NULL, item->values[1], false);
-        report_text(own, NULL, continues ? " " : kind_names[item->kind], line, others > OTHERS_SHOWN);
-    }
-    if (others > OTHERS_SHOWN)
-        report_note(own, REPORT_LINE, "... and %zu more: --verbose", others - OTHERS_SHOWN);
+    for (size_t i = 0; i < setup->count;)
+        i += report_kind(own, list, setup, i);
     for (size_t i = 0; i < setup->not_compared.count; i++)
         report_note(own, REPORT_WARNING, "%s", setup->not_compared.items[i]);
 }

@@ -104,7 +104,8 @@ lines base new >shown
 check "a node that lacks what the others have" contains shown '^compiler +compiler: gcc 12.2.0 \| gcc 12.2.0 \(n-\[1,3\]\), - \(n-2\)$'
 edit new/software/versions.json '.nodes["n-1"].packages += ([range(50) | {"p\(.)": "1"}] | add)'
 lines base new >shown
-check "of many other differences 40 are shown" contains shown '^\.\.\. and 16 more: --verbose$'
+check "of many differences of a kind 20 are shown" contains shown '^ +the first 20 of 56; --verbose shows all$'
+is "... no more" "$(sed -n '/^other/,$p' shown | grep -c ' | ')" 20
 is "... and all of them with --verbose" "$(setup base new -v | grep -c 'packages\.p[0-9]*: - | 1 (n-1), - (n-\[2-3\])$')" 50
 
 # ---- What cannot be compared
