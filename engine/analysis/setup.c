@@ -161,7 +161,7 @@ struct facts {
     int *kinds;              /* of each */
     uint32_t *origins;       /* of each: the member that it is of, as in `members` */
     struct text_set members; /* "facts.json of the nodes", "raw/cmdline" */
-    unsigned char *seen;     /* of each: bits, which sides have it */
+    unsigned char *seen;     /* of each: bits, which sides have facts of it */
     struct text_set values, nodes[SIDES];
     struct observation *items;
     size_t count, capacity;
@@ -196,7 +196,6 @@ static void note_member(struct place *place, const char *name) {
         facts->seen = xrealloc(facts->seen, facts->members.count);
         facts->seen[before] = 0;
     }
-    facts->seen[place->member] |= (unsigned char)(1 << place->side);
 }
 
 static void add(struct place *place, const char *value) {
@@ -213,6 +212,7 @@ static void add(struct place *place, const char *value) {
     }
     if (facts->kinds[fact] == IGNORED)
         return;
+    facts->seen[place->member] |= (unsigned char)(1 << place->side);
     if (strlen(value) > VALUE_BYTES_MAX) {
         hash_bytes(value, strlen(value), hex);
         value = hex;
