@@ -131,8 +131,9 @@ static struct staged_file *folder_of(const struct staging *staging, const struct
     return folder ? staging_find(staging, folder) : NULL;
 }
 
-/* Marks in DESCRIBED the files and folders that get an entity of their own: those that are not below a folder
- * called "raw", and files only where there are few. */
+/* Marks in DESCRIBED the files and folders that get an entity of their own: those with a meaning of their
+ * own, to which the run refers; of the others those that are not below a folder called "raw", and files only
+ * where there are few. */
 static void choose(const struct staging *staging, bool *described) {
     cleanup_free size_t *files_in = xcalloc(staging->count + 1, sizeof *files_in);
     size_t chosen = 0;
@@ -147,7 +148,8 @@ static void choose(const struct staging *staging, bool *described) {
         if (describe_is_made_last(file->name))
             continue;
         bool many = !file->folder && folder && files_in[folder - staging->files] > CRATE_FOLDER_FILES_MAX;
-        described[i] = !many && !strstr(file->name, "/raw/") && chosen < CRATE_ENTITIES_MAX;
+        bool other = !many && !strstr(file->name, "/raw/") && chosen < CRATE_ENTITIES_MAX;
+        described[i] = other || archive_place_find(file->name);
         chosen += described[i];
     }
 }

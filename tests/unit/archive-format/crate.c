@@ -171,6 +171,32 @@ TEST(software_and_nodes) {
     assert_string_equal(text_of(find(crate, "experiment/"), "@type"), "Dataset");
 }
 
+/* More files than are described one by one, in one folder and in all: what the run refers to is described. */
+TEST(many_files) {
+    const char *staging = stage("many"), *target = test_path("many.zip");
+    const struct archive_description description = describe();
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
+    cleanup(document_cleanup) struct document *crate = NULL;
+    char sha256[HASH_HEX_SIZE];
+    for (size_t i = 0; i < CRATE_FOLDER_FILES_MAX + CRATE_ENTITIES_MAX; i++) {
+        size_t folder = i / CRATE_FOLDER_FILES_MAX;
+        cleanup_free char *below =
+            folder == 0 ? text_format("%s/results", staging) : text_format("%s/logs/a%zu", staging, folder);
+        cleanup_free char *path = text_format("%s/other-%zu", below, i);
+        if (i % CRATE_FOLDER_FILES_MAX == 0)
+            assert_ok(file_make_folders(below, &test_failure));
+        cleanup_fclose FILE *file = fopen(path, "w"); /* not synced, as put() does */
+        assert_non_null(file);
+    }
+    assert_ok(archive_seal(staging, target, &description, sha256, &test_failure));
+    assert_ok(archive_open(target, &archive, &test_failure));
+    assert_ok(archive_read_document(archive, "ro-crate-metadata.json", &crate, &test_failure));
+    assert_ok(crate_check(crate, archive, CRATE_SHOULD, &test_failure));
+    assert_string_equal(text_of(find(crate, "results/results.csv"), "@type"), "File");
+    assert_string_equal(text_of(find(crate, "nodes/"), "@type"), "Dataset");
+    assert_true(document_get(crate->root, "@graph")->count < CRATE_ENTITIES_MAX + 64);
+}
+
 /* ---- Crates that break a rule */
 
 /* Of the entity called ID in the crate: member MEMBER becomes VALUE (JSON), or goes where that is NULL. */
