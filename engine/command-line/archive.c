@@ -1,4 +1,5 @@
-/* assay archive: lists, prints, extracts, verifies, signs, fetches, imports, exports and publishes archives. */
+/* assay archive: lists, prints, extracts, verifies, signs, fetches, imports, exports and publishes archives.
+ */
 #include "engine/command-line/archive-export.h"
 #include "engine/command-line/archive-import.h"
 #include "engine/command-line/archive-sign.h"
