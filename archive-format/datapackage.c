@@ -42,7 +42,12 @@ static void add_field(cJSON *fields, const struct column *column) {
     cJSON *field = json_add_object(fields, NULL);
     const struct unit *unit = is_given(column->unit) ? unit_find(column->unit) : NULL;
     json_add_string(field, "name", column->name);
-    json_add_string(field, "type", column_type_name(column->type ? column->type : COLUMN_STRING));
+    /* Nanoseconds since 1970 are above 2^53, where some readers (in JavaScript) refuse integers. */
+    bool is_stamp = column->role == COLUMN_ROLE_TIME && column->type == COLUMN_INTEGER;
+    enum column_type type = is_stamp ? COLUMN_NUMBER : column->type ? column->type : COLUMN_STRING;
+    json_add_string(field, "type", column_type_name(type));
+    if (column->type == COLUMN_TIME) /* the default format has no fractions of seconds */
+        json_add_string(field, "format", "any");
     add_given(field, "title", column->label);
     add_given(field, "description", column->help);
     add_given(field, "unit", column->unit);
@@ -173,6 +178,24 @@ static int take_fields(const struct document *document, const struct document_no
     *ret = columns;
     columns = (struct archive_columns){0};
     return 0;
+}
+
+int archive_package_table(const struct document *document, size_t index, const char **ret_path,
+                          struct archive_columns *ret, struct failure *failure) {
+    const struct document_node *resources = document_get(document->root, "resources");
+    if (!resources || resources->kind != DOCUMENT_SEQUENCE)
+        return refuse_at(document, document->root, failure,
+                         "there are no resources; expected a list of tables");
+    if (index >= resources->count)
+        return 0;
+    *ret_path = text_of(resources->items[index], "path");
+    int r = take_fields(document, resources->items[index], ret, failure);
+    const struct document_node *fields =
+        document_get(document_get(resources->items[index], "schema"), "fields");
+    for (size_t i = 0; i < ret->count; i++)
+        if (column_type_find(text_of(fields->items[i], "type")) == COLUMN_TIME)
+            ret->items[i].type = COLUMN_TIME;
+    return r < 0 ? r : 1;
 }
 
 int archive_package_columns(const struct document *document, const char *table_path,

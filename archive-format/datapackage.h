@@ -39,6 +39,10 @@ int archive_table_columns(struct archive_reader *archive, const char *table_path
 /* The same of a datapackage.json that was read. */
 int archive_package_columns(const struct document *document, const char *table_path,
                             struct archive_columns *ret, struct failure *failure);
+/* Table number INDEX, from 0: its path, the document's, and its columns, of which those of times are
+ * COLUMN_TIME. 1; 0: there are not so many; a package that is not one is FAILURE_VERIFICATION. */
+int archive_package_table(const struct document *document, size_t index, const char **ret_path,
+                          struct archive_columns *ret, struct failure *failure);
 void archive_columns_clear(struct archive_columns *columns);
 /* The column called NAME, or NULL. */
 const struct column *archive_columns_find(const struct archive_columns *columns, const char *name);

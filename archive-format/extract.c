@@ -226,7 +226,7 @@ int archive_extract(struct archive_reader *archive, const char *folder, const ch
                                 strerror(-r));
     r = check_wanted(&extraction);
     if (r == 0)
-        r = archive_verify(archive, failure);
+        r = archive_check(archive, failure);
     if (r == 0 && !was_there)
         r = file_make_folders(folder, failure);
     if (r < 0)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #define ARCHIVE_CRATE "ro-crate-metadata.json"
+#define ARCHIVE_PREVIEW "ro-crate-preview.html"
 #define ARCHIVE_MANIFEST "manifest-sha256.txt"
 #define ARCHIVE_SIGNATURE ARCHIVE_MANIFEST ".sig" /* of the manifest, which does not have it */
 #define ARCHIVE_RUN "run.json"

@@ -9,6 +9,7 @@
 
 struct archive_reader {
     int descriptor;         /* of the zip, or of the folder */
+    bool is_foreign;        /* another program's zip: neither a manifest nor a crate is expected */
     bool is_folder;         /* then the members below but `run` are empty until it is listed */
     struct staging staging; /* of a folder that is listed: has the names of `zip` */
     char *path;             /* for messages */

@@ -203,6 +203,7 @@ static int open_zip(int given, const char *name, enum origin origin, struct arch
     cleanup(archive_cleanup) struct archive_reader *archive = xcalloc(1, sizeof *archive);
     archive->descriptor = take_descriptor(descriptor);
     archive->path = xstrdup(name);
+    archive->is_foreign = origin == OF_ANOTHER_PROGRAM;
     int r = zip_directory_read(archive->descriptor, name, &archive->zip, failure);
     if (r < 0)
         return r;

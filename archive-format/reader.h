@@ -119,6 +119,11 @@ int archive_read_document(struct archive_reader *archive, const char *name, stru
  * first member that differs. A folder, which has no manifest, is FAILURE_INPUT. */
 int archive_verify(struct archive_reader *archive, struct failure *failure);
 
+/* The same, and whether what the members say of each other holds: the crate keeps to its rules
+ * (crate/check.h), and each table that a datapackage.json describes has the columns and the types of values
+ * that it says. */
+int archive_check(struct archive_reader *archive, struct failure *failure);
+
 /* Verifies a whole zip, then writes the members NAMES (a member, or a folder and all below it; COUNT 0:
  * all) into FOLDER, which must be absent or empty. Links are not followed; files get mode 0666 less the
  * umask. What was written is removed again if anything fails. */

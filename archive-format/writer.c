@@ -1,8 +1,9 @@
 #include "archive-format/writer.h"
 
-#include "archive-format/crate.h"
+#include "archive-format/crate/crate.h"
+#include "archive-format/crate/preview.h"
+#include "archive-format/crate/readme.h"
 #include "archive-format/reader-private.h"
-#include "archive-format/readme.h"
 #include "archive-format/staging.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -24,7 +25,7 @@
 
 enum {
     BUFFER_SIZE = 128 << 10,
-    README_BYTES_MAX = 1 << 20,
+    PAGE_BYTES_MAX = 8 << 20,
 };
 
 /* One sealing. */
@@ -32,6 +33,7 @@ struct seal {
     const char *target, *part;
     const struct archive_description *description;
     struct staging staging;
+    struct archive_run run; /* run.json of the staging folder */
     struct failure *failure;
     struct archive *packer;
     int descriptor;  /* of the .part file */
@@ -207,20 +209,35 @@ static int rewrite_times(const struct seal *seal) {
 
 /* ---- Sealing */
 
-static int put_readme(struct seal *seal) {
+static struct sealed_content content_of(const struct seal *seal) {
+    return (struct sealed_content){&seal->staging, seal->description, &seal->run};
+}
+
+/* A page for people, NAME, which PRINT makes. */
+static int put_page(struct seal *seal, const char *name,
+                    int (*print)(const struct sealed_content *content, struct text *ret)) {
+    const struct sealed_content content = content_of(seal);
     cleanup(text_clear) struct text text;
-    text_init(&text, README_BYTES_MAX);
-    int r = readme_print(&seal->staging, seal->description, &text);
+    text_init(&text, PAGE_BYTES_MAX);
+    int r = print(&content, &text);
     if (r < 0)
-        return failure_set(seal->failure, r, "cannot write README.md: %s", strerror(-r));
-    return staging_put(&seal->staging, ARCHIVE_README, text.bytes, text.length, seal->failure);
+        return failure_set(seal->failure, r, "cannot write %s: %s", name, strerror(-r));
+    return staging_put(&seal->staging, name, text.bytes, text.length, seal->failure);
 }
 
 static int put_crate(struct seal *seal) {
+    const struct sealed_content content = content_of(seal);
     cleanup(text_clear) struct text text;
-    text_init(&text, CRATE_BYTES_MAX);
-    int r = crate_print(&seal->staging, seal->description, &text, seal->failure);
+    text_init(&text, ARCHIVE_RECORD_BYTES_MAX);
+    int r = crate_print(&content, &text, seal->failure);
     return r < 0 ? r : staging_put(&seal->staging, ARCHIVE_CRATE, text.bytes, text.length, seal->failure);
+}
+
+static int read_run(struct seal *seal) {
+    cleanup_free char *path = file_join(seal->staging.folder, ARCHIVE_RUN);
+    cleanup(document_cleanup) struct document *document = NULL;
+    int r = document_read_json(path, &document, seal->failure);
+    return r < 0 ? r : archive_run_read(document, &seal->run, seal->failure);
 }
 
 static int put_manifest(struct seal *seal) {
@@ -333,6 +350,7 @@ static int publish(const struct seal *seal, const char *sha256) {
 static void seal_clear(struct seal *seal) {
     cleanup_close_descriptor(&seal->descriptor);
     staging_clear(&seal->staging);
+    archive_run_clear(&seal->run);
     free(seal->buffer);
 }
 
@@ -388,7 +406,11 @@ int archive_seal(const char *staging_folder, const char *target_path,
     if (r == 0)
         r = check_staging(&seal);
     if (r == 0)
-        r = put_readme(&seal);
+        r = read_run(&seal);
+    if (r == 0)
+        r = put_page(&seal, ARCHIVE_README, readme_print);
+    if (r == 0)
+        r = put_page(&seal, ARCHIVE_PREVIEW, preview_print);
     if (r == 0)
         r = staging_hash(&seal.staging, failure);
     if (r == 0)

@@ -1,7 +1,7 @@
 /*
  * Sealing: a staging folder becomes one archive (FORMAT.md). The staging folder is not changed but for the
- * three files that sealing makes and leaves there as well: README.md, ro-crate-metadata.json,
- * manifest-sha256.txt.
+ * four files that sealing makes and leaves there as well: README.md, ro-crate-preview.html,
+ * ro-crate-metadata.json, manifest-sha256.txt.
  */
 #ifndef ASSAY_ARCHIVE_FORMAT_WRITER_H
 #define ASSAY_ARCHIVE_FORMAT_WRITER_H
@@ -32,7 +32,8 @@ struct archive_description {
     const char *engine_url;     /* where the engine is to be had; NULL when it has no address */
     const char *command;        /* the command line, for people */
     const char *measured_by; /* of an import: the engine that measured, with its version; NULL: not known */
-    const char *agent;       /* who ran it; NULL when that is not to be recorded */
+    const char *agent;       /* who ran it, perhaps with "https://orcid.org/..."; NULL: not to be recorded */
+    const char *result;      /* what was found, in lines; NULL: shown are the first lines of results.csv */
 };
 
 /*

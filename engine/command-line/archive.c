@@ -1,6 +1,8 @@
-/* assay archive: lists, prints, extracts, verifies, fetches, imports, exports and publishes archives. */
+/* assay archive: lists, prints, extracts, verifies, signs, fetches, imports, exports and publishes archives.
+ */
 #include "engine/command-line/archive-export.h"
 #include "engine/command-line/archive-import.h"
+#include "engine/command-line/archive-sign.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/status/fetch.h"
 #include "engine/command-line/verb.h"
@@ -14,6 +16,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/report/report.h"
+#include "engine/run/record/trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -162,7 +165,14 @@ static int extract(const struct verb_arguments *arguments, struct failure *failu
 
 /* ---- verify */
 
-static int print_verified(const struct archive_reader *archive, bool json, struct failure *failure) {
+/* What was found of an archive that is not refused. */
+struct verdict {
+    uint64_t lines; /* of the results that the journal accounts for */
+    char *signer;   /* NULL: signatures were not asked for */
+};
+
+static int print_verified(const struct archive_reader *archive, const struct verdict *verdict, bool json,
+                          struct failure *failure) {
     char sha256[HASH_HEX_SIZE], bytes[NUMBER_TEXT_SIZE];
     int r = json ? hash_file(archive_path(archive), sha256, NULL, failure) : 0;
     if (r < 0)
@@ -174,13 +184,19 @@ static int print_verified(const struct archive_reader *archive, bool json, struc
         add_head(report->root, archive);
         report_text(report->root, "sha256", NULL, sha256, true);
         report_boolean(report->root, "verified", NULL, true, true);
+        report_number(report->root, "lines_traced", NULL, (double)verdict->lines, NULL, 0, true);
+        if (verdict->signer)
+            report_text(report->root, "signer", NULL, verdict->signer, true);
         output_report_line(report);
         return 0;
     }
-    report_note(report->root, REPORT_LINE, "%s: verified: %s %s%s%s, %zu files, %s", archive_path(archive),
-                run->status ? run->status : "?", archive_kind_name((enum archive_kind)run->kind),
-                of ? " of " : "", of ? of : "", archive_member_count(archive),
-                number_describe_bytes((double)content_bytes(archive), bytes));
+    cleanup_free char *traced =
+        verdict->lines ? xformat(", %" PRIu64 " results traced", verdict->lines) : xstrdup("");
+    report_note(report->root, REPORT_LINE, "%s: verified: %s %s%s%s, %zu files, %s%s%s%s",
+                archive_path(archive), run->status ? run->status : "?",
+                archive_kind_name((enum archive_kind)run->kind), of ? " of " : "", of ? of : "",
+                archive_member_count(archive), number_describe_bytes((double)content_bytes(archive), bytes),
+                traced, verdict->signer ? ", signed by " : "", verdict->signer ? verdict->signer : "");
     report_print(report, stdout, false);
     return 0;
 }
@@ -203,12 +219,19 @@ static void print_refused(const char *path, bool json, const struct failure *rea
     putchar('\n');
 }
 
-static int verify_one(const char *path, bool json, struct failure *failure) {
+static int verify_one(const char *path, const char *signers, bool json, struct failure *failure) {
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     int r = archive_open(path, &archive, failure);
+    struct verdict verdict = {0};
     if (r == 0)
-        r = archive_verify(archive, failure);
-    return r < 0 ? r : print_verified(archive, json, failure);
+        r = archive_check(archive, failure);
+    if (r == 0)
+        r = run_trace_check(archive, &verdict.lines, failure);
+    if (r == 0 && signers)
+        r = archive_check_signature(archive, signers, &verdict.signer, failure);
+    r = r < 0 ? r : print_verified(archive, &verdict, json, failure);
+    free(verdict.signer);
+    return r;
 }
 
 /* All of them, whatever becomes of each. */
@@ -217,7 +240,7 @@ static int verify(const struct verb_arguments *arguments, struct failure *failur
     struct failure last = {0}, worst = {0};
     size_t count = arguments->operand_count - 1, refusals = 0;
     for (size_t i = 1; i <= count; i++) {
-        if (verify_one(arguments->operands[i], json, &last) == 0)
+        if (verify_one(arguments->operands[i], verb_value(arguments, "--signers"), json, &last) == 0)
             continue;
         if (refusals++ == 0 || last.kind == FAILURE_VERIFICATION)
             worst = last;
@@ -238,7 +261,8 @@ static const struct verb_action actions[] = {
     {"list", 1, 1, "one archive or the folder of a run", "--json", list},
     {"cat", 2, 2, "an archive, or the folder of a run, and one of its members", NULL, cat},
     {"extract", 1, SIZE_MAX, "an archive, and members of it or nothing", "--folder", extract},
-    {"verify", 1, SIZE_MAX, "archives", "--json", verify},
+    {"verify", 1, SIZE_MAX, "archives", "--json --signers", verify},
+    {"sign", 1, 1, "one archive", "--key", archive_sign},
     {"fetch", 1, 2, "HOST:RUN, and a folder or nothing", "--partial --jump --ssh-config --quiet",
      archive_fetch},
     {"import", 2, 2, "a format, peanut or csv, and a file", "--output --mapping --json", archive_import},

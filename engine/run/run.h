@@ -45,6 +45,9 @@ struct run_request {
      * the campaign names (walltime.model). Called before anything is touched. NULL: no models are read. */
     int (*predict)(void *context, const struct plan *plan, double *ret_seconds, struct failure *failure);
     void *predict_context;
+    /* What the results in the run's FOLDER say, in lines, for the first lines of README.md; the caller frees.
+     * NULL: they say nothing. May itself be NULL. */
+    char *(*describe_result)(const char *folder);
 };
 
 /* Runs the campaign. On success *RET_ARCHIVE is the path of the sealed archive (the caller's). On failure

@@ -128,9 +128,20 @@ struct archive_origin run_origin(struct run *run) {
                                    past->based_on_sha256[0] ? past->based_on_sha256 : NULL};
 }
 
+/* What README.md begins with; NULL: the first lines of results.csv. Results that need much memory are
+ * not looked at before they are sealed. */
+static char *describe_result(const struct run *run) {
+    enum { BYTES_MAX = 64 << 20 };
+    uint64_t bytes = 0;
+    cleanup_free char *path = record_path(&run->record, ARCHIVE_RESULTS);
+    bool is_known = run->request->describe_result && file_size(path, &bytes, NULL) == 0 && bytes <= BYTES_MAX;
+    return is_known ? run->request->describe_result(run->record.folder) : NULL;
+}
+
 static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     cleanup_free char *title = describe_title(run);
+    cleanup_free char *result = describe_result(run);
     cleanup(text_clear) struct text command; /* as people type it */
     text_init(&command, 64 << 10);
     if (run->request->command)
@@ -151,6 +162,7 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
         .engine_version = ASSAY_VERSION,
         .command = command.bytes,
         .agent = run->set.campaign->author,
+        .result = result,
     };
     return archive_seal(run->record.folder, run->archive, &description, sha256, failure);
 }

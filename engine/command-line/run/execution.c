@@ -1,6 +1,7 @@
 #include "engine/command-line/run/execution.h"
 
 #include "engine/command-line/output.h"
+#include "engine/command-line/report.h"
 #include "engine/command-line/run/detach.h"
 #include "engine/command-line/run/progress.h"
 #include "engine/command-line/run/recorded-run.h"
@@ -131,6 +132,7 @@ int execution_perform(const struct execution *execution, struct run_observer obs
         .command = execution->arguments->command,
         .until_ns = until_ns,
         .predict = execution_predict,
+        .describe_result = report_best_settings,
     };
     if (execution->ret_reserved)
         return run_reserve(&request, execution->ret_reserved, failure);

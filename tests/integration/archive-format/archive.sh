@@ -10,7 +10,7 @@ check_shown() { check "$@"; cp .out shown; }
 
 # ---- what works ------------------------------------------------------------------------------------------------
 check_shown "verify takes the valid sample" "$ASSAY" archive verify "$good"
-check "and says what it is" grep -q "verified: completed run of dgemm, 17 files" shown
+check "and says what it is" grep -q "verified: completed run of dgemm, 18 files" shown
 check_shown "verify --json" "$ASSAY" archive verify --json "$good"
 check "gives one line" test "$(wc -l <shown)" -eq 1
 sha256=$(sha256sum <"$good"); sha256=${sha256%% *}
@@ -21,7 +21,7 @@ check "and the status" grep -qx "status  *completed" shown
 check "that it is not verified, and how it would be" grep -qx "verified  *no: .assay archive verify. checks every byte" shown
 check "and units of both sizes" grep -q "^ *size (byte) *packed (byte) " shown
 check_shown "list --json" "$ASSAY" archive list "$good" --json
-check "has every member" test "$(grep -c '"packed"' shown)" -eq 17
+check "has every member" test "$(grep -c '"packed"' shown)" -eq 18
 
 "$ASSAY" archive cat "$good" campaign.yaml >campaign.yaml
 check "cat gives the bytes" test "$(sha256sum <campaign.yaml)" = "$(unzip -p "$good" campaign.yaml | sha256sum)"
@@ -45,6 +45,43 @@ ln -s "$scratch/elsewhere" link
 refuse "a folder that is a dangling link" 1 "" "$ASSAY" archive extract "$good" -C link
 check "nothing is written through it" test ! -e elsewhere
 
+# ---- signatures ------------------------------------------------------------------------------------------------
+if command -v ssh-keygen >/dev/null; then
+    ssh-keygen -q -t ed25519 -N "" -f key; ssh-keygen -q -t ed25519 -N "" -f other
+    echo "me@example.org $(cat key.pub)" >signers
+    echo "you@example.org $(cat other.pub)" >strangers
+    cp "$good" signed.zip
+    check_shown "sign" "$ASSAY" archive sign signed.zip --key key
+    check "names the signature" grep -qx signed.zip.sig shown
+    check "and leaves the archive as it was" cmp "$good" signed.zip
+    check_shown "verify --signers" "$ASSAY" archive verify signed.zip --signers signers
+    check "says who signed" grep -q ", signed by me@example.org$" shown
+    check "verify --signers --json" sh -c '"$1" archive verify --json signed.zip --signers signers | grep -q "\"signer\":\"me@example.org\""' - "$ASSAY"
+    check "ssh-keygen says the same of the extracted folder" sh -c 'ssh-keygen -Y verify -f signers -I me@example.org -n file -s signed.zip.sig <small-1.0/manifest-sha256.txt'
+    refuse "somebody else's signature" 5 "its signature is of nobody that the allowed signers have" "$ASSAY" archive verify signed.zip --signers strangers
+    sed 's/^./0/; 1s/^0/1/' small-1.0/manifest-sha256.txt >forged
+    ssh-keygen -q -Y sign -f key -n file forged 2>/dev/null && mv forged.sig signed.zip.sig
+    refuse "a signature of other bytes" 5 "its signature is not of this manifest" "$ASSAY" archive verify signed.zip --signers signers
+    ssh-keygen -q -Y sign -f key -n git small-1.0/manifest-sha256.txt 2>/dev/null && mv small-1.0/manifest-sha256.txt.sig signed.zip.sig
+    refuse "a signature for another purpose" 5 "its signature is not of this manifest" "$ASSAY" archive verify signed.zip --signers signers
+    echo garbage >signed.zip.sig
+    refuse "no signature" 5 "its signature is of nobody that the allowed signers have" "$ASSAY" archive verify signed.zip --signers signers
+    refuse "an archive without one" 5 "there is no signature: neither the file '[^']*small-1.0.zip.sig' nor the member" "$ASSAY" archive verify "$good" --signers signers
+    refuse "no file of signers" 2 "cannot read the allowed signers 'nobody'" "$ASSAY" archive verify signed.zip --signers nobody
+    refuse "no key" 2 "no key is given; expected --key FILE" "$ASSAY" archive sign signed.zip
+    refuse "a key that is none" 2 "cannot sign 'signed.zip' with the key 'signers'" "$ASSAY" archive sign signed.zip --key signers
+    if command -v zip >/dev/null; then
+        ssh-keygen -q -Y sign -f key -n file small-1.0/manifest-sha256.txt 2>/dev/null
+        (cd small-1.0 && zip -qr -X ../inside.zip ro-crate-metadata.json manifest-sha256.txt run.json .)
+        check "a signature inside a zip that was made anew" "$ASSAY" archive verify inside.zip --signers signers
+        rm -f small-1.0/manifest-sha256.txt.sig
+    else skip "a signature inside a zip that was made anew" "zip is not installed"; fi
+    head -c 5000 "$good" >cut.zip
+    refuse "nobody signs what is damaged" 5 "truncated" "$ASSAY" archive sign cut.zip --key key
+    check "and there is no signature of it" test ! -e cut.zip.sig
+    refuse "without ssh-keygen" 1 "cannot run ssh-keygen" env PATH=/nonexistent "$ASSAY" archive sign signed.zip --key key
+else skip "sign" "ssh-keygen is not installed"; fi
+
 # ---- other programs --------------------------------------------------------------------------------------------
 if command -v unzip >/dev/null; then check "unzip -t" unzip -tq "$good"
 else skip "unzip -t" "unzip is not installed"; fi
@@ -56,8 +93,9 @@ if command -v python3 >/dev/null; then
 import sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile("again.zip", "w", zipfile.ZIP_DEFLATED) as new:
     for entry in old.infolist():
+        content = old.read(entry)
         entry.compress_type = zipfile.ZIP_DEFLATED
-        new.writestr(entry, old.read(entry))' "$good"
+        new.writestr(entry, content)' "$good"
     check "what zipfile writes again, with folders deflated, is taken" "$ASSAY" archive verify again.zip
 else skip "python's zipfile" "python3 is not installed"; fi
 if command -v zip >/dev/null; then

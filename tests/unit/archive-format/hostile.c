@@ -6,6 +6,7 @@
 #include "archive-format/reader.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
+#include "tests/unit/archive-format/staged-run.h"
 #include "tests/unit/archive-format/zip-builder.h"
 
 #include <dirent.h>
@@ -20,6 +21,8 @@ struct sample {
     struct build_member results; /* what is not so of the results */
     struct build_around around;  /* and of what is around the members */
     const char *run;             /* another run.json */
+    const char *crate;           /* another ro-crate-metadata.json */
+    const char *package;         /* a datapackage.json */
     void (*spoil)(struct build *build);
 };
 
@@ -80,6 +83,61 @@ static void bomb_lying(struct build *b) {
     m->packed_length = packed.length;
     m->method = 8;
 }
+
+/* An archive instead of the members of one, and one in a folder. */
+static void nested(struct build *b) {
+    static struct text inner;
+    struct build good = build_good();
+    if (!inner.capacity)
+        build_archive(&good, &inner);
+    b->count = 0;
+    build_add(b, "inner.zip", "")->bytes = inner.bytes;
+    b->members[0].length = inner.length;
+    build_add(b, "README.txt", "see inner.zip");
+}
+static void in_a_folder(struct build *b) {
+    static const char *const names[] = {"x/ro-crate-metadata.json", "x/manifest-sha256.txt", "x/run.json",
+                                        "x/results/results.csv"};
+    for (size_t i = 0; i < b->count; i++)
+        b->members[i].name = names[i];
+}
+
+enum { DEPTH = 1000 };
+/* 1,000 lists in each other; a member FIRST before them. */
+static const char *deep(const char *first) {
+    static char texts[4][2 * DEPTH + 200];
+    static size_t next;
+    char *text = texts[next++ % 4], *at = stpcpy(text, first);
+    for (size_t i = 0; i < 2 * DEPTH; i++)
+        *at++ = i < DEPTH ? '[' : ']';
+    memcpy(at, "}", 2);
+    return text;
+}
+static void replace(struct build_member *member, const char *bytes) {
+    member->bytes = bytes;
+    member->length = strlen(bytes);
+}
+static void deep_run(struct build *b) {
+    replace(&b->members[BUILD_RUN_MEMBER], deep("{\"archive_version\":\"1.0\",\"run_id\":"));
+}
+static void deep_crate(struct build *b) {
+    replace(&b->members[BUILD_CRATE_MEMBER], deep("{\"@context\":[],\"@graph\":"));
+}
+static void deep_package(struct build *b) {
+    build_add(b, "datapackage.json", deep("{\"resources\":"));
+}
+static void folders_a_and_b(struct build *b) {
+    build_add(b, "a/", "");
+    build_add(b, "b/", "");
+}
+
+#define CRATE(entities) BUILD_CRATE_HEAD entities "]}\n"
+#define FOLDER(id, parts)                                                                                    \
+    "{\"@id\":\"" id "\",\"@type\":\"Dataset\",\"name\":\"x\",\"description\":\"x\",\"hasPart\":[" parts "]" \
+    "}"
+#define PACKAGE(fields)                                                                                      \
+    "{\"resources\":[{\"path\":\"results/results.csv\",\"schema\":{\"fields\":[" fields "]}}]}"
+#define FIELD(name, type) "{\"name\":\"" name "\",\"type\":\"" type "\"}"
 
 static const struct sample samples[] = {
     {"path-escape", "climbs out of its folder by '..'", .member = {.name = "../escaped.txt"}},
@@ -201,6 +259,49 @@ static const struct sample samples[] = {
     {"several-disks", "the zip is one of several parts", .around = {.disk = 1}},
     {"directory-elsewhere", "the zip's directory does not end where its end record begins",
      .around = {.directory_offset_off = 7}},
+    {"nested", "not an assay archive: no run.json in it", .spoil = nested},
+    {"nested-in-folder", "not an assay archive: no run.json in it", .spoil = in_a_folder},
+    {"json-deep-run", "nested deeper than", .spoil = deep_run},
+    {"json-deep-crate", "nested deeper than", .spoil = deep_crate},
+    {"json-deep-package", "nested deeper than", .spoil = deep_package},
+    {"crate-not-json", "ro-crate-metadata.json", .crate = "{\"@context\":"},
+    {"crate-empty", "'@graph' has no entity 'ro-crate-metadata.json'",
+     .crate =
+         "{\"@context\":[\"https://w3id.org/ro/crate/1.1/context\",\"https://w3id.org/ro/terms/workflow-run/"
+         "context\"],\"@graph\":[]}"},
+    {"crate-cyclic", "the entity 'run.json' is no part of './' by hasPart, or has itself as a part",
+     .crate = CRATE("{\"@id\":\"run.json\",\"@type\":\"File\",\"hasPart\":{\"@id\":\"run.json\"}}")},
+    {"crate-cyclic-folders", "has itself as a part",
+     .crate = CRATE("{\"@id\":\"run.json\",\"@type\":\"File\"}," FOLDER("a/", "{\"@id\":\"b/\"}") "," FOLDER(
+         "b/", "{\"@id\":\"a/\"}")),
+     .spoil = folders_a_and_b},
+    {"crate-of-other-files", "the entity 'escaped.txt' is no file of the archive",
+     .crate =
+         CRATE("{\"@id\":\"run.json\",\"@type\":\"File\"},{\"@id\":\"escaped.txt\",\"@type\":\"File\"}")},
+    {"crate-escape", "the entity '../escaped.txt' is no file of the archive",
+     .crate =
+         CRATE("{\"@id\":\"run.json\",\"@type\":\"File\"},{\"@id\":\"../escaped.txt\",\"@type\":\"File\"}")},
+    {"crate-lying-size", "has the contentSize 7; the file has",
+     .crate = CRATE("{\"@id\":\"run.json\",\"@type\":\"File\",\"contentSize\":\"7\"}")},
+    {"crate-lying-hash", "has another sha256 than the manifest",
+     .crate = CRATE("{\"@id\":\"run.json\",\"@type\":\"File\",\"sha256\":\"7\"}")},
+    {"table-missing", "describes the table 'x.csv', which is not in the archive",
+     .package = "{\"resources\":[{\"path\":\"x.csv\",\"schema\":{\"fields\":[" FIELD("a", "any") "]}}]}"},
+    {"table-escape", "describes the table '../../etc/passwd', which is not in the archive",
+     .package =
+         "{\"resources\":[{\"path\":\"../../etc/passwd\",\"schema\":{\"fields\":[" FIELD("a", "any") "]}}]}"},
+    {"table-twice", "described twice",
+     .package = "{\"resources\":[{\"path\":\"results/results.csv\",\"schema\":{\"fields\":[" FIELD(
+         "row", "integer") "," FIELD("duration", "number") "]}},{\"path\":\"results/"
+                                                           "results.csv\",\"schema\":{\"fields\":[" FIELD(
+                                                               "a", "any") "]}}]}"},
+    {"table-columns", "the table has 2 columns; its description has 1",
+     .package = PACKAGE(FIELD("row", "integer"))},
+    {"table-names", "column 2 is called 'duration'; its description says 'time'",
+     .package = PACKAGE(FIELD("row", "integer") "," FIELD("time", "number"))},
+    {"table-types", "'0.25' in column 'duration' is no integer, which its description says it is",
+     .package = PACKAGE(FIELD("row", "integer") "," FIELD("duration", "integer"))},
+    {"package-without-tables", "there are no resources; expected a list of tables", .package = "{}"},
     {"directory-shorter", "the zip's directory does not end where its end record begins",
      .around = {.directory_size_off = -3}},
 };
@@ -217,6 +318,10 @@ static void make_sample(const struct sample *sample, struct text *zip) {
     results->length = good.length;
     results->method = good.method;
     build.around = sample->around;
+    if (sample->crate)
+        replace(&build.members[BUILD_CRATE_MEMBER], sample->crate);
+    if (sample->package)
+        build_add(&build, "datapackage.json", sample->package);
     if (sample->run)
         *run = (struct build_member){.name = run->name, .bytes = sample->run, .length = strlen(sample->run)};
     if (sample->member.name) {
@@ -242,7 +347,7 @@ static int descriptor_of(const char *bytes, size_t length) {
 static int open_and_verify(const char *bytes, size_t length) {
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     int r = archive_open_descriptor(descriptor_of(bytes, length), "a.zip", &archive, &test_failure);
-    return r < 0 ? r : archive_verify(archive, &test_failure);
+    return r < 0 ? r : archive_check(archive, &test_failure);
 }
 
 /* ---- Tests */
@@ -255,7 +360,7 @@ TEST(good) {
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     assert_ok(
         archive_open_descriptor(descriptor_of(zip.bytes, zip.length), "a.zip", &archive, &test_failure));
-    assert_ok(archive_verify(archive, &test_failure));
+    assert_ok(archive_check(archive, &test_failure));
     assert_int_equal(archive_member_count(archive), 4);
     assert_string_equal(archive_run(archive)->experiment.name, "sample");
     assert_ok(archive_read_member(archive, "results/results.csv", &content, &test_failure));
@@ -286,6 +391,53 @@ TEST(taken) {
     build.around.claimed_count = build.count;
     build_archive(&build, &zip);
     assert_ok(open_and_verify(zip.bytes, zip.length));
+}
+
+/* Values that a table may and may not have, by their declared types. */
+TEST(types_of_values) {
+    static const struct {
+        const char *type, *value;
+        bool taken;
+    } cases[] = {
+        {"integer", "12", true},
+        {"integer", "-12", true},
+        {"integer", "", true},
+        {"integer", "1.0", false},
+        {"integer", "1e3", false},
+        {"integer", "-", false},
+        {"number", "12", true},
+        {"number", "-1.5e-3", true},
+        {"number", ".5", true},
+        {"number", "5.", true},
+        {"number", "NaN", true},
+        {"number", "-INF", true},
+        {"number", "1e", false},
+        {"number", ".", false},
+        {"number", "0x1p3", false},
+        {"number", "1,5", false},
+        {"number", "nan", false},
+        {"boolean", "true", true},
+        {"boolean", "yes", false},
+        {"string", "x", true},
+        {"geopoint", "x", true},
+        {"datetime", "2026-11-20T10:02:03.123456789Z", true},
+        {"datetime", "2026-11-20T10:02:03+01:00", true},
+        {"datetime", "2026-11-20T10:02:03", false},
+        {"datetime", "1763632800123000000", false},
+        {"datetime", "2026-11-20T10:02:03.000000000000000000000000000000000000000Z", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct build build = build_good();
+        cleanup(text_clear) struct text zip;
+        cleanup_free char *package = text_format(PACKAGE(FIELD("row", "integer") "," FIELD("x", "%s")),
+                                                 cases[i].type),
+                          *table = text_format("row,x\n1,\"%s\"\n", cases[i].value);
+        replace(&build.members[BUILD_RESULTS_MEMBER], table);
+        build_add(&build, "datapackage.json", package);
+        build_archive(&build, &zip);
+        if ((open_and_verify(zip.bytes, zip.length) == 0) != cases[i].taken)
+            fail_msg("%s '%s'", cases[i].type, cases[i].value);
+    }
 }
 
 TEST(samples) {
@@ -335,6 +487,33 @@ TEST(truncated) {
     assert_string_equal(test_failure.text, "not a zip file");
     assert_true(open_and_verify(zip.bytes, zip.length - 1) < 0);
     assert_says(test_failure.text, "the zip is truncated");
+}
+
+/* A sealed archive, cut at every KiB: refused, and nothing is written. */
+TEST(truncated_at_every_kibibyte) {
+    const char *target = test_path("whole.zip"), *folder = test_path("into");
+    const struct archive_description description = describe();
+    char sha256[HASH_HEX_SIZE], noise[40000];
+    cleanup(text_clear) struct text zip;
+    for (size_t i = 0; i < sizeof noise - 1; i++)
+        noise[i] = (char)('0' + (int)(10 * test_random()));
+    noise[sizeof noise - 1] = '\0';
+    const char *staging = stage("whole");
+    put("whole", "results/raw/noise", noise);
+    assert_ok(archive_seal(staging, target, &description, sha256, &test_failure));
+    text_init(&zip, 1 << 20);
+    assert_ok(file_read(target, &zip, &test_failure));
+    assert_ok(open_and_verify(zip.bytes, zip.length));
+    size_t cuts = 0;
+    for (size_t length = 0; length < zip.length; length += 1024, cuts++) {
+        cleanup(archive_cleanup) struct archive_reader *archive = NULL;
+        test_forget();
+        int r = archive_open_descriptor(descriptor_of(zip.bytes, length), "a.zip", &archive, &test_failure);
+        r = r < 0 ? r : archive_extract(archive, folder, NULL, 0, &test_failure);
+        assert_true(r < 0 && !file_exists(folder));
+        assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
+    }
+    assert_true(cuts > 20);
 }
 
 /* Names and contents of all members as one text; the failure if there is one. */

@@ -1,11 +1,7 @@
 /* Sealing a staging folder and reading it back; and what is left when it fails at any byte. */
-#include "archive-format/datapackage.h"
 #include "archive-format/reader.h"
-#include "archive-format/writer.h"
 #include "engine/documents/csv.h"
-#include "engine/foundation/file.h"
-#include "engine/foundation/text.h"
-#include "tests/test.h"
+#include "tests/unit/archive-format/staged-run.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,92 +10,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-static const char campaign[] = "experiment: dgemm   # kept byte for byte\r\n";
-static const char results[] = "row,m,n,k,node,start,duration\n"
-                              "1,100,200,300,n-1.site.example,1763632801000000000,0.25\n"
-                              "2,300,200,100,n-1.site.example,1763632802000000000,0.5\n";
-
-static const char run_json[] =
-    "{\"archive_version\":\"1.0\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10\",\"name\":\"dgemm on "
-    "n-1\",\"engine\":{\"name\":\"assay\",\"version\":\"0.1.0\",\"commit\":null},\"status\":\"completed\","
-    "\"error\":null,\"started\":\"2025-11-20T10:00:00.123+00:00\",\"ended\":\"2025-11-20T10:02:03.456+00:"
-    "00\",\"seed\":\"18446744073709551615\",\"generator\":\"xoshiro256**\",\"order\":\"as-written\","
-    "\"counts\":{\"rows\":2,\"units_planned\":2,\"units_done\":2,\"units_failed\":0},\"nodes\":[\"n-1.site."
-    "example\"],\"testbed\":\"local\",\"experiment\":{\"name\":\"dgemm\",\"folder\":\"dgemm\"},\"options\":{"
-    "\"library\":\"openblas\"},\"model\":{\"method\":\"linear\",\"response\":\"duration\",\"terms\":\"M-2\","
-    "\"sizes\":[\"m\",\"n\",\"k\"],\"by\":[\"node\",\"core\"]},\"command\":[\"assay\",\"run\",\"campaign."
-    "yaml\"],\"phases\":[{\"name\":\"measure\",\"started\":\"2025-11-20T10:00:01.000+00:00\",\"ended\":"
-    "\"2025-11-20T10:02:03.000+00:00\",\"status\":\"completed\"}]}\n";
-
-static const struct {
-    const char *name, *content;
-} staged[] = {
-    {"run.json", run_json},
-    {"campaign.yaml", campaign},
-    {"campaign.resolved.json", "{\"experiment\":\"dgemm\",\"order\":\"as-written\"}\n"},
-    {"design.csv", "row,m,n,k\n1,100,200,300\n2,300,200,100\n"},
-    {"results/results.csv", results},
-    {"results/raw/1/stdout", "hello\n"},
-    {"journal.jsonl",
-     "{\"seq\":1,\"t\":1763632800123000000,\"event\":\"run-started\",\"crc32c\":\"da5a941c\"}\n"},
-    {"logs/engine.log", "log\n"},
-    {"nodes/n-1.site.example/facts.json", "{\"host\":\"n-1.site.example\"}\n"},
-    {"nodes/n-1.site.example/raw/cpuinfo", "processor : 0\n"},
-    {"experiment/experiment.yaml", "name: dgemm\n"},
-    {"experiment/src/dgemm.c", "int main(void) { return 0; }\n"},
-    {"software/versions.json", "{}\n"},
-};
-enum { STAGED_FILES = sizeof staged / sizeof *staged + 1 /* datapackage.json */ };
-
-/* A file in the staging folder NAME, or another folder. */
-static const char *put(const char *name, const char *file, const char *text) {
-    cleanup_free char *both = file_join(name, file);
-    return test_put(both, text);
-}
-
-/* A staging folder as a run leaves it. */
-static const char *stage(const char *name) {
-    for (size_t i = 0; i < sizeof staged / sizeof *staged; i++)
-        put(name, staged[i].name, staged[i].content);
-    struct column columns[] = {
-        {.name = "row", .type = COLUMN_INTEGER, .role = COLUMN_ROLE_ID, .help = "row of design.csv"},
-        {.name = "m", .type = COLUMN_INTEGER, .unit = "1", .role = COLUMN_ROLE_FACTOR},
-        {.name = "n", .type = COLUMN_INTEGER, .unit = "1", .role = COLUMN_ROLE_FACTOR},
-        {.name = "k", .type = COLUMN_INTEGER, .unit = "1", .role = COLUMN_ROLE_FACTOR},
-        {.name = "node", .type = COLUMN_STRING, .role = COLUMN_ROLE_ID},
-        {.name = "start",
-         .type = COLUMN_INTEGER,
-         .unit = "ns",
-         .role = COLUMN_ROLE_TIME,
-         .help = "since 1970"},
-        {.name = "duration",
-         .type = COLUMN_NUMBER,
-         .unit = "s",
-         .role = COLUMN_ROLE_RESPONSE,
-         .label = "Time"},
-    };
-    struct archive_table table = {"results/results.csv", "Results", columns,
-                                  sizeof columns / sizeof *columns};
-    const char *folder = test_path(name);
-    cleanup_free char *package = file_join(folder, "datapackage.json");
-    assert_ok(archive_write_datapackage(package, "dgemm", &table, 1, &test_failure));
-    return folder;
-}
-
-static struct archive_description describe(void) {
-    return (struct archive_description){
-        .name = "dgemm on n-1",
-        .text = "A calibration of dgemm.",
-        .status = "completed",
-        .started_ns = INT64_C(1763632800123000000),
-        .ended_ns = INT64_C(1763632923456000000),
-        .run_id = "3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10",
-        .engine_version = "0.1.0",
-        .command = "assay run campaign.yaml",
-        .agent = "Josiah Carberry",
-    };
-}
 
 static void seal(const char *staging, const char *target, char sha256[static HASH_HEX_SIZE]) {
     struct archive_description description = describe();
@@ -139,12 +49,12 @@ TEST(round_trip) {
     assert_string_equal(archive_run(archive)->model->method, "linear");
     uint64_t bytes;
     assert_true(archive_find(archive, "campaign.yaml", &bytes));
-    assert_int_equal(bytes, sizeof campaign - 1);
+    assert_int_equal(bytes, sizeof staged_campaign - 1);
     assert_false(archive_find(archive, "Campaign.yaml", NULL));
     assert_false(archive_find(archive, "results", NULL));
     /* What comes out is what was staged. */
     assert_ok(archive_extract(archive, into, NULL, 0, &test_failure));
-    assert_int_equal(archive_member_count(archive), STAGED_FILES + 3);
+    assert_int_equal(archive_member_count(archive), STAGED_FILES + 4);
     for (size_t i = 0; i < archive_member_count(archive); i++) {
         cleanup_free char *before = file_join(staging, archive_member_name(archive, i));
         cleanup_free char *extracted = file_join(into, archive_member_name(archive, i));
@@ -209,7 +119,7 @@ TEST(stream_a_table) {
     size_t duration;
     double sum = 0, value;
     assert_ok(archive_table_columns(archive, "results/results.csv", &columns, &test_failure));
-    assert_int_equal(columns.count, 7);
+    assert_int_equal(columns.count, 17);
     assert_string_equal(archive_columns_find(&columns, "duration")->unit, "s");
     assert_int_equal(archive_columns_find(&columns, "duration")->role, COLUMN_ROLE_RESPONSE);
     assert_ok(archive_member_open(archive, "results/results.csv", &member, &test_failure));
@@ -453,7 +363,7 @@ TEST(committed_sample) {
     text_init(&table, 1 << 20);
     assert_ok(archive_verify(archive, &test_failure));
     assert_ok(archive_read_member(archive, "results/results.csv", &table, &test_failure));
-    assert_string_equal(table.bytes, results);
+    assert_string_equal(table.bytes, staged_results);
 }
 
 int main(int argc, char **argv) {

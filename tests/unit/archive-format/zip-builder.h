@@ -274,7 +274,23 @@ static inline void build_zip(const struct build *build, struct text *zip) {
     "{\"archive_version\":\"1.0\",\"run_id\":\"00000000-0000-4000-8000-000000000000\",\"name\":\"sample\","  \
     "\"status\":\"completed\",\"started\":\"2025-11-20T10:00:00.000+00:00\","                                \
     "\"ended\":\"2025-11-20T10:03:00.000+00:00\",\"experiment\":{\"name\":\"sample\"}}\n"
-#define BUILD_CRATE "{\"@context\":\"https://w3id.org/ro/crate/1.1/context\",\"@graph\":[]}\n"
+/* A crate up to the entity of run.json, and all of it. */
+#define BUILD_CRATE_HEAD                                                                                     \
+    "{\"@context\":[\"https://w3id.org/ro/crate/1.1/context\","                                              \
+    "\"https://w3id.org/ro/terms/workflow-run/context\"],\"@graph\":["                                       \
+    "{\"@id\":\"ro-crate-metadata.json\",\"@type\":\"CreativeWork\",\"about\":{\"@id\":\"./\"},"             \
+    "\"conformsTo\":{\"@id\":\"https://w3id.org/ro/crate/1.1\"}},"                                           \
+    "{\"@id\":\"./\",\"@type\":\"Dataset\",\"name\":\"sample\",\"description\":\"A sample.\","               \
+    "\"datePublished\":\"2025-11-20\",\"license\":{\"@id\":\"#license\"},"                                   \
+    "\"conformsTo\":{\"@id\":\"https://w3id.org/ro/wfrun/process/0.5\"},"                                    \
+    "\"hasPart\":[{\"@id\":\"run.json\"}]},"                                                                 \
+    "{\"@id\":\"https://w3id.org/ro/wfrun/process/0.5\",\"@type\":\"CreativeWork\","                         \
+    "\"name\":\"Process Run Crate\",\"version\":\"0.5\"},"                                                   \
+    "{\"@id\":\"#license\",\"@type\":\"CreativeWork\",\"name\":\"none\"},"                                   \
+    "{\"@id\":\"#assay\",\"@type\":\"SoftwareApplication\",\"name\":\"assay\",\"version\":\"0.1.0\"},"       \
+    "{\"@id\":\"#run\",\"@type\":\"CreateAction\",\"name\":\"run\","                                         \
+    "\"instrument\":{\"@id\":\"#assay\"},\"result\":{\"@id\":\"run.json\"}},"
+#define BUILD_CRATE BUILD_CRATE_HEAD "{\"@id\":\"run.json\",\"@type\":\"File\",\"name\":\"run\"}]}\n"
 #define BUILD_RESULTS "row,duration\n1,0.25\n2,0.5\n"
 
 enum { BUILD_CRATE_MEMBER, BUILD_MANIFEST_MEMBER, BUILD_RUN_MEMBER, BUILD_RESULTS_MEMBER, BUILD_FIRST_FREE };

@@ -1,7 +1,7 @@
-#include "archive-format/crate.h"
+#include "archive-format/crate/crate.h"
 
+#include "archive-format/crate/crate-private.h"
 #include "archive-format/reader-private.h"
-#include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
@@ -12,27 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROCESS_PROFILE "https://w3id.org/ro/wfrun/process/0.5"
 #define NO_LICENSE_ID "#no-license"
 #define OTHER_ENGINE_ID "#measured-by"
 #define ORIGIN_ID "#based-on"
-
-struct crate {
-    const struct staging *staging;
-    const struct archive_description *description;
-    cJSON *graph;
-    char *run;    /* @id of the action */
-    char *engine; /* @id of the instrument */
-};
+enum { CRATE_MACHINES_MAX = 64, ORCID_LENGTH = sizeof "https://orcid.org/0000-0000-0000-0000" - 1 };
 
 /* ---- Entities */
 
-static void refer(cJSON *object, const char *key, const char *id) {
+void crate_refer(cJSON *object, const char *key, const char *id) {
     json_add_string(json_add_object(object, key), "@id", id);
 }
 
-static cJSON *entity(struct crate *crate, const char *id, const char *type, const char *name,
-                     const char *description) {
+cJSON *crate_entity(struct crate *crate, const char *id, const char *type, const char *name,
+                    const char *description) {
     cJSON *object = json_add_object(crate->graph, NULL);
     json_add_string(object, "@id", id);
     json_add_string(object, "@type", type);
@@ -91,26 +83,31 @@ static void describe_file(struct crate *crate, const struct staged_file *file) {
     char size[24];
     snprintf(size, sizeof size, "%" PRIu64, file->size);
     cJSON *object =
-        entity(crate, file->name, "File", place ? place->name : file->name,
-               place ? place->description
-                     : (facts ? "What this node is: processor, memory, kernel" : "File of the run"));
+        crate_entity(crate, file->name, "File", place ? place->name : file->name,
+                     place ? place->description
+                           : (facts ? "What this node is: processor, memory, kernel" : "File of the run"));
     json_add_string(object, "encodingFormat", encoding_of(file->name));
     json_add_string(object, "contentSize", size);
     if (file->sha256[0] != '\0')
         json_add_string(object, "sha256", file->sha256);
     if (strcmp(file->name, ARCHIVE_JOURNAL) == 0 || strncmp(file->name, ARCHIVE_LOGS "/", 5) == 0)
-        refer(object, "about", crate->run);
+        crate_refer(object, "about", crate->run);
 }
 
 static void describe_folder(struct crate *crate, const struct staged_file *folder) {
     const struct archive_place *place = archive_place_find(folder->name);
     bool node = strncmp(folder->name, ARCHIVE_NODES "/", 6) == 0 && !strchr(folder->name + 6, '/');
     bool raw = strcmp(strrchr(folder->name, '/') ? strrchr(folder->name, '/') : "", "/raw") == 0;
-    const char *other = node  ? "What this node is"
-                        : raw ? "Files as they were found; the manifest lists each"
-                              : "Folder of the run";
+    cleanup_free char *facts = node ? xformat("%s/" ARCHIVE_NODE_FACTS, folder->name) : NULL;
+    cleanup_free char *machine =
+        node && crate->machines++ < CRATE_MACHINES_MAX ? describe_machine(crate->staging, facts) : NULL;
+    const char *other = machine ? machine
+                        : node  ? "What this node is"
+                        : raw   ? "Files as they were found; the manifest lists each"
+                                : "Folder of the run";
     cleanup_free char *id = xformat("%s/", folder->name);
-    entity(crate, id, "Dataset", place ? place->name : folder->name, place ? place->description : other);
+    crate_entity(crate, id, "Dataset", place ? place->name : folder->name,
+                 place ? place->description : other);
 }
 
 /* The manifest's size is known before the manifest: each line has two known parts. */
@@ -134,8 +131,9 @@ static struct staged_file *folder_of(const struct staging *staging, const struct
     return folder ? staging_find(staging, folder) : NULL;
 }
 
-/* Marks in DESCRIBED the files and folders that get an entity of their own: those that are not below a folder
- * called "raw", and files only where there are few. */
+/* Marks in DESCRIBED the files and folders that get an entity of their own: those with a meaning of their
+ * own, to which the run refers; of the others those that are not below a folder called "raw", and files only
+ * where there are few. */
 static void choose(const struct staging *staging, bool *described) {
     cleanup_free size_t *files_in = xcalloc(staging->count + 1, sizeof *files_in);
     size_t chosen = 0;
@@ -147,10 +145,11 @@ static void choose(const struct staging *staging, bool *described) {
     for (size_t i = 0; i < staging->count; i++) {
         const struct staged_file *file = &staging->files[i];
         const struct staged_file *folder = folder_of(staging, file);
-        if (strcmp(file->name, ARCHIVE_CRATE) == 0 || strcmp(file->name, ARCHIVE_MANIFEST) == 0)
+        if (describe_is_made_last(file->name))
             continue;
         bool many = !file->folder && folder && files_in[folder - staging->files] > CRATE_FOLDER_FILES_MAX;
-        described[i] = !many && !strstr(file->name, "/raw/") && chosen < CRATE_ENTITIES_MAX;
+        bool other = !many && !strstr(file->name, "/raw/") && chosen < CRATE_ENTITIES_MAX;
+        described[i] = other || archive_place_find(file->name);
         chosen += described[i];
     }
 }
@@ -159,7 +158,7 @@ static void choose(const struct staging *staging, bool *described) {
 
 static void refer_to_part(cJSON *parts, const struct staged_file *part) {
     cleanup_free char *id = xformat(part->folder ? "%s/" : "%s", part->name);
-    refer(parts, NULL, id);
+    crate_refer(parts, NULL, id);
 }
 
 static void refer_to_places(struct crate *crate, cJSON *parts, enum archive_place_role role) {
@@ -176,12 +175,12 @@ static void describe_run(struct crate *crate) {
     char time[CLOCK_TEXT_SIZE];
     cleanup_free char *name =
         xformat(description->kind == ARCHIVE_OF_RUN ? "Run of %s" : "%s", description->name);
-    cJSON *run = entity(crate, crate->run, "CreateAction", name, description->command);
+    cJSON *run = crate_entity(crate, crate->run, "CreateAction", name, description->command);
     json_add_string(run, "startTime", clock_format(description->started_ns, time));
     json_add_string(run, "endTime", clock_format(description->ended_ns, time));
-    refer(run, "instrument", description->measured_by ? OTHER_ENGINE_ID : crate->engine);
+    crate_refer(run, "instrument", description->measured_by ? OTHER_ENGINE_ID : crate->engine);
     if (description->agent)
-        refer(run, "agent", "#agent");
+        crate_refer(run, "agent", crate->agent);
     refer_to_places(crate, json_add_array(run, "object"), ARCHIVE_PLACE_OBJECT);
     refer_to_places(crate, json_add_array(run, "result"), ARCHIVE_PLACE_RESULT);
     /* A plain string: the profile's checks do not take a reference here. */
@@ -199,33 +198,75 @@ static void describe_run(struct crate *crate) {
 static void describe_origin(struct crate *crate) {
     const struct archive_origin *origin = crate->description->based_on;
     cleanup_free char *id = xformat("urn:uuid:%s", origin->run_id);
-    cJSON *object = entity(crate, ORIGIN_ID, "CreativeWork", origin->archive,
-                           "The archive of the run that was run again");
+    cJSON *object = crate_entity(crate, ORIGIN_ID, "CreativeWork", origin->archive,
+                                 "The archive of the run that was run again");
     json_add_string(object, "identifier", id);
     if (origin->sha256)
         json_add_string(object, "sha256", origin->sha256);
 }
 
+/* The number in "Josiah Carberry <https://orcid.org/0000-0002-1825-0097>", which is then the @id; or NULL. */
+static const char *find_orcid(const char *agent) {
+    static const char address[] = "https://orcid.org/", form[] = "dddd-dddd-dddd-dddx";
+    const char *at = agent ? strstr(agent, address) : NULL;
+    const char *number = at ? at + sizeof address - 1 : NULL;
+    for (size_t i = 0; number && form[i]; i++) {
+        bool is_digit = number[i] >= '0' && number[i] <= '9';
+        if (form[i] == '-' ? number[i] != '-' : !is_digit && !(form[i] == 'x' && number[i] == 'X'))
+            return NULL;
+    }
+    return at;
+}
+
+static void describe_agent(struct crate *crate) {
+    const char *agent = crate->description->agent, *orcid = find_orcid(agent);
+    if (!agent)
+        return;
+    size_t length = orcid ? (size_t)(orcid - agent) : strlen(agent);
+    while (orcid && length > 0 && strchr(" <(,;", agent[length - 1]))
+        length--;
+    cleanup_free char *name = xstrndup(length ? agent : crate->agent, length ? length : strlen(crate->agent));
+    cJSON *person = crate_entity(crate, crate->agent, "Person", name, NULL);
+    if (orcid)
+        json_add_string(person, "url", crate->agent);
+}
+
+static cJSON *describe_engine(struct crate *crate) {
+    const struct archive_description *description = crate->description;
+    const struct archive_engine *built = &crate->of->engine;
+    cleanup_free char *text =
+        xformat("Runs calibration campaigns on machines and archives them%s%s",
+                built->commit ? "; built from commit " : "", built->commit ? built->commit : "");
+    cJSON *engine = crate_entity(crate, crate->engine, "SoftwareApplication", "assay", text);
+    json_add_string(engine, "version", description->engine_version);
+    if (built->sha256)
+        json_add_string(engine, "sha256", built->sha256);
+    if (description->engine_url)
+        json_add_string(engine, "url", description->engine_url);
+    return engine;
+}
+
 static void describe_others(struct crate *crate) {
     const struct archive_description *description = crate->description;
-    cJSON *profile = entity(crate, PROCESS_PROFILE, "CreativeWork", "Process Run Crate", NULL);
+    cJSON *profile = crate_entity(crate, CRATE_PROFILE, "CreativeWork", "Process Run Crate",
+                                  "How the run, its inputs and its outputs are described");
     json_add_string(profile, "version", "0.5");
     /* The root of a crate must have a licence: where none was given, an entity that says so, at no address.
      */
-    entity(crate, description->license ? description->license : NO_LICENSE_ID, "CreativeWork",
-           description->license ? description->license : ARCHIVE_NO_LICENSE,
-           description->license ? "The licence of this archive"
-                                : "Ask the authors before you publish or change what is in this archive");
-    cJSON *engine = entity(crate, crate->engine, "SoftwareApplication", "assay",
-                           "Runs calibration campaigns on machines and archives them");
-    json_add_string(engine, "version", description->engine_version);
-    if (description->engine_url)
-        json_add_string(engine, "url", description->engine_url);
-    if (description->measured_by)
-        entity(crate, OTHER_ENGINE_ID, "SoftwareApplication", description->measured_by,
-               "The program that measured; assay imported what it wrote");
-    if (description->agent)
-        entity(crate, "#agent", "Person", description->agent, NULL);
+    crate_entity(crate, description->license ? description->license : NO_LICENSE_ID, "CreativeWork",
+                 description->license ? description->license : ARCHIVE_NO_LICENSE,
+                 description->license
+                     ? "The licence of this archive"
+                     : "Ask the authors before you publish or change what is in this archive");
+    cJSON *instrument = describe_engine(crate);
+    if (description->measured_by) {
+        instrument = crate_entity(crate, OTHER_ENGINE_ID, "SoftwareApplication", description->measured_by,
+                                  "The program that measured; assay imported what it wrote");
+        const char *blank = strrchr(description->measured_by, ' ');
+        json_add_string(instrument, "version", blank ? blank + 1 : "not known");
+    }
+    crate_describe_software(crate, instrument);
+    describe_agent(crate);
     if (description->based_on)
         describe_origin(crate);
 }
@@ -235,40 +276,48 @@ static void describe_root(struct crate *crate, const bool *described) {
     const struct staging *staging = crate->staging;
     char time[CLOCK_TEXT_SIZE];
     clock_format(description->ended_ns, time);
-    cJSON *metadata = entity(crate, ARCHIVE_CRATE, "CreativeWork", NULL, NULL);
-    refer(metadata, "about", "./");
-    refer(metadata, "conformsTo", "https://w3id.org/ro/crate/1.1");
-    cJSON *root = entity(crate, "./", "Dataset", description->name, description->text);
+    cJSON *metadata = crate_entity(crate, ARCHIVE_CRATE, "CreativeWork", NULL, NULL);
+    crate_refer(metadata, "about", "./");
+    crate_refer(metadata, "conformsTo", CRATE_SPECIFICATION);
+    cJSON *root = crate_entity(crate, "./", "Dataset", description->name, description->text);
     json_add_string(root, "datePublished", time);
     json_add_string(root, "dateCreated", time);
-    refer(root, "license", description->license ? description->license : NO_LICENSE_ID);
+    crate_refer(root, "license", description->license ? description->license : NO_LICENSE_ID);
     if (description->agent)
-        refer(root, "author", "#agent");
+        crate_refer(root, "author", crate->agent);
     if (description->based_on)
-        refer(root, "isBasedOn", ORIGIN_ID);
-    refer(json_add_array(root, "conformsTo"), NULL, PROCESS_PROFILE);
+        crate_refer(root, "isBasedOn", ORIGIN_ID);
+    crate_refer(json_add_array(root, "conformsTo"), NULL, CRATE_PROFILE);
     json_add_string(root, "identifier", crate->run);
-    refer(json_add_array(root, "mentions"), NULL, crate->run);
+    crate_refer(json_add_array(root, "mentions"), NULL, crate->run);
     cJSON *parts = json_add_array(root, "hasPart");
-    refer(parts, NULL, ARCHIVE_MANIFEST);
+    crate_refer(parts, NULL, ARCHIVE_MANIFEST);
     for (size_t i = 0; i < staging->count; i++)
         if (described[i])
             refer_to_part(parts, &staging->files[i]);
 }
 
-int crate_print(const struct staging *staging, const struct archive_description *description,
-                struct text *ret, struct failure *failure) {
+int crate_print(const struct sealed_content *content, struct text *ret, struct failure *failure) {
+    const struct staging *staging = content->staging;
+    const struct archive_description *description = content->description;
     cleanup(json_cleanup) cJSON *document = cJSON_CreateObject();
     cleanup_free bool *described = xcalloc(staging->count + 1, sizeof *described);
     cleanup_free char *run = xformat("urn:uuid:%s", description->run_id);
     cleanup_free char *engine = description->engine_url
                                     ? xformat("%s#%s", description->engine_url, description->engine_version)
                                     : xformat("#assay-%s", description->engine_version);
+    const char *orcid = find_orcid(description->agent);
+    cleanup_free char *agent = orcid ? xstrndup(orcid, ORCID_LENGTH) : xstrdup("#agent");
     choose(staging, described);
-    struct crate crate = {.staging = staging, .description = description, .run = run, .engine = engine};
+    struct crate crate = {.staging = staging,
+                          .description = description,
+                          .of = content->run,
+                          .run = run,
+                          .engine = engine,
+                          .agent = agent};
     cJSON *context = json_add_array(document, "@context");
-    json_add_string(context, NULL, "https://w3id.org/ro/crate/1.1/context");
-    json_add_string(context, NULL, "https://w3id.org/ro/terms/workflow-run/context"); /* has sha256 */
+    json_add_string(context, NULL, CRATE_CONTEXT);
+    json_add_string(context, NULL, CRATE_RUN_CONTEXT); /* has sha256 */
     crate.graph = json_add_array(document, "@graph");
     struct staged_file manifest = foresee_manifest(staging);
     describe_root(&crate, described);

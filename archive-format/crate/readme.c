@@ -1,18 +1,16 @@
-#include "archive-format/readme.h"
+#include "archive-format/crate/readme.h"
 
 #include "archive-format/layout.h"
-#include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
-#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The first two files are made after this one. */
+/* The first three files are made after this one. */
 static const char how_to_open[] =
+    "- `ro-crate-preview.html`: this page for a browser, with every file\n"
     "- `ro-crate-metadata.json`: description for programs: Process Run Crate 0.5 (RO-Crate 1.1)\n"
     "- `manifest-sha256.txt`: SHA-256 of every other file\n"
     "\nTimes are nanoseconds since 1970, or UTC; units are UCUM codes.\n\n"
@@ -52,54 +50,40 @@ static const char how_to_use_prediction[] =
 
 enum { MACHINES_SHOWN = 32 };
 
-/* Whether NAME is nodes/NODE/facts.json, and not that of a later part. */
-static bool is_facts(const char *name) {
-    static const char folder[] = ARCHIVE_NODES "/";
-    if (strncmp(name, folder, sizeof folder - 1) != 0)
-        return false;
-    const char *end = strchr(name + sizeof folder - 1, '/');
-    return end && strcmp(end + 1, ARCHIVE_NODE_FACTS) == 0;
-}
-
-static const char *fact(const struct document *facts, const char *name) {
-    const struct document_node *node = document_get(facts->root, name);
-    return node && node->text && node->kind != DOCUMENT_NULL ? node->text : "?";
-}
-
-/* "AMD EPYC, 2 physical cores, 23.5 GiB of memory, Linux 6.1.0"; "see there" where it cannot be read. Nodes
- * say these things themselves: a long one is cut. */
-static char *describe_machine(const struct staging *staging, const char *name) {
-    cleanup_free char *path = file_join(staging->folder, name);
-    cleanup(document_cleanup) struct document *facts = NULL;
-    char memory[NUMBER_TEXT_SIZE];
-    int64_t bytes;
-    if (document_read_json(path, &facts, NULL) < 0)
-        return xstrdup("see there");
-    const char *total = fact(facts, "memory_total_bytes");
-    if (!number_parse_int64(total, strlen(total), &bytes))
-        return xstrdup("see there");
-    return xformat("%.100s, %.20s physical cores, %s of memory, %.100s %.100s", fact(facts, "cpu_model"),
-                   fact(facts, "physical_cores_usable"), number_describe_bytes((double)bytes, memory),
-                   fact(facts, "kernel_name"), fact(facts, "kernel_release"));
-}
-
 static int print_machines(const struct staging *staging, struct text *ret) {
     size_t count = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < staging->count; i++) {
         const char *name = staging->files[i].name;
-        if (!is_facts(name) || ++count > MACHINES_SHOWN)
+        if (!describe_is_facts(name) || ++count > MACHINES_SHOWN)
             continue;
         cleanup_free char *machine = describe_machine(staging, name);
         r = text_printf(ret, "%s- `%s`: %s\n", count == 1 ? "\n## Where it was measured\n\n" : "", name,
-                        machine);
+                        machine ? machine : "see there");
     }
     return r == 0 && count > MACHINES_SHOWN ? text_printf(ret, "- and %zu more\n", count - MACHINES_SHOWN)
                                             : r;
 }
 
-static int print(const struct staging *staging, const struct archive_description *description,
-                 struct text *ret) {
+/* The result as it would stand on a terminal; then a line each on status, flags and failures. */
+static int print_outcome(const struct sealed_content *content, struct text *ret) {
+    cleanup(text_clear) struct text lines;
+    text_init(&lines, ret->limit);
+    struct text_mark mark = text_mark(ret);
+    int r = describe_result(content, &lines);
+    for (char *line = lines.bytes, *end; lines.length && (end = strchr(line, '\n')); line = end + 1)
+        text_printf(ret, "    %.*s\n", (int)(end - line), line);
+    text_append_string(ret, lines.length ? "\n" : "");
+    text_reset(&lines);
+    r = r < 0 ? r : describe_outcome(content, &lines);
+    for (char *line = lines.bytes, *end; lines.length && (end = strchr(line, '\n')); line = end + 1)
+        text_printf(ret, "- %.*s\n", (int)(end - line), line);
+    return r < 0 ? r : text_keep(ret, mark);
+}
+
+static int print(const struct sealed_content *content, struct text *ret) {
+    const struct staging *staging = content->staging;
+    const struct archive_description *description = content->description;
     char started[CLOCK_TEXT_SIZE], ended[CLOCK_TEXT_SIZE];
     static const char *const uses[] = {[ARCHIVE_OF_RUN] = how_to_use,
                                        [ARCHIVE_OF_PREDICTION] = how_to_use_prediction,
@@ -107,13 +91,14 @@ static int print(const struct staging *staging, const struct archive_description
     const char *kind = archive_kind_name(description->kind);
     clock_format(description->started_ns, started);
     clock_format(description->ended_ns, ended);
-    int r = text_printf(ret,
-                        "# %s\n\n%s\n\n"
-                        "A sealed %s of assay %s, run %s: **%s**%s%s.\n"
-                        "Started %s, ended %s.\n",
-                        description->name, description->text, kind, description->engine_version,
-                        description->run_id, description->status, description->error ? ", " : "",
-                        description->error ? description->error : "", started, ended);
+    int r = text_printf(ret, "# %s\n\n", description->name);
+    r = r == 0 ? print_outcome(content, ret) : r;
+    r = r == 0 ? text_printf(ret,
+                             "\n%s\n\nA sealed %s of assay %s, run %s.\n"
+                             "Started %s, ended %s.\n",
+                             description->text, kind, description->engine_version, description->run_id,
+                             started, ended)
+               : r;
     r = r == 0 ? print_machines(staging, ret) : r;
     r = r == 0 ? text_append_string(ret, "\n## What is in it\n\n") : r;
     for (size_t i = 0; r == 0 && i < archive_place_count; i++) {
@@ -135,10 +120,9 @@ static int print(const struct staging *staging, const struct archive_description
     return r;
 }
 
-int readme_print(const struct staging *staging, const struct archive_description *description,
-                 struct text *ret) {
+int readme_print(const struct sealed_content *content, struct text *ret) {
     cleanup(text_clear) struct text page;
     text_init(&page, ret->limit);
-    int r = print(staging, description, &page);
+    int r = print(content, &page);
     return r < 0 ? r : text_append_shown(ret, page.bytes, page.length, true);
 }

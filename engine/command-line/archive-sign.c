@@ -1,0 +1,156 @@
+#include "engine/command-line/archive-sign.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Of signatures by ssh-keygen: they are of this kind of thing, and of nothing else. */
+#define NAMESPACE "file"
+enum { SIGNATURE_BYTES_MAX = 64 << 10, PRINCIPAL_BYTES_MAX = 4 << 10, MANIFEST_BYTES_MAX = 256 << 20 };
+
+/* ---- ssh-keygen */
+
+/* A file in memory that has BYTES. */
+static int memory_file(const struct text *bytes) {
+    int file = memfd_create("assay", MFD_CLOEXEC);
+    if (file < 0 || file_write_all(file, bytes->bytes, bytes->length) < 0 || lseek(file, 0, SEEK_SET) != 0)
+        memory_exhausted();
+    return file;
+}
+
+static int read_memory_file(int file, struct text *ret) {
+    cleanup_free char *path = xformat("/proc/self/fd/%d", file);
+    return file_read(path, ret, NULL);
+}
+
+/* Runs ssh-keygen with ARGUMENTS, NULL-ended, and INPUT as its standard input; what it prints is appended to
+ * OUTPUT, and what it complains of to ERRORS. Its exit status; FAILURE where it cannot be run. A passphrase
+ * is asked for on the terminal. */
+static int run_keygen(const char *const *arguments, const struct text *input, struct text *output,
+                      struct text *errors, struct failure *failure) {
+    const struct text nothing = {0};
+    cleanup_close int in = memory_file(input), out = memory_file(&nothing),
+                      complaints = memory_file(&nothing);
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int status = 0;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
+    int r = posix_spawnp(&child, arguments[0], &actions, NULL, (char *const *)arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (r != 0)
+        return failure_set(failure, -r, "cannot run ssh-keygen: %s; signatures need OpenSSH 8.2 or later",
+                           strerror(r));
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    read_memory_file(out, output);
+    read_memory_file(complaints, errors);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* "Could not verify signature.": the line of ERRORS that says why. */
+static int refuse(const struct archive_reader *archive, const struct text *errors, const char *what,
+                  struct failure *failure) {
+    int length;
+    const char *why = text_reason(errors->bytes, &length);
+    return failure_verification(failure, archive_path(archive), "%s%s%.*s", what, length ? ": " : "", length,
+                                why);
+}
+
+/* ---- Signing */
+
+static int read_manifest(struct archive_reader *archive, struct text *ret, struct failure *failure) {
+    text_init(ret, MANIFEST_BYTES_MAX);
+    return archive_read_member(archive, ARCHIVE_MANIFEST, ret, failure);
+}
+
+int archive_sign(const struct verb_arguments *arguments, struct failure *failure) {
+    const char *path = arguments->operands[1], *key = verb_value(arguments, "--key");
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
+    cleanup(text_clear) struct text manifest = {0}, signature, errors;
+    cleanup_free char *target = xformat("%s.sig", path);
+    text_init(&signature, SIGNATURE_BYTES_MAX);
+    text_init(&errors, SIGNATURE_BYTES_MAX);
+    if (!key)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "no key is given; expected --key FILE, a private key, or a public one whose private key "
+            "the ssh agent has");
+    int r = archive_open(path, &archive, failure);
+    r = r < 0 ? r : archive_verify(archive, failure); /* nobody signs what is damaged */
+    r = r < 0 ? r : read_manifest(archive, &manifest, failure);
+    if (r < 0)
+        return r;
+    const char *const words[] = {"ssh-keygen", "-Y", "sign", "-q", "-n", NAMESPACE, "-f", key, NULL};
+    r = run_keygen(words, &manifest, &signature, &errors, failure);
+    if (r > 0) {
+        int length;
+        const char *why = text_reason(errors.bytes, &length);
+        return failure_input(failure, NULL, 0, 0, "cannot sign '%s' with the key '%s': %.*s", path, key,
+                             length, why);
+    }
+    r = r < 0 ? r : file_replace(target, signature.bytes, signature.length, 0666, failure);
+    if (r == 0)
+        printf("%s\n", target);
+    return r;
+}
+
+/* ---- Verifying */
+
+/* The signature beside the archive, or else the member that another program has put into it. */
+static int read_signature(struct archive_reader *archive, struct text *ret, struct failure *failure) {
+    cleanup_free char *path = xformat("%s.sig", archive_path(archive));
+    text_init(ret, SIGNATURE_BYTES_MAX);
+    if (file_exists(path))
+        return file_read(path, ret, failure);
+    if (archive_find(archive, ARCHIVE_SIGNATURE, NULL))
+        return archive_read_member(archive, ARCHIVE_SIGNATURE, ret, failure);
+    return failure_verification(
+        failure, archive_path(archive),
+        "there is no signature: neither the file '%s' nor the member " ARCHIVE_SIGNATURE, path);
+}
+
+int archive_check_signature(struct archive_reader *archive, const char *signers, char **ret_who,
+                            struct failure *failure) {
+    cleanup(text_clear) struct text manifest = {0}, signature = {0}, who, errors;
+    text_init(&who, PRINCIPAL_BYTES_MAX);
+    text_init(&errors, SIGNATURE_BYTES_MAX);
+    if (access(signers, R_OK) < 0)
+        return failure_input(failure, NULL, 0, 0, "cannot read the allowed signers '%s': %s", signers,
+                             strerror(errno));
+    int r = read_manifest(archive, &manifest, failure);
+    r = r < 0 ? r : read_signature(archive, &signature, failure);
+    if (r < 0)
+        return r;
+    cleanup_close int file = memory_file(&signature);
+    cleanup_free char *path = xformat("/proc/%jd/fd/%d", (intmax_t)getpid(), file);
+    const char *const find[] = {"ssh-keygen", "-Y", "find-principals", "-s", path, "-f", signers, NULL};
+    r = run_keygen(find, &manifest, &who, &errors, failure);
+    if (r < 0)
+        return r;
+    /* Of a key of several principals, the first. */
+    cleanup_free char *principal = xstrndup(who.bytes, strcspn(who.bytes, "\n"));
+    if (r > 0 || !principal[0])
+        return refuse(archive, &errors, "its signature is of nobody that the allowed signers have", failure);
+    const char *const verify[] = {"ssh-keygen", "-Y", "verify", "-n", NAMESPACE, "-I",
+                                  principal,    "-s", path,     "-f", signers,   NULL};
+    text_reset(&errors);
+    r = run_keygen(verify, &manifest, &signature, &errors, failure);
+    if (r > 0)
+        return refuse(archive, &errors, "its signature is not of this manifest", failure);
+    *ret_who = r == 0 ? take_pointer(principal) : NULL;
+    return r;
+}

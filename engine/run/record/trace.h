@@ -1,0 +1,19 @@
+/*
+ * Where the results of an archive come from: its journal against its results.
+ *
+ * Each line of results/results.csv must lie in bytes that an entry `results` of the journal vouches for by
+ * their checksum; its unit must lie in the block of the journal that it names, on nodes that the run had; and
+ * its factors must be those of its row in design.csv, by which the run command of campaign.resolved.json was
+ * started.
+ */
+#ifndef ASSAY_RECORD_TRACE_H
+#define ASSAY_RECORD_TRACE_H
+
+#include "archive-format/reader.h"
+
+/* Checks ARCHIVE. *RET_LINES: so many lines of the results were traced; 0 for an archive without a journal,
+ * such as that of a prediction. FAILURE_VERIFICATION names the first line that the journal does not account
+ * for. */
+int run_trace_check(struct archive_reader *archive, uint64_t *ret_lines, struct failure *failure);
+
+#endif

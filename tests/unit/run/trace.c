@@ -1,0 +1,107 @@
+/* The journal of an archive against its results. */
+#include "engine/run/record/trace.h"
+#include "tests/unit/archive-format/staged-run.h"
+
+static int check(const char *staging, const char *target, uint64_t *ret_lines) {
+    char sha256[HASH_HEX_SIZE];
+    const struct archive_description description = describe();
+    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
+    assert_ok(archive_seal(staging, target, &description, sha256, &test_failure));
+    assert_ok(archive_open(target, &archive, &test_failure));
+    return run_trace_check(archive, ret_lines, &test_failure);
+}
+
+TEST(each_line_is_traced) {
+    uint64_t lines = 0;
+    assert_ok(check(stage("right"), test_path("right.zip"), &lines));
+    assert_int_equal(lines, 2);
+}
+
+TEST(without_a_journal_nothing_is) {
+    uint64_t lines = 7;
+    const char *staging = stage("none");
+    cleanup_free char *journal = file_join(staging, "journal.jsonl");
+    assert_int_equal(remove(journal), 0);
+    assert_ok(check(staging, test_path("none.zip"), &lines));
+    assert_int_equal(lines, 0);
+}
+
+/* What is not so of the run: a text that stands in the results or in another file, and what stands there
+ * then. With TRUSTED the checksum of the journal is that of the changed results, as somebody would make it
+ * who forges both. */
+static const struct {
+    const char *file, *text, *instead, *reason;
+    bool trusted;
+} lies[] = {
+    {"results/results.csv", "0.25", "0.26", "of results/results.csv are not those of journal.jsonl", false},
+    {"results/results.csv", ",z,0.5", ",z,0.55", "are not those of journal.jsonl", false},
+    {"results/results.csv", "2,1,2,1,1", "2,1,3,1,1", "has order 3; block 1 of the journal has 1 to 2", true},
+    {"results/results.csv", "2,1,2,1,1", "2,1,2,2,1", "is of block 2, which the journal did not start", true},
+    {"results/results.csv", "n-1.site", "n-2.site",
+     "line 2 of results/results.csv is of the node 'n-2.site.example'", true},
+    {"results/results.csv", "300,200,100,z", "300,200,101,z",
+     "line 3 of results/results.csv has other factors than row 2", true},
+    {"results/results.csv", "2,1,2,1,1", "3,1,2,1,1", "has other factors than row 3", true},
+    {"results/results.csv", "\"x,y\"", "x", "has other factors than row 1", true},
+    {"results/results.csv", "2,1,2,1,1", "2,1,2,1", "line 3 of results/results.csv is no line of the results",
+     true},
+    {"results/results.csv", "row,repetition,order,block,", "", "does not begin with the columns of a run",
+     true},
+    {"design.csv", "100,200,300", "100,200,301", "has other factors than row 1", false},
+    {"run.json", "\"units_done\":2", "\"units_done\":3", "counts 3 units that were done and 0 that failed",
+     false},
+    {"run.json", "3f0e6d2c", "4f0e6d2c", "is of the run '3f0e6d2c", false},
+    {"journal.jsonl", "\"last\":2", "\"last\":9", "is right up to line 3 only", false},
+    {"journal.jsonl", "\"run-started\"", "\"run-begun\"", "is right up to line 0 only", false},
+};
+
+TEST(lies_are_found) {
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        cleanup_free char *name = text_format("lie-%zu", i), *zip = text_format("lie-%zu.zip", i);
+        const char *staging = stage(name);
+        cleanup_free char *path = file_join(staging, lies[i].file);
+        cleanup(text_clear) struct text before, after;
+        uint64_t lines;
+        text_init(&before, 1 << 20);
+        text_init(&after, 1 << 20);
+        assert_ok(file_read(path, &before, &test_failure));
+        const char *at = strstr(before.bytes, lies[i].text);
+        assert_non_null(at);
+        text_printf(&after, "%.*s%s%s", (int)(at - before.bytes), before.bytes, lies[i].instead,
+                    at + strlen(lies[i].text));
+        put(name, lies[i].file, after.bytes);
+        if (lies[i].trusted)
+            stage_run_journal(name, after.bytes);
+        test_forget();
+        assert_true(check(staging, test_path(zip), &lines) < 0);
+        assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
+        assert_says(test_failure.text, lies[i].reason);
+    }
+}
+
+/* A journal that says less, or more, than there is. */
+TEST(commits_cover_the_results) {
+    static const char started[] =
+        "\"event\":\"run-started\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10\",\"part\":1";
+    static const char counts[] = "\"units_done\":2,\"units_failed\":0";
+    static const struct {
+        size_t bytes, said;
+        const char *reason;
+    } cases[] = {{sizeof staged_results - 8, sizeof staged_results - 8, "is no line of the results"},
+                 {0, sizeof staged_results + 99, "is shorter than journal.jsonl says"},
+                 {0, (size_t)1 << 40, "at most 268435456 are accepted"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup_free char *name = text_format("commit-%zu", i), *zip = text_format("commit-%zu.zip", i);
+        const char *staging = stage(name);
+        uint64_t lines;
+        cleanup_free char *entry =
+            text_format("\"event\":\"results\",\"bytes\":%zu,\"bytes_crc32c\":\"%08x\",%s", cases[i].said,
+                        checksum_crc32c(staged_results, cases[i].bytes), counts);
+        const char *const entries[] = {started, "\"event\":\"node\",\"name\":\"n-1.site.example\"",
+                                       "\"event\":\"block-started\",\"block\":1,\"first\":1,\"last\":2",
+                                       entry};
+        stage_journal(name, entries, 4);
+        assert_true(check(staging, test_path(zip), &lines) < 0);
+        assert_says(test_failure.text, cases[i].reason);
+    }
+}
