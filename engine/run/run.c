@@ -78,6 +78,12 @@ static int phase_control(struct run *run, struct failure *failure) {
     return r;
 }
 
+/* Sources that came from a node are inputs of the campaign from now on. */
+static int phase_prepare(struct run *run, struct failure *failure) {
+    int r = node_set_prepare(&run->set, failure);
+    return r < 0 || run->set.experiment->sources.count == 0 ? r : run_record_design(run, failure);
+}
+
 static int phase_measure(struct run *run, struct failure *failure) {
     return measure(&run->watch, &run->progress, failure);
 }
@@ -112,7 +118,7 @@ static const struct phase phases[RUN_PHASES] = {
     [RUN_DEPLOY] = {.nodes = node_set_deploy},
     [RUN_CONNECT] = {.nodes = node_set_connect},
     [RUN_INSPECT] = {.run = phase_inspect},
-    [RUN_PREPARE] = {.nodes = node_set_prepare},
+    [RUN_PREPARE] = {.run = phase_prepare},
     [RUN_CONTROL] = {.run = phase_control},
     [RUN_WARM_UP] = {.state = warm_up_begin},
     [RUN_MEASURE] = {.run = phase_measure},

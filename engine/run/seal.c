@@ -41,8 +41,9 @@ static int make_copies(struct run *run, struct failure *failure) {
     cleanup(text_clear) struct text experiment, source;
     text_init(&experiment, FAILURE_TEXT_SIZE);
     text_init(&source, FAILURE_TEXT_SIZE);
-    int r = copies_make(run->set.experiment, run->record.folder, run->request->folder, &experiment, &source,
-                        failure);
+    int r =
+        copies_make(run->set.experiment, run->record.folder, run->request->folder,
+                    provenance_source_bytes(run->set.campaign->provenance), &experiment, &source, failure);
     if (r == 0 && experiment.length)
         record_log(&run->record, "%s", experiment.bytes);
     if (r == 0 && source.length)

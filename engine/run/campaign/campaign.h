@@ -52,6 +52,7 @@ struct campaign {
     int64_t stop_after_failures; /* units that fail in a row in one place; 0: never */
     struct node_loss_settings node_loss;
     struct walltime_settings walltime;
+    enum provenance provenance;
     struct experiment *experiment;
     struct design_specification *design;
     const struct document_node *design_node; /* that it was bound from; NULL: nothing was said */

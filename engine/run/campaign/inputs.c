@@ -161,7 +161,8 @@ static int take_originals(struct inputs *inputs, const struct campaign *campaign
 static int take_experiment(struct inputs *inputs, const struct experiment *experiment,
                            struct failure *failure) {
     cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
-    cleanup_free char *tar = path_in(inputs, ARCHIVE_SOURCE), *copy = path_in(inputs, ARCHIVE_EXPERIMENT);
+    cleanup_free char *tar = source_copy_path(inputs->run_folder, ARCHIVE_SOURCE),
+                      *copy = path_in(inputs, ARCHIVE_EXPERIMENT);
     int r = 0;
     if (experiment->source.folder) {
         /* A copy of a copy has no original that could be edited. */
@@ -276,7 +277,7 @@ int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure
 
 int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
     char hex[HASH_HEX_SIZE];
-    cleanup_free char *tar = path_in(inputs, ARCHIVE_SOURCE);
+    cleanup_free char *tar = source_copy_path(inputs->run_folder, ARCHIVE_SOURCE);
     if (!inputs->source.sha256)
         return 0;
     int r = hash_file(tar, hex, NULL, failure);

@@ -158,8 +158,12 @@ void source_files_describe(const struct source_files *files, struct text *ret) {
 /* ---- Copies ----------------------------------------------------------------------------------------------
  */
 
-int source_files_pack(struct source_files *files, const char *path, struct text *manifest,
-                      struct failure *failure) {
+char *source_copy_path(const char *run_folder, const char *name) {
+    cleanup_free char *path = file_join(run_folder, name), *hidden = xformat("%s/.%s", run_folder, name);
+    return file_exists(path) || !file_exists(hidden) ? take_pointer(path) : take_pointer(hidden);
+}
+
+int source_files_pack(struct source_files *files, const char *path, struct failure *failure) {
     cleanup(tar_free) struct tar_writer *tar = NULL;
     int r = tar_create(path, &tar, failure);
     for (size_t i = 1; r == 0 && i < files->tree.count; i++) { /* the first is the folder itself */
@@ -170,9 +174,8 @@ int source_files_pack(struct source_files *files, const char *path, struct text 
                              : tar_add_file(tar, entry->relative, entry->mode, entry->size, entry->path,
                                             entry->hash, failure);
     }
-    if (r == 0)
-        r = tar_finish(tar, failure);
-    return r == 0 && local_tree_manifest(&files->tree, manifest) < 0 ? failure_memory(failure) : r;
+    files->tree.hashed = r == 0 ? files->tree.count : 0;
+    return r < 0 ? r : tar_finish(tar, failure);
 }
 
 int source_files_copy(const struct source_files *files, const char *folder, const char *archive_folder,
