@@ -338,12 +338,14 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
     if (run->seal_why.code) {
         *failure = run->seal_why;
         bool is_full = failure->code == -ENOSPC || failure->code == -EDQUOT,
-             is_limited = failure->code == -EFBIG;
+             is_limited = failure->code == -EFBIG, is_secret = failure->code == -EKEYREJECTED;
+        bool had_failed = run->record.failed && strcmp(run->why.text, failure->text) != 0;
         return failure_prefix(
-            failure, "%s%sthe run could not be sealed and stays in '%s'%s",
-            run->record.failed ? run->why.text : "", run->record.failed ? "; and " : "", run->record.folder,
+            failure, "%s%sthe run could not be sealed and stays in '%s'%s", had_failed ? run->why.text : "",
+            had_failed ? "; and " : "", run->record.folder,
             is_full      ? "; free space on its disk, then continue the run with 'assay resume'"
             : is_limited ? "; set a larger 'ulimit -f', then continue the run with 'assay resume'"
+            : is_secret  ? "; nothing is lost, and 'assay resume' seals the run when the secret is gone"
                          : "");
     }
     if (run->began[RUN_SEAL])

@@ -3,6 +3,7 @@
 #include "engine/run/nodes/software.h"
 #include "engine/run/run-state.h"
 
+#include "archive-format/secrets.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -64,6 +65,8 @@ int run_record_inputs(struct run *run, struct failure *failure) {
     int r = file_replace(path, campaign->bytes, campaign->length, 0666, failure);
     if (r == 0)
         r = run_record_design(run, failure);
+    if (r == 0) /* sooner than when all is measured */
+        r = secrets_check_file(path, run->set.campaign->path, failure);
     if (r == 0)
         r = make_copies(run, failure);
     if (r == 0)

@@ -1,5 +1,6 @@
 #include "engine/run/campaign/source-files.h"
 
+#include "archive-format/secrets.h"
 #include "archive-format/tar.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
@@ -44,14 +45,10 @@ static bool is_archive(const char *path) {
            memcmp(begin, "PK\3\4", 4) == 0 && memcmp(begin + NAME_AT, name, sizeof name - 1) == 0;
 }
 
-/* By its name, or a private key in PEM under any name (RFC 7468). */
+/* By its name, or because it has a private key or a token. */
 static bool is_secret(const char *path, const char *name, bool is_file) {
-    char begin[64] = "";
-    if (secret_is_file_name(name))
-        return true;
-    cleanup_close int file = is_file ? open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    return file >= 0 && pread(file, begin, sizeof begin - 1, 0) > 0 &&
-           strncmp(begin, "-----BEGIN ", 11) == 0 && strstr(begin, "PRIVATE KEY");
+    return secret_is_file_name(name) ||
+           (is_file && secrets_check_file(path, name, &(struct failure){0}) == -EKEYREJECTED);
 }
 
 static void name_secret(struct source_files *files, const char *relative) {
