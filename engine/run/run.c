@@ -5,6 +5,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/run/nodes/machine-record.h"
 #include "engine/run/nodes/reservation.h"
 #include "engine/run/nodes/software.h"
 #include "engine/run/run-state.h"
@@ -37,6 +38,7 @@ static int phase_collect(struct run *run, struct failure *failure) {
     note_also(run, "watching", watch_stop(&run->watch, &why), &why, &first);
     if (run->began[RUN_INSPECT])
         note_also(run, "clocks", node_set_measure_clocks(&run->set, RUN_CLOCK_END, &why), &why, &first);
+    note_also(run, "the kernels' logs", machine_record_log(&run->set, &why), &why, &first);
     note_also(run, "software", software_record_facts(&run->set, &why), &why, &first);
     if (run->began[RUN_PREPARE])
         note_also(run, "teardown", node_set_tear_down(&run->set, &why), &why, &first);

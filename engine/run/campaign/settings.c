@@ -197,6 +197,10 @@ enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
 static void set_defaults(struct campaign *campaign) {
     enum { UNSAID = -1 };
+    const char *provenance = getenv("ASSAY_PROVENANCE");
+    campaign->provenance = provenance && strcmp(provenance, provenance_names[PROVENANCE_LEAN]) == 0
+                               ? PROVENANCE_LEAN
+                               : PROVENANCE_FULL;
     campaign->controls.proof_seconds = 1;
     campaign->controls.tolerance = 0.02;
     campaign->probes.period_ns = 1000000000;

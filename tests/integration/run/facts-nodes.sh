@@ -15,6 +15,7 @@ experiment:
   run: {placement: job, command: 'echo "grid \$p x \$q"'}
   responses: {columns: {pattern: 'grid [0-9]+ x ([0-9]+)'}}
 design: {factors: {p: $1}}
+provenance: full
 E2
 }
 # The front end has one core: what it guesses is wrong, and nobody is refused for that.
@@ -27,6 +28,9 @@ check "the facts are those of the nodes" grep -q "\"run_nodes\":2,\"node_cores\"
 is "... and so are the rows" "$("$ASSAY" archive cat "$archive" design.csv)" "$(printf 'q,p\n%d,1' $((2 * cores)))"
 is "... which the nodes have measured together" "$("$ASSAY" archive cat "$archive" results/results.csv | cut -d, -f6,10-12 | sort)" \
     "$(printf 'node,q,p,columns\nnode-[1-2],%d,1,%d' $((2 * cores)) $((2 * cores)))"
+large=$("$ASSAY" archive list "$archive" | awk '$1 >= 1024 && sub(".*/raw/", "", $NF) { print $NF }' | sort | uniq -d | xargs)
+check "what both nodes have is kept once: no list of packages comes twice" test "${large/packages/}" = "$large" -a -n "$("$ASSAY" archive cat "$archive" nodes/node-1/raw/packages)"
+is "... and the other node says where" "$("$ASSAY" archive cat "$archive" nodes/node-2/facts.json | grep -o '"packages": *"[^"]*"' | cut -d'"' -f4)" nodes/node-1/raw/packages
 campaign $((4 * cores))
 check "what this machine could not have is no matter before the nodes are known" bed run "$ASSAY" run "$scratch/c.yaml" --nodes 'node-[1-2]' --dry-run
 refuse "a row that the nodes cannot have is refused when they are" 2 "c.yaml:9:9: row 1 of the design: the default of 'q', run_nodes \* node_cores / p, is 0.5 here, expected a whole number" run_there
