@@ -1,5 +1,8 @@
 #include "archive-format/redaction.h"
 
+#include "archive-format/layout.h"
+#include "archive-format/staging.h"
+#include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
@@ -16,7 +19,8 @@ enum {
     SALT_SIZE = 40,
     HASHED_DIGITS = 16,
     USERS_MAX = 16,
-    USER_MIN = 3 /* shorter ones are words of texts */
+    USER_MIN = 3,        /* shorter names are words of texts */
+    COPY_MAX = 256 << 20 /* bytes of a file that is redacted; larger ones are copied */
 };
 
 /* What is looked for in a line that has NEEDLE (case does not count); the last group of PATTERN goes. */
@@ -221,4 +225,99 @@ int redaction_apply(struct redaction *redaction, const char *bytes, size_t lengt
         at = newline ? newline + 1 : end;
     }
     return r < 0 ? r : count;
+}
+
+/* ---- Folders ---------------------------------------------------------------------------------------------
+ */
+
+/* Not: the user's own files, tables, and what is packed. */
+static bool is_redacted(const char *name) {
+    static const char *const folders[] = {ARCHIVE_EXPERIMENT "/", ARCHIVE_INPUT_FILES "/",
+                                          ARCHIVE_IMPORTS "/", ARCHIVE_MODELS "/"};
+    static const char *const endings[] = {".csv", ".tsv", ".tar", ".zip", ".gz", ".xz", ".bz2"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strncmp(name, folders[i], strlen(folders[i])) == 0)
+            return false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (text_ends_in(name, endings[i]))
+            return false;
+    return true;
+}
+
+/* The lines of a journal with the checksums of what they are now (FORMAT.md, "journal.jsonl"). */
+static int renew_checksums(const struct text *journal, struct text *ret) {
+    static const char mark[] = ",\"crc32c\":\"";
+    int r = 0;
+    for (const char *line = journal->bytes, *next; r == 0 && *line; line = next) {
+        const char *newline = strchr(line, '\n'), *end = NULL;
+        next = newline ? newline + 1 : line + strlen(line);
+        for (const char *at = line; (at = strstr(at, mark)) && at < next; at++)
+            end = at;
+        r = end ? text_append(ret, line, (size_t)(end - line))
+                : text_append(ret, line, (size_t)(next - line));
+        if (r == 0 && end)
+            r = text_printf(ret, "%s%08x\"}\n", mark, checksum_crc32c(line, (size_t)(end - line)));
+    }
+    return r;
+}
+
+static int copy_redacted(struct redaction *redaction, const char *from, const char *to, const char *name,
+                         size_t *places, struct failure *failure) {
+    cleanup(text_clear) struct text content, redacted, journal;
+    text_init(&content, COPY_MAX);
+    text_init(&redacted, 2 * (size_t)COPY_MAX);
+    text_init(&journal, 2 * (size_t)COPY_MAX);
+    int r = file_read(from, &content, failure);
+    if (r < 0)
+        return r;
+    int count = redaction_apply(redaction, content.bytes, content.length, &redacted);
+    const struct text *result = count > 0 && strcmp(name, ARCHIVE_JOURNAL) == 0 ? &journal : &redacted;
+    if (result == &journal)
+        r = renew_checksums(&redacted, &journal);
+    if (count < 0 || r < 0)
+        return failure_set(failure, count < 0 ? count : r, "cannot redact '%s': %s", from,
+                           strerror(count < 0 ? -count : -r));
+    *places += (size_t)count;
+    return file_replace(to, result->bytes, result->length, 0644, failure);
+}
+
+/* inputs.json has the hash of the campaign, by which a run that is made again knows it. */
+static int renew_hash(const char *from, const char *to, struct failure *failure) {
+    char before[HASH_HEX_SIZE], after[HASH_HEX_SIZE];
+    cleanup(text_clear) struct text content;
+    cleanup_free char *written = file_join(from, ARCHIVE_CAMPAIGN), *copy = file_join(to, ARCHIVE_CAMPAIGN),
+                      *inputs = file_join(to, ARCHIVE_INPUTS);
+    text_init(&content, COPY_MAX);
+    if (!file_exists(copy) || !file_exists(inputs))
+        return 0;
+    int r = hash_file(written, before, NULL, failure);
+    if (r == 0)
+        r = hash_file(copy, after, NULL, failure);
+    if (r == 0)
+        r = file_read(inputs, &content, failure);
+    char *at = r == 0 ? strstr(content.bytes, before) : NULL;
+    if (!at || strcmp(before, after) == 0)
+        return r;
+    memcpy(at, after, strlen(after));
+    return file_replace(inputs, content.bytes, content.length, 0644, failure);
+}
+
+int redaction_copy(struct redaction *redaction, const char *from, const char *to, size_t *ret,
+                   struct failure *failure) {
+    cleanup(staging_clear) struct staging staging = {0};
+    *ret = 0;
+    int r = file_make_folders(to, failure);
+    if (r == 0)
+        r = staging_scan(from, &staging, failure);
+    for (size_t i = 0; r == 0 && i < staging.count; i++) {
+        const struct staged_file *file = &staging.files[i];
+        cleanup_free char *source = file_join(from, file->name), *target = file_join(to, file->name);
+        if (file->folder)
+            r = file_make_folders(target, failure);
+        else if (is_redacted(file->name) && file->size <= COPY_MAX)
+            r = copy_redacted(redaction, source, target, file->name, ret, failure);
+        else if (link(source, target) < 0)
+            r = file_copy(source, FILE_REGULAR, target, failure);
+    }
+    return r < 0 ? r : renew_hash(from, to, failure);
 }

@@ -26,9 +26,9 @@ void redaction_free(struct redaction **redaction); /* for cleanup(); NULL is fin
  * places were changed; -ENOMEM or -EFBIG. */
 int redaction_apply(struct redaction *redaction, const char *bytes, size_t length, struct text *ret);
 
-/* Makes TO, which must not be there, a copy of the staging folder FROM that is redacted: all files but tables
- * (.csv), packed ones and those in results/ that units wrote to. The journal gets new checksums. *RET: how
- * many places were changed. */
+/* Makes TO, a folder that is not there, a copy of the staging folder FROM whose files are redacted; but for
+ * the user's own (of the experiment, inputs, models), tables and packed files. The journal gets new
+ * checksums. *RET: how many places were changed. */
 int redaction_copy(struct redaction *redaction, const char *from, const char *to, size_t *ret,
                    struct failure *failure);
 

@@ -3,6 +3,7 @@
 #include "engine/run/nodes/software.h"
 #include "engine/run/run-state.h"
 
+#include "archive-format/redaction.h"
 #include "archive-format/secrets.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
@@ -132,6 +133,39 @@ struct archive_origin run_origin(struct run *run) {
                                    past->based_on_sha256[0] ? past->based_on_sha256 : NULL};
 }
 
+/* The user that nodes are logged into as; NULL: none is named. */
+static const char *find_user(const struct campaign *campaign) {
+    const struct document_node *user =
+        document_get(document_get(campaign->document->root, "testbed"), "user");
+    return user ? user->text : NULL;
+}
+
+/* Makes the copy of the run's folder that strangers may have, *RET, the caller's to remove and free; the
+ * command line in COMMAND is redacted, too. */
+static int copy_for_strangers(struct run *run, struct text *command, char **ret, struct failure *failure) {
+    cleanup(redaction_free) struct redaction *redaction = NULL;
+    cleanup(text_clear) struct text redacted;
+    cleanup_free char *folder = record_path(&run->record, ".redacted");
+    const char *const users[] = {find_user(run->set.campaign), NULL};
+    size_t places = 0;
+    text_init(&redacted, 2 * command->limit);
+    int r = redaction_new(true, users, &redaction, failure);
+    if (r == 0)
+        r = file_remove_tree(folder, failure);
+    if (r == 0)
+        r = redaction_copy(redaction, run->record.folder, folder, &places, failure);
+    if (r == 0 && redaction_apply(redaction, command->bytes, command->length, &redacted) < 0)
+        r = failure_memory(failure);
+    if (r < 0)
+        return r;
+    text_reset(command);
+    text_append(command, redacted.bytes, redacted.length);
+    record_report_text(&run->record, RUN_EVENT_NOTE,
+                       "the archive is redacted; the run's folder still has everything");
+    *ret = take_pointer(folder);
+    return 0;
+}
+
 static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     cleanup_free char *title = describe_title(run);
@@ -140,6 +174,10 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
     if (run->request->command)
         text_append_command(&command, run->request->command);
     const struct archive_origin origin = run_origin(run);
+    cleanup_free char *copy = NULL;
+    int r = run->set.campaign->redact ? copy_for_strangers(run, &command, &copy, failure) : 0;
+    if (r < 0)
+        return r;
     struct archive_description description = {
         .name = title,
         .text = run->set.campaign->description ? run->set.campaign->description
@@ -156,7 +194,10 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
         .command = command.bytes,
         .agent = run->set.campaign->author,
     };
-    return archive_seal(run->record.folder, run->archive, &description, sha256, failure);
+    r = archive_seal(copy ? copy : run->record.folder, run->archive, &description, sha256, failure);
+    if (copy)
+        file_remove_tree(copy, NULL);
+    return r;
 }
 
 /* What the engine will exit with, unless sealing or giving the nodes back fails. */

@@ -79,10 +79,14 @@ static const char *find_value(const struct experiment *experiment, const char *k
     return value;
 }
 
+static char *join_path(const struct campaign *campaign, const char *value) {
+    return value[0] == '/' ? xstrdup(value) : file_join(campaign->folder, value);
+}
+
 /* Where VALUE leads from the campaign's folder, resolved; a run's own copy may be hidden (copies.h). NULL: to
  * nothing, and errno says why. The caller frees. */
 static char *find_path(const struct campaign *campaign, const char *value) {
-    cleanup_free char *path = value[0] == '/' ? xstrdup(value) : file_join(campaign->folder, value),
+    cleanup_free char *path = join_path(campaign, value),
                       *hidden = xformat("%s/.%s", campaign->folder, value);
     char *real = realpath(path, NULL);
     return real || !campaign->experiment->source.recorded ? real : realpath(hidden, NULL);
@@ -103,10 +107,10 @@ static int take_input(struct campaign *campaign, const char *name, struct failur
     const char *value = find_value(campaign->experiment, "inputs", name, failure);
     if (!value)
         return failure->code;
-    cleanup_free char *real = find_path(campaign, value);
+    cleanup_free char *real = find_path(campaign, value), *path = join_path(campaign, value);
     if (!real)
         return failure_input(failure, campaign->document->file, 0, 0,
-                             "option '%s': cannot open '%s': %s; expected a file or a folder", name, value,
+                             "option '%s': cannot open '%s': %s; expected a file or a folder", name, path,
                              strerror(errno));
     return take_path(campaign->experiment, name, real, failure);
 }
@@ -249,6 +253,8 @@ static int bind(struct campaign *campaign, const struct installation *installati
         return r;
     if (campaign->warm_up.load != WARM_UP_AGENT)
         experiment_add_package(experiment, warm_up_load_names[campaign->warm_up.load]);
+    if (overrides->redact)
+        campaign->redact = REDACT_PEOPLE;
     if (!campaign->name)
         campaign->name = xstrdup(experiment->name);
     if (campaign->testbed.count > 0) { /* a run of its own on each */

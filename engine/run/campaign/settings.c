@@ -162,6 +162,8 @@ static const char *expect_name(const char *key, const char *value) {
 
 static const char *const provenance_names[] = {[PROVENANCE_FULL] = "full", [PROVENANCE_LEAN] = "lean", NULL};
 
+static const char *const redact_names[] = {[REDACT_NONE] = "none", [REDACT_PEOPLE] = "people", NULL};
+
 uint64_t provenance_source_bytes(enum provenance provenance) {
     return (provenance == PROVENANCE_LEAN ? (uint64_t)4 : (uint64_t)256) << 20;
 }
@@ -174,6 +176,7 @@ static const struct bind_field fields[] = {
     {BIND_ROW("author", BIND_TEXT, campaign, author)},
     {BIND_ROW("workspace", BIND_TEXT, campaign, workspace), .expect = expect_workspace},
     {BIND_ROW("provenance", BIND_CHOICE, campaign, provenance), .choices = provenance_names},
+    {BIND_ROW("redact", BIND_CHOICE, campaign, redact), .choices = redact_names},
     {LATER("experiment"), .required = true},
     {LATER("testbed")},
     {LATER("options"), .kinds = 1 << DOCUMENT_MAPPING | 1 << DOCUMENT_NULL},

@@ -220,6 +220,13 @@ enum provenance { PROVENANCE_FULL, PROVENANCE_LEAN };
 /* The largest source of which the archive has a copy. */
 uint64_t provenance_source_bytes(enum provenance provenance);
 
+/*
+ * `redact:`, what is taken out of the archive for strangers.
+ *
+ *     redact: none                    # or people: names of users, and addresses of the network
+ */
+enum redact { REDACT_NONE, REDACT_PEOPLE };
+
 /* The longest that is taken: of limits and of --until from now. */
 #define WALLTIME_SECONDS_MAX (400 * 86400.0)
 

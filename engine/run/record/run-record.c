@@ -1,7 +1,7 @@
 #include "engine/run/record/run-record.h"
 
-#include "archive-format/redaction.h"
 #include "archive-format/layout.h"
+#include "archive-format/redaction.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"

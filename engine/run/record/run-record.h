@@ -45,7 +45,7 @@ struct run_record {
     struct append_file *results, *log;
     struct run_files files;
     struct redaction *redaction; /* of what nodes say of themselves; owned; NULL until it is needed */
-    unsigned commands_kept; /* folders in logs/commands/ */
+    unsigned commands_kept;      /* folders in logs/commands/ */
 
     enum run_phase phase;
     enum run_interruption interrupted;

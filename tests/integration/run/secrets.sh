@@ -38,4 +38,24 @@ printf 'a\n-----BEGIN EC PRIVATE KEY-----\nMHc\n' >source/notes.txt
 "$ASSAY" run leaky.yaml -q -o sources >out 2>err
 is "a source file with a key in it is left out" "$("$ASSAY" archive cat "$(<out)" source.tar | tar tf - | xargs)" value
 check "... and named" grep -q "1 that may hold secrets (notes.txt)" sources/*/logs/engine.log
+
+# For strangers.
+mkdir -p home/alicia && cd home/alicia || exit 1
+cat >open.yaml <<'Y'
+experiment:
+  name: open
+  run: [sh, -c, 'echo "y 5"; echo "alicia at 10.1.2.3"']
+  responses: {y: {pattern: '^y ([0-9]+)'}}
+design: {repetitions: 2}
+probes: none
+Y
+archive=$(SUDO_USER=alicia "$ASSAY" run open.yaml -q --redact 2>err) || sed 's/^/# /' err
+"$ASSAY" archive extract "$archive" -C "$scratch/open" >/dev/null
+is "--redact: the name of the user is nowhere in the archive" "$(grep -rl alicia "$scratch/open")" ""
+is "... nor are addresses" "$(cat "$scratch"/open/results/raw/1-*.out)" "$(printf 'y 5\n[user] at [redacted]')"
+check "... it verifies" "$ASSAY" archive verify "$archive"
+check "... its journal is whole" "$ASSAY" status "$archive"
+check "... and it is run again" "$ASSAY" run "$archive" -q -o again
+check "the run's folder has everything" grep -q 'alicia at 10.1.2.3' "${archive%.zip}"/results/raw/1-*.out
+is "... and 'redact: people' says that the next part is redacted, too" "$(grep -o '"redact": *"[a-z]*"' "${archive%.zip}/campaign.resolved.json")" '"redact": "people"'
 finish
