@@ -5,11 +5,13 @@
 
 #include "archive-format/redaction.h"
 #include "archive-format/secrets.h"
+#include "archive-format/staging.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 #include "engine/run/campaign/copies.h"
 #include "engine/run/campaign/plan-describe.h"
 #include "engine/run/campaign/tables.h"
@@ -18,6 +20,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 /* ---- Inputs ----------------------------------------------------------------------------------------------
@@ -244,6 +247,38 @@ static int journal_sealed(struct run *run, const char *sha256, struct failure *f
     return record_commit(&run->record, failure);
 }
 
+/* How much the archive has of what, before it is packed: `provenance` decides. Files that cannot be looked at
+ * cannot be sealed either, which says why. */
+static void note_sizes(struct run *run) {
+    static const struct {
+        const char *words;
+        const char *folders[4];
+    } parts[] = {
+        {"results", {ARCHIVE_RESULTS_FOLDER "/"}},
+        {"nodes", {ARCHIVE_NODES "/", "testbed/"}},
+        {"sources", {ARCHIVE_EXPERIMENT "/", ARCHIVE_INPUT_FILES "/", ARCHIVE_SOURCE, ARCHIVE_SOFTWARE "/"}},
+        {"journal and logs", {ARCHIVE_JOURNAL, ARCHIVE_LOGS "/"}},
+    };
+    cleanup(staging_clear) struct staging staging = {0};
+    cleanup(text_clear) struct text words;
+    text_init(&words, FAILURE_TEXT_SIZE);
+    if (staging_scan(run->record.folder, &staging, NULL) < 0)
+        return;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char size[NUMBER_TEXT_SIZE];
+        uint64_t bytes = 0;
+        for (size_t k = 0; k < 4 * staging.count; k++) {
+            const char *folder = parts[i].folders[k % 4], *name = staging.files[k / 4].name;
+            if (folder && strncmp(name, folder, strlen(folder)) == 0)
+                bytes += staging.files[k / 4].size;
+        }
+        text_printf(&words, "%s%s %s", i ? ", " : "", parts[i].words,
+                    number_describe_bytes((double)bytes, size));
+    }
+    record_note(&run->record, "recorded (provenance: %s): %s",
+                run->set.campaign->provenance == PROVENANCE_LEAN ? "lean" : "full", words.bytes);
+}
+
 /* Writes what the archive has beside the results, and the archive. */
 static int make_archive(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     const struct testbed_backend *testbed = run->set.campaign->testbed.backend;
@@ -259,6 +294,7 @@ static int make_archive(struct run *run, char sha256[static HASH_HEX_SIZE], stru
     if (r < 0)
         return r;
     record_own_cost(run);
+    note_sizes(run);
     journal_sealing(run, missing);
     r = record_commit(&run->record, failure);
     if (r == 0)

@@ -39,6 +39,8 @@ is "a password is taken out" "$(raw kernel-log | tail -n 1)" "[3.0] cifs //h/x p
 is "what the kernel logged meanwhile is apart" "$(raw kernel-log-during)" "[4.0] mce: error"
 check "limits are those of the commands" grep -q '^Max open files' <(raw limits)
 check "mounts are there" grep -q ' /proc proc ' <(raw mounts)
+check "the run says how much was recorded of what" grep -qE 'recorded \(provenance: full\): results [0-9.]+ (B|KiB), nodes [0-9.]+ KiB, sources [0-9.]+ (B|KiB), journal and logs [0-9.]+ KiB$' \
+    <("$ASSAY" archive cat "$archive" logs/engine.log)
 first=$serial
 ASSAY_PROVENANCE=full run
 is "a second run has the same hashes" "$(raw dmidecode | sed -n 's/.*Serial Number: //p')" "$first"
