@@ -83,7 +83,10 @@ static int phase_control(struct run *run, struct failure *failure) {
 /* Sources that came from a node are inputs of the campaign from now on. */
 static int phase_prepare(struct run *run, struct failure *failure) {
     int r = node_set_prepare(&run->set, failure);
-    return r < 0 || run->set.experiment->sources.count == 0 ? r : run_record_design(run, failure);
+    if (r < 0 || run->set.experiment->sources.count == 0)
+        return r;
+    r = inputs_take_copies(run->record.folder, failure);
+    return r < 0 ? r : run_record_design(run, failure);
 }
 
 static int phase_measure(struct run *run, struct failure *failure) {

@@ -18,11 +18,13 @@ options:
 sources: [code, change]
 setup:
   - [sh, -c, 'rm -rf tree; if [ -d "$code" ]; then cp -R "$code" tree; elif [ -f "$code" ]; then mkdir tree && tar xf "$code" -C tree --strip-components=1; else mkdir -p tree/src; echo 0 >tree/src/value; fi; [ "$change" = none ] || patch -d tree -p1 <"$change"']
-run: [sh, -c, 'echo "value $(cat tree/src/value)"']
+run: [sh, -c, '[ ! -d tree/src ] || [ ! -e tree/src/show ] || tree/src/show; echo "value $(cat tree/src/value)"']
 responses: {value: {pattern: '^value ([0-9]+)'}}
 Y
 printf 'experiment: built\nprobes: none\ndesign: {repetitions: 1}\n' >built.yaml
 echo 1 >code/src/value
+printf '#!/bin/sh\necho shown\n' >code/src/show
+chmod +x code/src/show
 echo x >code/.env
 printf -- '--- a/src/value\n+++ b/src/value\n@@ -1 +1 @@\n-1\n+7\n' >change.diff
 run() { archive=$("$ASSAY" run "$@" -q -o runs 2>err) || sed 's/^/# /' err; }
@@ -33,7 +35,7 @@ has() { "$ASSAY" archive list "${archive:-none}" | awk '{ print $NF }' | grep "^
 run built.yaml
 is "the default is no source" "$(value) $(has inputs/)" "0 "
 run built.yaml --set code=code
-is "a folder is built from its copy" "$(value) $(has inputs/code/)" "1 inputs/code/src/value"
+is "a folder is built from its copy" "$(value) $(has inputs/code/)" "1 inputs/code/src/show inputs/code/src/value"
 is "... which is recorded, with the hash of its listing" "$(source_of code written) $(source_of code copy) $(source_of code sha256)" \
     "code inputs/code $("$ASSAY" archive cat "$archive" software/code-sha256.txt | sha256sum | cut -c1-64)"
 check "... and the listing is one of sha256sum's" sh -c "cd code && '$ASSAY' archive cat '$archive' software/code-sha256.txt | sha256sum -c --quiet"
@@ -64,7 +66,7 @@ design: {repetitions: 1}
 Y
 run cloned.yaml
 is "the commit of an experiment's source is in the archive" "$(value) $(source_of source commit) $("$ASSAY" archive cat "$archive" source.tar | tar tf - | xargs)" \
-    "1 $(git -C code rev-parse v1) src/ src/value"
+    "1 $(git -C code rev-parse v1) src/ src/show src/value"
 of_experiment=$archive
 
 # Elsewhere: nothing of it is left.
@@ -73,7 +75,8 @@ for run in "$first" "$patched" "$cloned" "$of_experiment"; do
     archive=$run
     before=$(value) record=$("$ASSAY" archive cat "$archive" software/sources.json)
     run "$run"
-    is "an archive is run again with what it has, which the new one says, too" \
+    check "an archive is run again, and its programs are" test "$run" = "$of_experiment" -o "$("$ASSAY" archive cat "$archive" "results/raw/1-$(uname -n)-all.out" | head -n 1)" = shown
+    is "... with what it has, which the new one says, too" \
         "$(value) $("$ASSAY" archive cat "$archive" software/sources.json)" "$before $record"
     [ "$run" != "$first" ] || is "... with its listing" "$(has software/code)" software/code-sha256.txt
 done
