@@ -37,4 +37,27 @@ refuse "a row that the nodes cannot have is refused when they are" 2 "c.yaml:9:9
 campaign $((2 * cores))
 refuse "... as is one that breaks a condition with them" 2 "c.yaml:9:9: row 1 of the design: q 1, p $((2 * cores)); expected q > 1" run_there
 check "nothing of it was measured" test "$(cat "$scratch"/runs/*/journal.jsonl | grep -ac '"event":"results".*"units_done":[1-9]')" -eq 1
+
+# A source that only one node has: all nodes build the copy, and so does who runs the archive again without it.
+mkdir -p "$scratch/experiments/there"
+cat >"$scratch/experiments/there/experiment.yaml" <<'Y'
+name: there
+options: {code: {type: text, default: none}}
+sources: [code]
+run: {placement: node, command: [sh, -c, 'cat "$code/src/value"; "$code/show"']}
+responses: {value: {pattern: '^([0-9]+)'}}
+Y
+printf 'experiment: there\nprobes: none\ndesign: {repetitions: 1}\n' >"$scratch/there.yaml"
+bed on 1 sh -c 'mkdir -p "$HOME/only/src" && echo 6 >"$HOME/only/src/value" && printf "#!/bin/sh\necho shown\n" >"$HOME/only/show" && chmod +x "$HOME/only/show" && ln -s /etc "$HOME/only/link"'
+home=$(bed on 1 sh -c 'echo "$HOME"')
+there() { bed run env ASSAY_PATH="$scratch" "$ASSAY" run "$@" -q -o "$scratch/there" 2>"$scratch/err" || sed 's/^/# /' "$scratch/err"; }
+if [ -e "$home/only" ]; then skip "a source on one node" "nodes have this machine's files"; finish; fi
+archive=$(there "$scratch/there.yaml" --nodes 'node-[1-2]' --set code="$home/only")
+values() { "$ASSAY" archive cat "${archive:-none}" results/results.csv | cut -d, -f6,10 | sort | xargs; }
+is "a source that one node has is built by all" "$(values)" "node,value node-1,6 node-2,6"
+is "... the archive has it, without links" "$("$ASSAY" archive list "$archive" | awk '$NF ~ "^inputs/" { print $NF }' | xargs)" "inputs/code/show inputs/code/src/value"
+is "... and where it came from" "$("$ASSAY" archive cat "$archive" software/sources.json | tr -d ' \n' | grep -o '"written":[^,]*\|"node":[^,]*' | xargs)" "written:$home/only node:node-1"
+bed on 1 rm -rf only
+archive=$(there "$archive")
+is "... from which it is run again when it is gone" "$(values)" "node,value node-1,6 node-2,6"
 finish
