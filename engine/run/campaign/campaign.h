@@ -73,7 +73,7 @@ struct campaign_overrides {
     size_t node_count;
     const char *const *spares; /* likewise, for the testbed's spares: a node that is lost is replaced */
     size_t spare_count;
-    bool redact;    /* REDACT_PEOPLE, whatever the campaign says */
+    bool redact;                        /* REDACT_PEOPLE, whatever the campaign says */
     size_t testbed;                     /* which one of a list of testbeds, from 0 */
     const char *testbed_text;           /* what `testbed:` is, in YAML, whatever the file says; or NULL */
     const struct campaign_again *again; /* NULL: it repeats no run */
