@@ -48,6 +48,8 @@
 
 #define ARCHIVE_SOFTWARE "software"
 #define ARCHIVE_VERSIONS "software/versions.json"
+#define ARCHIVE_SOURCES "software/sources.json"
+#define ARCHIVE_SOURCE_NAME "source" /* of the experiment's source, in ARCHIVE_SOURCES */
 #define ARCHIVE_SOURCE_MANIFEST "software/source-sha256.txt"
 #define ARCHIVE_SOURCE_COMMIT "software/source-commit.txt"
 #define ARCHIVE_KNOWN_HOSTS "known_hosts"

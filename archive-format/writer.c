@@ -4,6 +4,7 @@
 #include "archive-format/crate/preview.h"
 #include "archive-format/crate/readme.h"
 #include "archive-format/reader-private.h"
+#include "archive-format/secrets.h"
 #include "archive-format/staging.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -405,6 +406,8 @@ int archive_seal(const char *staging_folder, const char *target_path,
     int r = staging_scan(staging_folder, &seal.staging, failure);
     if (r == 0)
         r = check_staging(&seal);
+    if (r == 0)
+        r = secrets_check(&seal.staging, failure);
     if (r == 0)
         r = read_run(&seal);
     if (r == 0)

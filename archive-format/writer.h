@@ -51,6 +51,8 @@ struct archive_description {
  * left out, as are folders with no file in them. A link, a device, a socket or a FIFO is refused by name, and
  * so is a name that archive_name_problem refuses: a run says so before it starts rather than when it seals.
  *
+ * A file that has what looks like a private key or a token (secrets.h) is refused, with its line.
+ *
  * Memory: proportional to the number of files (about 200 bytes each), not to their sizes.
  */
 int archive_seal(const char *staging_folder, const char *target_path,

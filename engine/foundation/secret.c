@@ -6,6 +6,12 @@
 #include <string.h>
 #include <strings.h>
 
+enum {
+    TOKEN_LENGTH_MIN = 20, /* of a token in a file */
+    KEY_DASHES = 5,
+    KEY_LINE_MAX = 64,
+};
+
 enum place { ANYWHERE, WORD_END, WHOLE_WORD };
 
 static const struct {
@@ -114,6 +120,48 @@ bool secret_is_text(const char *text) {
             word = at + 1;
     }
     return false;
+}
+
+/* ---- Files ---- */
+
+/* A token as services make them: random, so of both cases and digits; AWS's has one case. Words of texts that
+ * begin alike are not. */
+static bool is_random_token(const char *at, size_t length) {
+    bool upper = false, lower = false, digit = false;
+    if (length < TOKEN_LENGTH_MIN)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        upper |= isupper((unsigned char)at[i]);
+        lower |= islower((unsigned char)at[i]);
+        digit |= isdigit((unsigned char)at[i]);
+    }
+    return upper && digit && (lower || at[0] == 'A') && is_token(at);
+}
+
+/* What begins at AT, a word of LENGTH token characters, in a text that is NUL-ended; NULL: nothing. */
+static const char *name_secret(const char *at, size_t length) {
+    static const char key[] = "-----BEGIN ";
+    const char *end;
+    if (strncmp(at, key, sizeof key - 1) == 0) {
+        end = strstr(at, "PRIVATE KEY");
+        return end && end - at < KEY_LINE_MAX ? "a private key" : NULL;
+    }
+    return is_random_token(at, length) ? "a token" : NULL;
+}
+
+const char *secret_find(const char *text, size_t length, size_t *ret_offset) {
+    const char *end = text + length, *what = NULL;
+    for (const char *at = text; at < end && !what; at++) {
+        const char *word = at;
+        if (!is_token_character(*at))
+            continue;
+        while (at < end && is_token_character(*at))
+            at++;
+        if (at - word >= KEY_DASHES)
+            what = name_secret(word, (size_t)(at - word));
+        *ret_offset = (size_t)(word - text);
+    }
+    return what;
 }
 
 bool secret_is_variable(const char *variable) {

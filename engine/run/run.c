@@ -5,6 +5,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/run/nodes/machine-record.h"
 #include "engine/run/nodes/reservation.h"
 #include "engine/run/nodes/software.h"
 #include "engine/run/run-state.h"
@@ -37,6 +38,7 @@ static int phase_collect(struct run *run, struct failure *failure) {
     note_also(run, "watching", watch_stop(&run->watch, &why), &why, &first);
     if (run->began[RUN_INSPECT])
         note_also(run, "clocks", node_set_measure_clocks(&run->set, RUN_CLOCK_END, &why), &why, &first);
+    note_also(run, "the kernels' logs", machine_record_log(&run->set, &why), &why, &first);
     note_also(run, "software", software_record_facts(&run->set, &why), &why, &first);
     if (run->began[RUN_PREPARE])
         note_also(run, "teardown", node_set_tear_down(&run->set, &why), &why, &first);
@@ -78,6 +80,15 @@ static int phase_control(struct run *run, struct failure *failure) {
     return r;
 }
 
+/* Sources that came from a node are inputs of the campaign from now on. */
+static int phase_prepare(struct run *run, struct failure *failure) {
+    int r = node_set_prepare(&run->set, failure);
+    if (r < 0 || run->set.experiment->sources.count == 0)
+        return r;
+    r = inputs_take_copies(run->record.folder, failure);
+    return r < 0 ? r : run_record_design(run, failure);
+}
+
 static int phase_measure(struct run *run, struct failure *failure) {
     return measure(&run->watch, &run->progress, failure);
 }
@@ -112,7 +123,7 @@ static const struct phase phases[RUN_PHASES] = {
     [RUN_DEPLOY] = {.nodes = node_set_deploy},
     [RUN_CONNECT] = {.nodes = node_set_connect},
     [RUN_INSPECT] = {.run = phase_inspect},
-    [RUN_PREPARE] = {.nodes = node_set_prepare},
+    [RUN_PREPARE] = {.run = phase_prepare},
     [RUN_CONTROL] = {.run = phase_control},
     [RUN_WARM_UP] = {.state = warm_up_begin},
     [RUN_MEASURE] = {.run = phase_measure},
@@ -332,12 +343,14 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
     if (run->seal_why.code) {
         *failure = run->seal_why;
         bool is_full = failure->code == -ENOSPC || failure->code == -EDQUOT,
-             is_limited = failure->code == -EFBIG;
+             is_limited = failure->code == -EFBIG, is_secret = failure->code == -EKEYREJECTED;
+        bool had_failed = run->record.failed && strcmp(run->why.text, failure->text) != 0;
         return failure_prefix(
-            failure, "%s%sthe run could not be sealed and stays in '%s'%s",
-            run->record.failed ? run->why.text : "", run->record.failed ? "; and " : "", run->record.folder,
+            failure, "%s%sthe run could not be sealed and stays in '%s'%s", had_failed ? run->why.text : "",
+            had_failed ? "; and " : "", run->record.folder,
             is_full      ? "; free space on its disk, then continue the run with 'assay resume'"
             : is_limited ? "; set a larger 'ulimit -f', then continue the run with 'assay resume'"
+            : is_secret  ? "; nothing is lost, and 'assay resume' seals the run when the secret is gone"
                          : "");
     }
     if (run->began[RUN_SEAL])

@@ -3,11 +3,15 @@
 #include "engine/run/nodes/software.h"
 #include "engine/run/run-state.h"
 
+#include "archive-format/redaction.h"
+#include "archive-format/secrets.h"
+#include "archive-format/staging.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 #include "engine/run/campaign/copies.h"
 #include "engine/run/campaign/plan-describe.h"
 #include "engine/run/campaign/tables.h"
@@ -16,6 +20,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 /* ---- Inputs ----------------------------------------------------------------------------------------------
@@ -41,8 +46,9 @@ static int make_copies(struct run *run, struct failure *failure) {
     cleanup(text_clear) struct text experiment, source;
     text_init(&experiment, FAILURE_TEXT_SIZE);
     text_init(&source, FAILURE_TEXT_SIZE);
-    int r = copies_make(run->set.experiment, run->record.folder, run->request->folder, &experiment, &source,
-                        failure);
+    int r =
+        copies_make(run->set.experiment, run->record.folder, run->request->folder,
+                    provenance_source_bytes(run->set.campaign->provenance), &experiment, &source, failure);
     if (r == 0 && experiment.length)
         record_log(&run->record, "%s", experiment.bytes);
     if (r == 0 && source.length)
@@ -63,6 +69,8 @@ int run_record_inputs(struct run *run, struct failure *failure) {
     int r = file_replace(path, campaign->bytes, campaign->length, 0666, failure);
     if (r == 0)
         r = run_record_design(run, failure);
+    if (r == 0) /* sooner than when all is measured */
+        r = secrets_check_file(path, run->set.campaign->path, failure);
     if (r == 0)
         r = make_copies(run, failure);
     if (r == 0)
@@ -128,25 +136,62 @@ struct archive_origin run_origin(struct run *run) {
                                    past->based_on_sha256[0] ? past->based_on_sha256 : NULL};
 }
 
-/* What README.md begins with; NULL: the first lines of results.csv. Results that need much memory are
- * not looked at before they are sealed. */
-static char *describe_result(const struct run *run) {
+/* What README.md begins with, from the results in FOLDER; NULL: the first lines of results.csv. Results that
+ * need much memory are not looked at before they are sealed. */
+static char *describe_result(const struct run *run, const char *folder) {
     enum { BYTES_MAX = 64 << 20 };
     uint64_t bytes = 0;
     cleanup_free char *path = record_path(&run->record, ARCHIVE_RESULTS);
     bool is_known = run->request->describe_result && file_size(path, &bytes, NULL) == 0 && bytes <= BYTES_MAX;
-    return is_known ? run->request->describe_result(run->record.folder) : NULL;
+    return is_known ? run->request->describe_result(folder) : NULL;
+}
+
+/* The user that nodes are logged into as; NULL: none is named. */
+static const char *find_user(const struct campaign *campaign) {
+    const struct document_node *user =
+        document_get(document_get(campaign->document->root, "testbed"), "user");
+    return user ? user->text : NULL;
+}
+
+/* Makes the copy of the run's folder that strangers may have, *RET, the caller's to remove and free; the
+ * command line in COMMAND is redacted, too. */
+static int copy_for_strangers(struct run *run, struct text *command, char **ret, struct failure *failure) {
+    cleanup(redaction_free) struct redaction *redaction = NULL;
+    cleanup(text_clear) struct text redacted;
+    cleanup_free char *folder = record_path(&run->record, ".redacted");
+    const char *const users[] = {find_user(run->set.campaign), NULL};
+    size_t places = 0;
+    text_init(&redacted, 2 * command->limit);
+    int r = redaction_new(true, users, &redaction, failure);
+    if (r == 0)
+        r = file_remove_tree(folder, failure);
+    if (r == 0)
+        r = redaction_copy(redaction, run->record.folder, folder, &places, failure);
+    if (r == 0 && redaction_apply(redaction, command->bytes, command->length, &redacted) < 0)
+        r = failure_memory(failure);
+    if (r < 0)
+        return r;
+    text_reset(command);
+    text_append(command, redacted.bytes, redacted.length);
+    record_report_text(&run->record, RUN_EVENT_NOTE,
+                       "the archive is redacted; the run's folder still has everything");
+    *ret = take_pointer(folder);
+    return 0;
 }
 
 static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     cleanup_free char *title = describe_title(run);
-    cleanup_free char *result = describe_result(run);
     cleanup(text_clear) struct text command; /* as people type it */
     text_init(&command, 64 << 10);
     if (run->request->command)
         text_append_command(&command, run->request->command);
     const struct archive_origin origin = run_origin(run);
+    cleanup_free char *copy = NULL;
+    int r = run->set.campaign->redact ? copy_for_strangers(run, &command, &copy, failure) : 0;
+    if (r < 0)
+        return r;
+    cleanup_free char *result = describe_result(run, copy ? copy : run->record.folder);
     struct archive_description description = {
         .name = title,
         .text = run->set.campaign->description ? run->set.campaign->description
@@ -164,7 +209,10 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
         .agent = run->set.campaign->author,
         .result = result,
     };
-    return archive_seal(run->record.folder, run->archive, &description, sha256, failure);
+    r = archive_seal(copy ? copy : run->record.folder, run->archive, &description, sha256, failure);
+    if (copy)
+        file_remove_tree(copy, NULL);
+    return r;
 }
 
 /* What the engine will exit with, unless sealing or giving the nodes back fails. */
@@ -211,6 +259,38 @@ static int journal_sealed(struct run *run, const char *sha256, struct failure *f
     return record_commit(&run->record, failure);
 }
 
+/* How much the archive has of what, before it is packed: `provenance` decides. Files that cannot be looked at
+ * cannot be sealed either, which says why. */
+static void note_sizes(struct run *run) {
+    static const struct {
+        const char *words;
+        const char *folders[4];
+    } parts[] = {
+        {"results", {ARCHIVE_RESULTS_FOLDER "/"}},
+        {"nodes", {ARCHIVE_NODES "/", "testbed/"}},
+        {"sources", {ARCHIVE_EXPERIMENT "/", ARCHIVE_INPUT_FILES "/", ARCHIVE_SOURCE, ARCHIVE_SOFTWARE "/"}},
+        {"journal and logs", {ARCHIVE_JOURNAL, ARCHIVE_LOGS "/"}},
+    };
+    cleanup(staging_clear) struct staging staging = {0};
+    cleanup(text_clear) struct text words;
+    text_init(&words, FAILURE_TEXT_SIZE);
+    if (staging_scan(run->record.folder, &staging, NULL) < 0)
+        return;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char size[NUMBER_TEXT_SIZE];
+        uint64_t bytes = 0;
+        for (size_t k = 0; k < 4 * staging.count; k++) {
+            const char *folder = parts[i].folders[k % 4], *name = staging.files[k / 4].name;
+            if (folder && strncmp(name, folder, strlen(folder)) == 0)
+                bytes += staging.files[k / 4].size;
+        }
+        text_printf(&words, "%s%s %s", i ? ", " : "", parts[i].words,
+                    number_describe_bytes((double)bytes, size));
+    }
+    record_note(&run->record, "recorded (provenance: %s): %s",
+                run->set.campaign->provenance == PROVENANCE_LEAN ? "lean" : "full", words.bytes);
+}
+
 /* Writes what the archive has beside the results, and the archive. */
 static int make_archive(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     const struct testbed_backend *testbed = run->set.campaign->testbed.backend;
@@ -226,6 +306,7 @@ static int make_archive(struct run *run, char sha256[static HASH_HEX_SIZE], stru
     if (r < 0)
         return r;
     record_own_cost(run);
+    note_sizes(run);
     journal_sealing(run, missing);
     r = record_commit(&run->record, failure);
     if (r == 0)

@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/testbed/frontend.h"
@@ -577,8 +578,28 @@ int64_t scheduler_deadline(const struct testbed *testbed) {
     return testbed->job.end_s * EVENT_SECOND;
 }
 
+/* The job as the scheduler describes it, word for word. It says nothing where it is asked in vain: the run
+ * has what it needs. */
+static void record_description(struct testbed *testbed) {
+    cleanup(bind_texts_clear) struct bind_texts words = {0};
+    cleanup(text_clear) struct text output = {0};
+    struct failure why = {0};
+    cleanup_free char *folder = xformat("%s/testbed/job-%s", testbed->request.folder, testbed->job.id),
+                      *path = file_join(folder, "job.txt");
+    const struct scheduler *scheduler = testbed->settings->scheduler;
+    if (scheduler->describe)
+        scheduler->describe(testbed->job.id, &words);
+    else
+        scheduler->query(&testbed->settings->resources, testbed->job.id, testbed->name, &words);
+    note_question(testbed);
+    if (command(testbed, &words, &output, &why) == 0 && file_make_folders(folder, &why) == 0)
+        (void)file_replace(path, output.bytes, output.length, 0666, &why);
+}
+
 void scheduler_collect(struct testbed *testbed) {
     struct scheduler_stage stage = stage_of(testbed);
+    if (testbed->access)
+        record_description(testbed);
     if (testbed->access && testbed->settings->scheduler->collect)
         testbed->settings->scheduler->collect(&stage);
 }

@@ -143,6 +143,8 @@ struct scheduler {
      * the job cannot be read, such as its nodes, RET has its number and its state all the same. */
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
+    /* Asks for all that there is to know of the job ID, for the record. NULL: as query(). */
+    void (*describe)(const char *id, struct bind_texts *words);
     /* Deletes the job ID, if it is called NAME; NULL: whatever it is called. */
     void (*cancel)(const struct scheduler_resources *resources, const char *id, const char *name,
                    struct bind_texts *words);

@@ -111,6 +111,14 @@ static void query(const struct scheduler_resources *resources, const char *id, c
     scheduler_word(words, "--format=%%i|%%T|%%e|%%N|%%j|%%r");
 }
 
+static void describe(const char *id, struct bind_texts *words) {
+    scheduler_word(words, "scontrol");
+    scheduler_word(words, "--details");
+    scheduler_word(words, "show");
+    scheduler_word(words, "job");
+    scheduler_word(words, "%s", id);
+}
+
 enum { ID, STATE, END, NODES, NAME, REASON, COLUMNS };
 
 /* Splits LINE, which is changed; false: it is no job's. The last column may have anything in it. The number
@@ -282,6 +290,7 @@ const struct scheduler scheduler_slurm = {
     .submit = submit,
     .read_id = read_id,
     .query = query,
+    .describe = describe,
     .read_job = read_job,
     .cancel = cancel,
     .job_variable = "SLURM_JOB_ID",

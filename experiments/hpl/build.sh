@@ -1,6 +1,6 @@
 #!/bin/sh
 # Setup: makes ./xhpl of what the option 'hpl' names, and ./dgemm-rate.so, and prints what they are made of. The options
-# are in the environment: hpl, mpicc, blas, flags, panel_times, trace, dgemm.
+# are in the environment: hpl, hpl_patch, mpicc, blas, flags, panel_times, trace, dgemm.
 set -eu
 fail() {
     echo "hpl: $*" >&2
@@ -22,17 +22,25 @@ build() { # build FOLDER: a source tree in netlib's layout
 }
 
 rm -rf objects source xhpl hpcc
+hpl_patch=${hpl_patch:-none}
+is_source() { [ -d "$1/src" ] && [ -d "$1/testing/ptest" ]; }
 if [ "$hpl" = hpcc ]; then
     ln -s "$(command -v hpcc)" hpcc || fail "there is no program hpcc here, expected Debian's package 'hpcc', or --set hpl=PATH"
-elif [ -d "$hpl/src" ] && [ -d "$hpl/testing/ptest" ]; then build "$hpl"
+elif is_source "$hpl"; then
+    cp -R "$hpl" source
 elif [ -x "$hpl/bin/xhpl" ]; then ln -s "$hpl/bin/xhpl" xhpl
 elif [ -f "$hpl" ] && [ -x "$hpl" ]; then ln -s "$hpl" xhpl
 elif [ -f "$hpl" ]; then
     mkdir source
     tar xf "$hpl" -C source --strip-components=1 || fail "'$hpl' is neither a program nor a tar archive"
-    [ -d source/testing/ptest ] || fail "'$hpl' does not hold HPL's source in netlib's layout"
+    is_source source || fail "'$hpl' does not hold HPL's source in netlib's layout"
+else fail "'$hpl' is not there, expected a program, a folder with bin/xhpl, a source tree, a tar archive of one, or git+URL"; fi
+if [ -d source ]; then
+    if [ "$hpl_patch" != none ]; then
+        patch -d source -p1 <"$hpl_patch" || fail "'$hpl_patch' cannot be applied to HPL's source by 'patch -p1'"
+    fi
     build "$PWD/source"
-else fail "'$hpl' is not there, expected a program, a folder with bin/xhpl, a source tree, or a tar archive of one"; fi
+elif [ "$hpl_patch" != none ]; then fail "hpl_patch needs HPL's source, and '$hpl' is a program"; fi
 
 program=xhpl
 [ -e xhpl ] || program=hpcc

@@ -162,7 +162,8 @@ int execution_begin(const struct verb_arguments *arguments,
                                            .node_count = node_count,
                                            .spares = spares,
                                            .spare_count = spare_count,
-                                           .testbed_text = verb_value(arguments, "--testbed")};
+                                           .testbed_text = verb_value(arguments, "--testbed"),
+                                           .redact = verb_switch(arguments, "--redact")};
     cleanup(recorded_run_close) struct recorded_run recorded = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     r = recorded_run_open(arguments->operands[0], &recorded, failure);

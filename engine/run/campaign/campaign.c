@@ -5,10 +5,12 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/host-list.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/secret.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The absolute folder that holds PATH. */
 static int folder_of(const char *path, char **ret, struct failure *failure) {
@@ -67,24 +69,83 @@ static int set_options(struct campaign *campaign, const struct campaign_override
     return 0;
 }
 
-/* A file or folder that an option names becomes the name that the copy has in a run's folder and in the
- * working folder. The option of a resolved campaign has that name, which leads to the run's own copy. */
-static int take_input(struct campaign *campaign, const char *name, struct failure *failure) {
-    struct experiment *experiment = campaign->experiment;
+/* The value of the option NAME that KEY of the experiment lists, or NULL and a failure. */
+static const char *find_value(const struct experiment *experiment, const char *key, const char *name,
+                              struct failure *failure) {
     const char *value = experiment_option_value(experiment, name);
     if (!value)
-        return failure_input(failure, experiment->file, 0, 0,
-                             "'inputs' names '%s', expected the name of an option", name);
-    cleanup_free char *path = value[0] == '/' ? xstrdup(value) : file_join(campaign->folder, value);
-    cleanup_free char *real = realpath(path, NULL);
+        failure_input(failure, experiment->file, 0, 0, "'%s' names '%s', expected the name of an option", key,
+                      name);
+    return value;
+}
+
+static char *join_path(const struct campaign *campaign, const char *value) {
+    return value[0] == '/' ? xstrdup(value) : file_join(campaign->folder, value);
+}
+
+/* Where VALUE leads from the campaign's folder, resolved; a run's own copy may be hidden (copies.h). NULL: to
+ * nothing, and errno says why. The caller frees. */
+static char *find_path(const struct campaign *campaign, const char *value) {
+    cleanup_free char *path = join_path(campaign, value),
+                      *hidden = xformat("%s/.%s", campaign->folder, value);
+    char *real = realpath(path, NULL);
+    return real || !campaign->experiment->source.recorded ? real : realpath(hidden, NULL);
+}
+
+/* A file or folder that an option names becomes the name that the copy has in a run's folder and in the
+ * working folder. The option of a resolved campaign has that name, which leads to the run's own copy. */
+static int take_path(struct experiment *experiment, const char *name, const char *real,
+                     struct failure *failure) {
+    cleanup_free char *inside = file_is_folder(real) ? xformat("inputs/%s", name)
+                                                     : xformat("inputs/%s/%s", name, file_base_name(real));
+    bind_texts_add(&experiment->input_paths, real);
+    bind_texts_add(&experiment->input_values, experiment_option_value(experiment, name));
+    return experiment_set_option(experiment, name, inside, "inputs", 0, 0, failure);
+}
+
+static int take_input(struct campaign *campaign, const char *name, struct failure *failure) {
+    const char *value = find_value(campaign->experiment, "inputs", name, failure);
+    if (!value)
+        return failure->code;
+    cleanup_free char *real = find_path(campaign, value), *path = join_path(campaign, value);
     if (!real)
         return failure_input(failure, campaign->document->file, 0, 0,
                              "option '%s': cannot open '%s': %s; expected a file or a folder", name, path,
                              strerror(errno));
-    cleanup_free char *inside = file_is_folder(real) ? xformat("inputs/%s", name)
-                                                     : xformat("inputs/%s/%s", name, file_base_name(real));
-    bind_texts_add(&experiment->input_paths, real);
-    return experiment_set_option(experiment, name, inside, "inputs", 0, 0, failure);
+    return take_path(campaign->experiment, name, real, failure);
+}
+
+/* Is PATH a folder or a file that something is built from? A program is not, nor is a folder where programs
+ * are installed: with bin and without src. */
+static bool is_source(const char *path) {
+    cleanup_free char *programs = file_join(path, "bin"), *sources = file_join(path, "src");
+    return file_is_folder(path) ? file_exists(sources) || !file_exists(programs) : access(path, X_OK) < 0;
+}
+
+/* An option of `sources`: what is a source of this machine is an input too. Any other value is left as it is:
+ * nodes/fetch-sources.c looks for it on the nodes. */
+static int take_source(struct campaign *campaign, const char *name, struct failure *failure) {
+    struct experiment *experiment = campaign->experiment;
+    const char *value = find_value(experiment, "sources", name, failure);
+    if (!value)
+        return failure->code;
+    if (secret_is_text(value))
+        return failure_input(failure, campaign->document->file, 0, 0,
+                             "option '%s' has a password or token, which the archive would show; remove it "
+                             "and let git's credential helper supply it",
+                             name);
+    cleanup_free char *real =
+        experiment_option_is_default(experiment, name) ? NULL : find_path(campaign, value);
+    if (!real || !is_source(real))
+        return strncmp(value, "inputs/", strlen("inputs/")) == 0
+                   ? failure_input(
+                         failure, campaign->document->file, 0, 0,
+                         "the archive has no copy of the source '%s', only its hashes in " ARCHIVE_SOURCES
+                         "; give the source with --set %s=PATH",
+                         name, name)
+                   : 0;
+    bind_texts_add(&experiment->inputs, name);
+    return take_path(experiment, name, real, failure);
 }
 
 /* What the campaign says of software takes the place of what the experiment does. */
@@ -184,12 +245,16 @@ static int bind(struct campaign *campaign, const struct installation *installati
         r = set_options(campaign, overrides, failure);
     for (size_t i = 0; r == 0 && i < experiment->inputs.count; i++)
         r = take_input(campaign, experiment->inputs.items[i], failure);
+    for (size_t i = 0; r == 0 && i < experiment->sources.count; i++)
+        r = take_source(campaign, experiment->sources.items[i], failure);
     if (r == 0)
         r = experiment_resolve(experiment, failure);
     if (r < 0)
         return r;
     if (campaign->warm_up.load != WARM_UP_AGENT)
         experiment_add_package(experiment, warm_up_load_names[campaign->warm_up.load]);
+    if (overrides->redact)
+        campaign->redact = REDACT_PEOPLE;
     if (!campaign->name)
         campaign->name = xstrdup(experiment->name);
     if (campaign->testbed.count > 0) { /* a run of its own on each */

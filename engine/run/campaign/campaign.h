@@ -52,6 +52,8 @@ struct campaign {
     int64_t stop_after_failures; /* units that fail in a row in one place; 0: never */
     struct node_loss_settings node_loss;
     struct walltime_settings walltime;
+    enum provenance provenance;
+    enum redact redact;
     struct experiment *experiment;
     struct design_specification *design;
     const struct document_node *design_node; /* that it was bound from; NULL: nothing was said */
@@ -71,6 +73,7 @@ struct campaign_overrides {
     size_t node_count;
     const char *const *spares; /* likewise, for the testbed's spares: a node that is lost is replaced */
     size_t spare_count;
+    bool redact;                        /* REDACT_PEOPLE, whatever the campaign says */
     size_t testbed;                     /* which one of a list of testbeds, from 0 */
     const char *testbed_text;           /* what `testbed:` is, in YAML, whatever the file says; or NULL */
     const struct campaign_again *again; /* NULL: it repeats no run */

@@ -5,8 +5,10 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/campaign/source-files.h"
+#include "engine/run/campaign/sources.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int copy_experiment(const struct experiment *experiment, const char *folder, const char *runs,
                            struct text *words, struct failure *failure) {
@@ -19,66 +21,84 @@ static int copy_experiment(const struct experiment *experiment, const char *fold
     return r < 0 ? r : source_files_copy(&files, copy, ARCHIVE_EXPERIMENT, failure);
 }
 
+/* NAME, or .NAME where files of so many BYTES are not kept. The caller frees. */
+static char *choose_name(const char *name, uint64_t bytes, uint64_t kept) {
+    return xformat("%s%s", bytes > kept ? "." : "", name);
+}
+
 static int pack_source(const struct experiment_source *source, const char *folder, const char *runs,
-                       struct text *words, struct failure *failure) {
+                       uint64_t kept, struct text *words, struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
-    cleanup(text_clear) struct text manifest;
-    cleanup_free char *tar = xformat("%s/" ARCHIVE_SOURCE, folder),
-                      *list = xformat("%s/" ARCHIVE_SOURCE_MANIFEST, folder);
     struct source_choice choice = {.folder = source->folder, .ignore = &source->ignore, .runs = runs};
-    text_init(&manifest, 64 << 20);
     int r = source_files_read(&choice, &files, failure);
+    cleanup_free char *name = choose_name(ARCHIVE_SOURCE, files.bytes, kept), *tar = file_join(folder, name);
+    struct source_origin origin = {.name = ARCHIVE_SOURCE_NAME,
+                                   .written = source->folder,
+                                   .copy = files.bytes > kept ? NULL : ARCHIVE_SOURCE};
     if (r == 0)
-        r = source_files_pack(&files, tar, &manifest, failure);
+        r = source_files_pack(&files, tar, failure);
     text_printf(words, "source '%s': ", source->folder);
     source_files_describe(&files, words);
-    return r < 0 ? r : file_replace(list, manifest.bytes, manifest.length, 0666, failure);
+    return r < 0 ? r : sources_record(folder, &files, &origin, failure);
 }
 
 /* The source of a run that is run again. */
 static int copy_recorded_source(const struct experiment_source *source, const char *folder,
                                 struct text *words, struct failure *failure) {
-    static const char *const names[] = {ARCHIVE_SOURCE, ARCHIVE_SOURCE_MANIFEST, ARCHIVE_SOURCE_COMMIT};
+    static const char *const names[] = {ARCHIVE_SOURCE, "." ARCHIVE_SOURCE, ARCHIVE_SOURCE_MANIFEST,
+                                        ARCHIVE_SOURCE_COMMIT, ARCHIVE_SOURCES};
+    cleanup_free char *software = file_join(folder, ARCHIVE_SOFTWARE);
     text_printf(words, "experiment and source as in '%s'", file_base_name(source->recorded));
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < 3; i++) {
-        cleanup_free char *from = xformat("%s/%s", source->recorded, names[i]),
-                          *to = xformat("%s/%s", folder, names[i]);
-        cleanup(text_clear) struct text bytes;
-        text_init(&bytes, 2 * SOURCE_BYTES_MAX); /* and what a tar needs for names */
-        bool is_commit = i == 2;
-        if (is_commit ? !source->git || !file_exists(from) : !source->folder)
-            continue;
-        r = file_read(from, &bytes, failure);
-        if (r == 0)
-            r = file_replace(to, bytes.bytes, bytes.length, 0666, failure);
+    int r = file_make_folders(software, failure);
+    for (size_t i = 0; r == 0 && i < sizeof names / sizeof *names; i++) {
+        cleanup_free char *from = file_join(source->recorded, names[i]), *to = file_join(folder, names[i]);
+        if (file_exists(from))
+            r = file_copy(from, FILE_REGULAR, to, failure);
     }
+    cleanup_free char *copy = source_copy_path(folder, ARCHIVE_SOURCE);
+    if (r == 0 && source->folder && !file_exists(copy))
+        return failure_input(
+            failure, source->recorded, 0, 0,
+            "the archive has no copy of the experiment's source, only its hashes in " ARCHIVE_SOURCES
+            "; run campaign.yaml where the source is");
     return r;
 }
 
-/* Each below the name of its option, as it is: an input may be an archive. */
-static int copy_inputs(const struct experiment *experiment, const char *folder, struct failure *failure) {
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < experiment->input_paths.count; i++) {
-        cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
-        cleanup_free char *name = xformat(ARCHIVE_INPUT_FILES "/%s", experiment->inputs.items[i]),
-                          *copy = file_join(folder, name);
-        r = local_tree_read(&files.tree, experiment->input_paths.items[i], NULL, failure);
-        if (r == 0)
-            r = file_make_folders(copy, failure);
-        if (r == 0)
-            r = source_files_copy(&files, copy, name, failure);
-    }
-    return r;
+/* Each below the name of its option: an input as it is, for it may be an archive, a source without what
+ * source_files_read() leaves out. A copy of a run's copy has the record that is there. */
+static int copy_input(const struct experiment *experiment, size_t i, const char *folder, const char *runs,
+                      uint64_t kept, struct failure *failure) {
+    cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
+    const char *option = experiment->inputs.items[i], *path = experiment->input_paths.items[i];
+    bool is_source = bind_texts_have(&experiment->sources, option);
+    struct source_choice choice = {.folder = path, .runs = runs};
+    int r = is_source ? source_files_read(&choice, &files, failure)
+                      : local_tree_read(&files.tree, path, NULL, failure);
+    if (r < 0)
+        return r;
+    cleanup_free char *below = xformat(ARCHIVE_INPUT_FILES "/%s", option),
+                      *name = choose_name(below, files.bytes, kept), *copy = file_join(folder, name);
+    const char *written = experiment->input_values.items[i];
+    bool is_recorded = experiment->source.recorded && strncmp(written, below, strlen(below)) == 0;
+    const struct source_origin origin = {
+        .name = option,
+        .written = is_recorded ? NULL : written,
+        .copy = files.bytes > kept ? NULL : experiment_option_value(experiment, option)};
+    r = file_make_folders(copy, failure);
+    if (r == 0)
+        r = source_files_copy(&files, copy, below, failure);
+    return r < 0 || !is_source ? r : sources_record(folder, &files, &origin, failure);
 }
 
-int copies_make(const struct experiment *experiment, const char *folder, const char *runs,
+int copies_make(const struct experiment *experiment, const char *folder, const char *runs, uint64_t kept,
                 struct text *experiment_words, struct text *source_words, struct failure *failure) {
     const struct experiment_source *source = &experiment->source;
     int r = experiment->folder ? copy_experiment(experiment, folder, runs, experiment_words, failure) : 0;
     if (r == 0 && source->recorded)
         r = copy_recorded_source(source, folder, source_words, failure);
     else if (r == 0 && source->folder)
-        r = pack_source(source, folder, runs, source_words, failure);
-    return r < 0 ? r : copy_inputs(experiment, folder, failure);
+        r = pack_source(source, folder, runs, kept, source_words, failure);
+    for (size_t i = 0; r == 0 && i < experiment->inputs.count; i++)
+        r = copy_input(experiment, i, folder, runs, kept, failure);
+    return r;
 }

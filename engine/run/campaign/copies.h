@@ -11,9 +11,13 @@
 #include "engine/foundation/text.h"
 #include "engine/run/campaign/experiment.h"
 
-/* Copies them into FOLDER. RUNS is where runs are made, which is left out. EXPERIMENT_WORDS and SOURCE_WORDS
- * get a sentence each about what was copied, or stay empty. */
-int copies_make(const struct experiment *experiment, const char *folder, const char *runs,
+#include <stdint.h>
+
+/* Copies them into FOLDER. RUNS is where runs are made, which is left out. What has more than KEPT bytes gets
+ * a hidden name, so that the nodes have it and the archive does not (source_copy_path()); where each source
+ * came from is recorded (sources.h). EXPERIMENT_WORDS and SOURCE_WORDS get a sentence each about what was
+ * copied, or stay empty. */
+int copies_make(const struct experiment *experiment, const char *folder, const char *runs, uint64_t kept,
                 struct text *experiment_words, struct text *source_words, struct failure *failure);
 
 #endif

@@ -264,9 +264,18 @@ const char *experiment_option_value(const struct experiment *experiment, const c
     return option ? option->value : NULL;
 }
 
-const char *experiment_option_note(const struct experiment_option *option) {
+static bool is_default(const struct experiment_option *option) {
     const char *value = option->factor.default_text;
-    return value && strcmp(option->value, value) == 0 ? option->factor.default_note : NULL;
+    return value && strcmp(option->value, value) == 0;
+}
+
+bool experiment_option_is_default(const struct experiment *experiment, const char *name) {
+    const struct experiment_option *option = find_option(experiment, name);
+    return option && is_default(option);
+}
+
+const char *experiment_option_note(const struct experiment_option *option) {
+    return is_default(option) ? option->factor.default_note : NULL;
 }
 
 static int refuse_option(const struct experiment *experiment, const char *name, const char *file, size_t line,

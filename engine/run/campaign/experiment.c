@@ -100,6 +100,7 @@ static const struct bind_field fields[] = {
     {BIND_ROW(NULL, BIND_MAPPING, experiment, software), BIND_FIELDS(software_fields)},
     {BIND_ROW("source", BIND_MAPPING, experiment, source), BIND_FIELDS(source_fields)},
     {BIND_ROW("inputs", BIND_TEXTS, experiment, inputs)},
+    {BIND_ROW("sources", BIND_TEXTS, experiment, sources)},
     {LATER("setup")},
     {LATER("run"), .required = true},
     {LATER("teardown")},
@@ -518,6 +519,7 @@ void experiment_free(struct experiment *experiment) {
     free(experiment->answer);
     free(experiment->placement_text);
     bind_texts_clear(&experiment->input_paths);
+    bind_texts_clear(&experiment->input_values);
     bind_clear(fields, FIELD_COUNT, experiment);
     free(experiment->folder);
     document_free(experiment->document);

@@ -100,8 +100,10 @@ struct experiment {
     struct bind_texts packages; /* of Debian, needed on a node */
     struct software_settings software;
     struct experiment_source source;
-    struct bind_texts inputs;      /* options that name files or folders of which a run takes copies */
-    struct bind_texts input_paths; /* where these are, absolute, one each; known once the options are set */
+    struct bind_texts inputs;  /* options that name files or folders of which a run takes copies */
+    struct bind_texts sources; /* options that may name a source; those that do are inputs too, once set */
+    /* Where the inputs are, absolute, one each; known once the options are set. And as they were written. */
+    struct bind_texts input_paths, input_values;
     struct experiment_command *setup, *teardown;
     size_t setup_count, teardown_count;
     struct experiment_command run;
@@ -154,6 +156,8 @@ int experiment_check_source(const struct experiment *experiment, struct failure 
 
 /* The `default-note` of OPTION while its value is the default, a sentence; otherwise NULL. */
 const char *experiment_option_note(const struct experiment_option *option);
+/* Has the option NAME the value that it has where nothing else is set? */
+bool experiment_option_is_default(const struct experiment *experiment, const char *name);
 /* The value of an option, or NULL. */
 const char *experiment_option_value(const struct experiment *experiment, const char *name);
 /* TEXT, or what it stands for when it is {OPTION}: NULL, if there is none. */

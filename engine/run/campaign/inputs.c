@@ -81,6 +81,14 @@ void inputs_clear(struct inputs *inputs) {
 /* ---- Making it -------------------------------------------------------------------------------------------
  */
 
+/* Files of the experiment are named as they are there, those of inputs with that folder. */
+static const char *const copy_folders[] = {ARCHIVE_EXPERIMENT, ARCHIVE_INPUT_FILES};
+enum { COPY_FOLDERS = sizeof copy_folders / sizeof *copy_folders };
+
+static char *name_copy(size_t folder, const char *relative) {
+    return folder == 0 ? xstrdup(relative) : file_join(copy_folders[folder], relative);
+}
+
 /* Of the units by position. */
 static void hash_order(const struct design_order *order, char hex[static HASH_HEX_SIZE]) {
     hash_bytes(order->units, order->count * sizeof *order->units, hex);
@@ -158,24 +166,36 @@ static int take_originals(struct inputs *inputs, const struct campaign *campaign
     return r < 0 ? r : take_original(inputs, folder, has_file ? design->file : NULL, failure);
 }
 
+/* The executable files of the copies in the run's folder: members of archives have no permission bits. */
+static int take_executables(struct inputs *inputs, struct failure *failure) {
+    int r = 0;
+    bind_texts_clear(&inputs->executables);
+    for (size_t k = 0; r == 0 && k < COPY_FOLDERS; k++) {
+        cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
+        cleanup_free char *copy = path_in(inputs, copy_folders[k]);
+        if (file_is_folder(copy))
+            r = local_tree_read(&tree, copy, NULL, failure);
+        for (size_t i = 0; i < tree.count; i++) {
+            cleanup_free char *name = name_copy(k, tree.entries[i].relative);
+            if (!tree.entries[i].is_folder && (tree.entries[i].mode & 0100))
+                bind_texts_add(&inputs->executables, name);
+        }
+    }
+    return r;
+}
+
 static int take_experiment(struct inputs *inputs, const struct experiment *experiment,
                            struct failure *failure) {
-    cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
-    cleanup_free char *tar = path_in(inputs, ARCHIVE_SOURCE), *copy = path_in(inputs, ARCHIVE_EXPERIMENT);
+    cleanup_free char *tar = source_copy_path(inputs->run_folder, ARCHIVE_SOURCE);
     int r = 0;
     if (experiment->source.folder) {
         /* A copy of a copy has no original that could be edited. */
         inputs->source.path = experiment->source.recorded ? NULL : xstrdup(experiment->source.folder);
         r = take_hash(tar, &inputs->source.sha256, failure);
     }
-    if (r < 0 || !experiment->folder)
-        return r;
-    inputs->experiment = xstrdup(experiment->folder);
-    r = local_tree_read(&tree, copy, NULL, failure);
-    for (size_t i = 0; i < tree.count; i++)
-        if (!tree.entries[i].is_folder && (tree.entries[i].mode & 0100))
-            bind_texts_add(&inputs->executables, tree.entries[i].relative);
-    return r;
+    if (experiment->folder)
+        inputs->experiment = xstrdup(experiment->folder);
+    return r < 0 ? r : take_executables(inputs, failure);
 }
 
 /* Its table is not what will be measured: a run that dies before it knows better makes it again. */
@@ -217,15 +237,29 @@ int inputs_take_plan(const char *run_folder, const struct plan *plan, struct fai
     return r < 0 ? r : save(&inputs, failure);
 }
 
+int inputs_take_copies(const char *run_folder, struct failure *failure) {
+    cleanup(inputs_clear) struct inputs inputs = {0};
+    int r = inputs_read(run_folder, &inputs, failure);
+    if (r == 0)
+        r = take_executables(&inputs, failure);
+    return r < 0 ? r : save(&inputs, failure);
+}
+
 int inputs_restore_executables(const struct inputs *inputs, struct failure *failure) {
-    cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
-    cleanup_free char *copy = path_in(inputs, ARCHIVE_EXPERIMENT);
-    int r = inputs->executables.count ? local_tree_read(&tree, copy, NULL, failure) : 0;
-    for (size_t i = 0; r == 0 && i < tree.count; i++) {
-        const struct local_entry *entry = &tree.entries[i];
-        if (!(entry->mode & 0100) && bind_texts_have(&inputs->executables, entry->relative) &&
-            chmod(entry->path, entry->mode | 0100 | (entry->mode & 0044) >> 2) < 0)
-            r = failure_set(failure, -errno, "cannot make '%s' executable: %s", entry->path, strerror(errno));
+    int r = 0;
+    for (size_t k = 0; r == 0 && inputs->executables.count && k < COPY_FOLDERS; k++) {
+        cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
+        cleanup_free char *copy = path_in(inputs, copy_folders[k]);
+        if (file_is_folder(copy))
+            r = local_tree_read(&tree, copy, NULL, failure);
+        for (size_t i = 0; r == 0 && i < tree.count; i++) {
+            const struct local_entry *entry = &tree.entries[i];
+            cleanup_free char *name = name_copy(k, entry->relative);
+            if (!(entry->mode & 0100) && bind_texts_have(&inputs->executables, name) &&
+                chmod(entry->path, entry->mode | 0100 | (entry->mode & 0044) >> 2) < 0)
+                r = failure_set(failure, -errno, "cannot make '%s' executable: %s", entry->path,
+                                strerror(errno));
+        }
     }
     return r;
 }
@@ -276,7 +310,7 @@ int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure
 
 int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
     char hex[HASH_HEX_SIZE];
-    cleanup_free char *tar = path_in(inputs, ARCHIVE_SOURCE);
+    cleanup_free char *tar = source_copy_path(inputs->run_folder, ARCHIVE_SOURCE);
     if (!inputs->source.sha256)
         return 0;
     int r = hash_file(tar, hex, NULL, failure);

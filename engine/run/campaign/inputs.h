@@ -45,6 +45,8 @@ int inputs_write(const char *run_folder, const struct plan *plan, const struct c
                  struct failure *failure);
 /* The same for PLAN in place of one that was made with guesses. */
 int inputs_take_plan(const char *run_folder, const struct plan *plan, struct failure *failure);
+/* The same when copies of files have come from nodes since. */
+int inputs_take_copies(const char *run_folder, struct failure *failure);
 int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure);
 void inputs_clear(struct inputs *inputs);
 

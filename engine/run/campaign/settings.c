@@ -160,6 +160,14 @@ static const char *expect_name(const char *key, const char *value) {
                : NULL;
 }
 
+static const char *const provenance_names[] = {[PROVENANCE_FULL] = "full", [PROVENANCE_LEAN] = "lean", NULL};
+
+static const char *const redact_names[] = {[REDACT_NONE] = "none", [REDACT_PEOPLE] = "people", NULL};
+
+uint64_t provenance_source_bytes(enum provenance provenance) {
+    return (provenance == PROVENANCE_LEAN ? (uint64_t)4 : (uint64_t)256) << 20;
+}
+
 #define LATER(key_) .key = key_, .type = BIND_LATER
 static const struct bind_field fields[] = {
     {BIND_ROW("name", BIND_TEXT, campaign, name), .expect = expect_name},
@@ -167,6 +175,8 @@ static const struct bind_field fields[] = {
     {BIND_ROW("license", BIND_TEXT, campaign, license)},
     {BIND_ROW("author", BIND_TEXT, campaign, author)},
     {BIND_ROW("workspace", BIND_TEXT, campaign, workspace), .expect = expect_workspace},
+    {BIND_ROW("provenance", BIND_CHOICE, campaign, provenance), .choices = provenance_names},
+    {BIND_ROW("redact", BIND_CHOICE, campaign, redact), .choices = redact_names},
     {LATER("experiment"), .required = true},
     {LATER("testbed")},
     {LATER("options"), .kinds = 1 << DOCUMENT_MAPPING | 1 << DOCUMENT_NULL},
@@ -190,6 +200,10 @@ enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
 static void set_defaults(struct campaign *campaign) {
     enum { UNSAID = -1 };
+    const char *provenance = getenv("ASSAY_PROVENANCE");
+    campaign->provenance = provenance && strcmp(provenance, provenance_names[PROVENANCE_LEAN]) == 0
+                               ? PROVENANCE_LEAN
+                               : PROVENANCE_FULL;
     campaign->controls.proof_seconds = 1;
     campaign->controls.tolerance = 0.02;
     campaign->probes.period_ns = 1000000000;

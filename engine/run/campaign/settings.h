@@ -207,6 +207,26 @@ struct walltime_settings {
     char *model;           /* absolute path; NULL: none */
 };
 
+/*
+ * `provenance:`, how much the archive keeps beside the results.
+ *
+ *     provenance: full                # or lean
+ *
+ * full: of each node all that nodes/facts-files.c lists, and copies of sources up to 256 MiB. lean: neither
+ * lists of packages and devices nor the kernel's log, and copies of sources up to 4 MiB. Of larger sources
+ * the archive has hash and listing.
+ */
+enum provenance { PROVENANCE_FULL, PROVENANCE_LEAN };
+/* The largest source of which the archive has a copy. */
+uint64_t provenance_source_bytes(enum provenance provenance);
+
+/*
+ * `redact:`, what is taken out of the archive for strangers.
+ *
+ *     redact: none                    # or people: names of users, and addresses of the network
+ */
+enum redact { REDACT_NONE, REDACT_PEOPLE };
+
 /* The longest that is taken: of limits and of --until from now. */
 #define WALLTIME_SECONDS_MAX (400 * 86400.0)
 

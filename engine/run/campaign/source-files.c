@@ -1,5 +1,6 @@
 #include "engine/run/campaign/source-files.h"
 
+#include "archive-format/secrets.h"
 #include "archive-format/tar.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
@@ -44,14 +45,10 @@ static bool is_archive(const char *path) {
            memcmp(begin, "PK\3\4", 4) == 0 && memcmp(begin + NAME_AT, name, sizeof name - 1) == 0;
 }
 
-/* By its name, or a private key in PEM under any name (RFC 7468). */
+/* By its name, or because it has a private key or a token. */
 static bool is_secret(const char *path, const char *name, bool is_file) {
-    char begin[64] = "";
-    if (secret_is_file_name(name))
-        return true;
-    cleanup_close int file = is_file ? open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    return file >= 0 && pread(file, begin, sizeof begin - 1, 0) > 0 &&
-           strncmp(begin, "-----BEGIN ", 11) == 0 && strstr(begin, "PRIVATE KEY");
+    return secret_is_file_name(name) ||
+           (is_file && secrets_check_file(path, name, &(struct failure){0}) == -EKEYREJECTED);
 }
 
 static void name_secret(struct source_files *files, const char *relative) {
@@ -158,8 +155,12 @@ void source_files_describe(const struct source_files *files, struct text *ret) {
 /* ---- Copies ----------------------------------------------------------------------------------------------
  */
 
-int source_files_pack(struct source_files *files, const char *path, struct text *manifest,
-                      struct failure *failure) {
+char *source_copy_path(const char *run_folder, const char *name) {
+    cleanup_free char *path = file_join(run_folder, name), *hidden = xformat("%s/.%s", run_folder, name);
+    return file_exists(path) || !file_exists(hidden) ? take_pointer(path) : take_pointer(hidden);
+}
+
+int source_files_pack(struct source_files *files, const char *path, struct failure *failure) {
     cleanup(tar_free) struct tar_writer *tar = NULL;
     int r = tar_create(path, &tar, failure);
     for (size_t i = 1; r == 0 && i < files->tree.count; i++) { /* the first is the folder itself */
@@ -170,9 +171,8 @@ int source_files_pack(struct source_files *files, const char *path, struct text 
                              : tar_add_file(tar, entry->relative, entry->mode, entry->size, entry->path,
                                             entry->hash, failure);
     }
-    if (r == 0)
-        r = tar_finish(tar, failure);
-    return r == 0 && local_tree_manifest(&files->tree, manifest) < 0 ? failure_memory(failure) : r;
+    files->tree.hashed = r == 0 ? files->tree.count : 0;
+    return r < 0 ? r : tar_finish(tar, failure);
 }
 
 int source_files_copy(const struct source_files *files, const char *folder, const char *archive_folder,

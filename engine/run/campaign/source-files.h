@@ -53,9 +53,12 @@ void source_files_clear(struct source_files *files);
 /* "3 files, 12.1 KiB; left out: 2 of runs, 1 that may hold secrets (.env)" */
 void source_files_describe(const struct source_files *files, struct text *ret);
 
-/* As the tar PATH; MANIFEST gets a line "SHA-256  path" a file, sorted by path. */
-int source_files_pack(struct source_files *files, const char *path, struct text *manifest,
-                      struct failure *failure);
+/* The path of NAME in RUN_FOLDER, or of .NAME where there is only that: a copy that the archive does not
+ * keep. The caller frees. */
+char *source_copy_path(const char *run_folder, const char *name);
+
+/* As the tar PATH; the files are hashed on the way. */
+int source_files_pack(struct source_files *files, const char *path, struct failure *failure);
 /* Into FOLDER, which will be ARCHIVE_FOLDER in the archive; a name that no member can have is refused. */
 int source_files_copy(const struct source_files *files, const char *folder, const char *archive_folder,
                       struct failure *failure);

@@ -3,6 +3,7 @@
 #include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/secret.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/nodes.h"
 #include "engine/run/nodes/software.h"
@@ -21,12 +22,15 @@ enum {
     TAIL_BYTES = 4096,     /* of what it wrote, where it failed */
     TAIL_LINES = 20,
     LINE_BYTES_MAX = 64 << 10,
+    CALL_BYTES_MAX = 64 << 10, /* of arguments and of environment, journalled; a line has 1 MiB */
+    CALL_TEXTS = 2,            /* the arguments of a node, then what is added to its environment */
 };
 
 struct issue {
     struct node_set *set;
     const struct node_command *command;
     struct node_texts lines;               /* for people, of the nodes that were asked */
+    struct bind_texts *calls;              /* of a command with a name: arguments and environment of each */
     char *kept;                            /* folder for output, below the run's; NULL: none is kept */
     const char **arguments, **environment; /* of the node that was asked last, with its software */
     struct node_result *results;
@@ -34,6 +38,9 @@ struct issue {
 
 static void clear_issue(struct issue *issue) {
     node_texts_clear(&issue->lines);
+    for (size_t i = 0; issue->calls && i < CALL_TEXTS * issue->set->count; i++)
+        bind_texts_clear(&issue->calls[i]);
+    free(issue->calls);
     free(issue->kept);
     free(issue->arguments);
     free(issue->environment);
@@ -48,6 +55,16 @@ static char *describe(const char *const *arguments) {
     return xstrdup(line.bytes);
 }
 
+/* Keeps ITEMS, for the journal, without variables that may be secrets; beyond CALL_BYTES_MAX none. */
+static void keep_texts(struct bind_texts *ret, const char *const *items, bool are_variables) {
+    size_t bytes = 0;
+    for (size_t i = 0; items && items[i]; i++)
+        bytes += strlen(items[i]);
+    for (size_t i = 0; items && items[i] && bytes <= CALL_BYTES_MAX; i++)
+        if (!are_variables || !secret_is_variable(items[i]))
+            bind_texts_add(ret, items[i]);
+}
+
 static int specify(size_t node, struct remote_command_specification *ret, void *context,
                    struct failure *failure) {
     struct issue *issue = context;
@@ -58,6 +75,10 @@ static int specify(size_t node, struct remote_command_specification *ret, void *
     int r = command->specify ? command->specify(issue->set, node, ret, command->context, failure) : 0;
     if (r < 0)
         return r;
+    if (issue->calls && !issue->calls[CALL_TEXTS * node].count) {
+        keep_texts(&issue->calls[CALL_TEXTS * node], ret->arguments, false);
+        keep_texts(&issue->calls[CALL_TEXTS * node + 1], ret->environment, true);
+    }
     if (command->in_software) {
         free(issue->arguments);
         free(issue->environment);
@@ -141,6 +162,11 @@ static void journal_result(struct issue *issue, size_t node, size_t keeper) {
     journal_string(journal, "phase", run_phase_names[issue->set->record->phase]);
     journal_string(journal, "node", issue->set->items[node].name);
     journal_string(journal, "command", issue->lines.items[node]);
+    if (issue->calls && issue->calls[CALL_TEXTS * node].count)
+        journal_strings(journal, "arguments", (const char *const *)issue->calls[CALL_TEXTS * node].items);
+    if (issue->calls && issue->calls[CALL_TEXTS * node + 1].count)
+        journal_strings(journal, "environment",
+                        (const char *const *)issue->calls[CALL_TEXTS * node + 1].items);
     journal_time(journal, "started_ns", result->start.wall_ns);
     journal_time(journal, "started_monotonic_ns", result->start.monotonic_ns);
     journal_time(journal, "ended_ns", result->exit.wall_ns);
@@ -260,6 +286,7 @@ int node_command_run(struct node_set *set, const struct node_command *command, s
     cleanup_free char *folder = NULL;
     int r = 0;
     if (command->name) {
+        issue.calls = xcalloc(CALL_TEXTS * set->count, sizeof *issue.calls);
         issue.kept = xformat(ARCHIVE_COMMANDS "/%03u-%s", ++set->record->commands_kept, command->name);
         folder = record_path(set->record, issue.kept);
         r = record_make_folder(set->record, issue.kept, failure);

@@ -11,6 +11,7 @@
 #include "engine/remote/link/facts.h"
 #include "engine/remote/nodes/cpuinfo.h"
 #include "engine/run/nodes/kinds.h"
+#include "engine/run/nodes/machine-record.h"
 #include "engine/run/nodes/placement.h"
 
 #include <errno.h>
@@ -49,6 +50,10 @@ static const struct {
     {"/proc/sys/kernel/numa_balancing", "numa_balancing"},
     {"/proc/sys/kernel/randomize_va_space", "randomize_va_space"},
     {"/sys/devices/system/clocksource/clocksource0/current_clocksource", "clocksource"},
+    {"/sys/devices/system/clocksource/clocksource0/available_clocksource", "clocksources"},
+    {"/proc/self/mounts", "mounts"},
+    {"/proc/self/limits", "limits"}, /* the agent's, which commands inherit */
+    {"/proc/swaps", "swaps"},
     {"/sys/devices/system/cpu/vulnerabilities/spectre_v2", "vulnerability-spectre_v2"},
 };
 enum { RAW_FILES = sizeof raw_files / sizeof *raw_files, RAW_MAX = 16 << 20 /* bytes of all of a node */ };
@@ -56,6 +61,7 @@ enum { RAW_FILES = sizeof raw_files / sizeof *raw_files, RAW_MAX = 16 << 20 /* b
 /* The raw files of all nodes. */
 struct reading {
     struct node_set *set;
+    struct machine_files files;
     bool *came; /* of node i, file j at i * RAW_FILES + j; owned, as is: */
     struct node_texts microcodes;
     struct failure failure; /* code 0: none */
@@ -63,6 +69,7 @@ struct reading {
 
 static void clear_reading(struct reading *reading) {
     free(reading->came);
+    machine_files_clear(&reading->files);
     node_texts_clear(&reading->microcodes);
 }
 
@@ -76,9 +83,8 @@ static void take_raw_file(size_t number, size_t path, const char *bytes, size_t 
         node->cpu_model = cpuinfo_model(bytes);
         reading->microcodes.items[number] = cpuinfo_value(bytes, "microcode");
     }
-    cleanup_free char *file = xformat("raw/%s", name), *kept = node_set_path(set, node, file);
     if (reading->failure.code == 0)
-        run_files_write(&set->record->files, kept, bytes, length, &reading->failure);
+        machine_files_add(&reading->files, node, name, bytes, length, &reading->failure);
 }
 
 static int take_raw_files(struct reading *reading, struct failure *failure) {
@@ -132,7 +138,7 @@ static void describe_agent(const struct run_node *node, cJSON *object) {
 }
 
 /* Which raw files the node does not have is said, so that absent is not taken for empty. */
-static int write_facts(const struct reading *reading, const struct run_node *node, struct failure *failure) {
+static int write_facts(struct reading *reading, const struct run_node *node, struct failure *failure) {
     const struct node_facts *facts = node->facts;
     size_t number = node->number;
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
@@ -158,6 +164,8 @@ static int write_facts(const struct reading *reading, const struct run_node *nod
     json_add_string(object, "microcode", reading->microcodes.items[number]);
     json_add_uint64(object, "physical_cores_usable", node->core_count);
     describe_agent(node, object);
+    if (reading->files.shared[number])
+        cJSON_AddItemToObject(object, "shared", take_pointer(reading->files.shared[number]));
     return record_write_node_json(reading->set->record, node->name, ARCHIVE_NODE_FACTS, object, failure);
 }
 
@@ -288,11 +296,14 @@ int node_set_take_facts(struct node_set *set, struct failure *failure) {
 
 int node_set_inspect(struct node_set *set, struct failure *failure) {
     cleanup(clear_reading) struct reading reading = {.set = set,
+                                                     .files = machine_files_new(set),
                                                      .came = xcalloc(set->count, RAW_FILES * sizeof(bool)),
                                                      .microcodes = node_texts_new(set->count)};
     int r = node_set_take_facts(set, failure);
     if (r == 0)
         r = take_raw_files(&reading, failure);
+    if (r == 0)
+        r = machine_record(&reading.files, failure);
     if (r == 0) /* a file of a node that was lost was not read either */
         r = node_set_check(set, failure);
     for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));)

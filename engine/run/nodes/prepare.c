@@ -8,7 +8,9 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/run/campaign/source-files.h"
 #include "engine/run/nodes/command.h"
+#include "engine/run/nodes/fetch-sources.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/software.h"
 
@@ -182,6 +184,37 @@ static int check_commits(struct node_set *set, const struct node_texts *commits,
     return file_replace(path, line, strlen(line), 0666, failure);
 }
 
+/* A folder of this machine to all nodes; what does not arrive whole on one of them fails the run. */
+static int put(struct node_set *set, const struct node_put *put, struct failure *failure) {
+    cleanup_free struct failure *failures = NULL;
+    cleanup_free char *what = xformat("put '%s'", put->local);
+    int r = node_group_put(set->group, put, &failures, NULL, failure);
+    return r < 0 ? r : node_set_merge_failures(set, failures, what, failure);
+}
+
+/* What every part and every node builds: the copy that the run took when it began. */
+static int prepare_local_source(struct node_set *set, struct failure *failure) {
+    cleanup_free char *tar = source_copy_path(set->record->folder, ARCHIVE_SOURCE),
+                      *folder = record_path(set->record, unpacked_source);
+    int r = file_remove_tree(folder, failure); /* a part that died may have left it */
+    if (r == 0)
+        r = tar_extract(tar, folder, failure);
+    if (r == 0)
+        r = put(set, &(struct node_put){.local = folder, .remote = RUN_WORK_FOLDER}, failure);
+    file_remove_tree(folder, NULL);
+    if (r < 0)
+        return r;
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
+        cJSON *source = json_add_object(node->software, "source");
+        if (set->experiment->source.git)
+            json_add_string(source, "git", set->experiment->source.git);
+        else
+            json_add_string(source, "folder", file_base_name(set->experiment->source.folder));
+        json_add_string(source, "files", ARCHIVE_SOURCE_MANIFEST);
+    }
+    return 0;
+}
+
 /* Arguments: a repository, the folder to clone it to, and what to check out, which may be empty. */
 static const char clone_script[] =
     "git clone --quiet -- \"$1\" \"$2\" && cd \"$2\" || exit\n"
@@ -195,6 +228,9 @@ static int prepare_git(struct node_set *set, struct failure *failure) {
     int r = read_commit(set, &built, failure);
     if (r < 0)
         return r;
+    cleanup_free char *copy = record_path(set->record, ARCHIVE_SOURCE);
+    if (built && file_exists(copy)) /* an earlier part, other nodes, or the run that is run again */
+        return prepare_local_source(set, failure);
     const char *at = built ? built : wanted->at ? wanted->at : "";
     const char *const clone[] = {"sh", "-c", clone_script, "assay", wanted->git, RUN_WORK_FOLDER, at, NULL};
     cleanup_free char *shown = xformat("git clone %s%s%s", wanted->git, at[0] ? ", at " : "", at);
@@ -215,35 +251,8 @@ static int prepare_git(struct node_set *set, struct failure *failure) {
         json_add_string(source, "commit", commits.items[node->number]);
     }
     node_results_free(set->group, results);
-    return check_commits(set, &commits, built, failure);
-}
-
-/* A folder of this machine to all nodes; what does not arrive whole on one of them fails the run. */
-static int put(struct node_set *set, const struct node_put *put, struct failure *failure) {
-    cleanup_free struct failure *failures = NULL;
-    cleanup_free char *what = xformat("put '%s'", put->local);
-    int r = node_group_put(set->group, put, &failures, NULL, failure);
-    return r < 0 ? r : node_set_merge_failures(set, failures, what, failure);
-}
-
-/* What every part and every node builds: the copy that the run took when it began. */
-static int prepare_local_source(struct node_set *set, struct failure *failure) {
-    cleanup_free char *tar = record_path(set->record, ARCHIVE_SOURCE),
-                      *folder = record_path(set->record, unpacked_source);
-    int r = file_remove_tree(folder, failure); /* a part that died may have left it */
-    if (r == 0)
-        r = tar_extract(tar, folder, failure);
-    if (r == 0)
-        r = put(set, &(struct node_put){.local = folder, .remote = RUN_WORK_FOLDER}, failure);
-    file_remove_tree(folder, NULL);
-    if (r < 0)
-        return r;
-    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
-        cJSON *source = json_add_object(node->software, "source");
-        json_add_string(source, "folder", file_base_name(set->experiment->source.folder));
-        json_add_string(source, "files", ARCHIVE_SOURCE_MANIFEST);
-    }
-    return 0;
+    r = check_commits(set, &commits, built, failure);
+    return r < 0 ? r : sources_fetch_clone(set, failure);
 }
 
 static int make_work_folders(struct node_set *set, struct failure *failure) {
@@ -261,10 +270,16 @@ static int prepare_files(struct node_set *set, struct failure *failure) {
         r = prepare_local_source(set, failure);
     else
         r = make_work_folders(set, failure);
-    if (r == 0 && experiment->inputs.count > 0) {
-        cleanup_free char *inputs = record_path(set->record, ARCHIVE_INPUT_FILES);
-        r = put(set, &(struct node_put){.local = inputs, .remote = RUN_WORK_FOLDER "/" ARCHIVE_INPUT_FILES},
-                failure);
+    if (r == 0)
+        r = sources_fetch(set, failure);
+    /* Those that the archive keeps, and those that it does not. */
+    static const char *const folders[] = {ARCHIVE_INPUT_FILES, "." ARCHIVE_INPUT_FILES};
+    for (size_t i = 0; r == 0 && i < 2; i++) {
+        cleanup_free char *inputs = record_path(set->record, folders[i]);
+        if (file_exists(inputs))
+            r = put(set,
+                    &(struct node_put){.local = inputs, .remote = RUN_WORK_FOLDER "/" ARCHIVE_INPUT_FILES},
+                    failure);
     }
     /* A source is left as it came: the experiment's own files lie beside it. */
     if (r < 0 || !experiment->folder)

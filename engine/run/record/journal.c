@@ -96,6 +96,17 @@ void journal_string(struct journal *journal, const char *key, const char *value)
         keep(journal, json_append_string(&journal->file->pending, value, strlen(value)));
 }
 
+void journal_strings(struct journal *journal, const char *key, const char *const *items) {
+    struct text *line = &journal->file->pending;
+    append_member(journal, key, "[", 1);
+    for (size_t i = 0; items[i]; i++) {
+        if (i > 0)
+            keep(journal, text_append_character(line, ','));
+        keep(journal, json_append_string(line, items[i], strlen(items[i])));
+    }
+    keep(journal, text_append_character(line, ']'));
+}
+
 void journal_end(struct journal *journal) {
     const char *line = journal->file->pending.bytes + journal->line_start;
     size_t length = journal->file->pending.length - journal->line_start;

@@ -43,6 +43,8 @@ void journal_time(struct journal *journal, const char *key, int64_t value_ns);
 void journal_number(struct journal *journal, const char *key, double value); /* not finite: null */
 void journal_string(struct journal *journal, const char *key,
                     const char *value); /* any bytes; NULL is null */
+/* A list of them; ITEMS ends with NULL. */
+void journal_strings(struct journal *journal, const char *key, const char *const *items);
 void journal_end(struct journal *journal);
 /* An entry with one string member. */
 void journal_note(struct journal *journal, const char *event, const char *key, const char *value);

@@ -1,6 +1,7 @@
 #include "engine/run/record/run-record.h"
 
 #include "archive-format/layout.h"
+#include "archive-format/redaction.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -187,6 +188,7 @@ void record_clear(struct run_record *record) {
     append_file_close(record->results);
     append_file_close(record->log);
     ledger_free(record->ledger);
+    redaction_free(&record->redaction);
     free(record->folder);
     free(record->made);
 }

@@ -33,6 +33,8 @@ enum run_interruption {
  * that the journal can say how the run has ended. */
 enum { RECORD_RESERVE = 128 << 10, RECORD_RESERVE_LAST = 32 << 10 };
 
+struct redaction;
+
 struct run_record {
     struct run_observer observer;
     char id[40];   /* UUID */
@@ -42,7 +44,8 @@ struct run_record {
     struct journal *journal;
     struct append_file *results, *log;
     struct run_files files;
-    unsigned commands_kept; /* folders in logs/commands/ */
+    struct redaction *redaction; /* of what nodes say of themselves; owned; NULL until it is needed */
+    unsigned commands_kept;      /* folders in logs/commands/ */
 
     enum run_phase phase;
     enum run_interruption interrupted;

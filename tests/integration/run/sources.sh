@@ -37,6 +37,8 @@ check "a second one says that the first is left out, and the files that it write
     <("$ASSAY" archive cat "$archive" logs/engine.log)
 is "its archive has what was built" "$(listing "$archive")" "build.sh data/ triad.c triad.yaml x + 1.h"
 "$ASSAY" run triad.yaml -q -o elsewhere >"$scratch/out" 2>"$scratch/err"
+check "... and the journal the arguments and the environment of its setup" \
+    grep -q '"phase":"prepare",.*"arguments":\["sh","-c","./build.sh"\],"environment":\["cpus=[0-9]' <("$ASSAY" archive cat "$archive" journal.jsonl)
 is "... and so has one that is made in another folder" "$(listing "$(<"$scratch/out")")" "build.sh data/ err.txt out.txt runs/ triad.c triad.yaml x + 1.h"
 rm -rf elsewhere
 

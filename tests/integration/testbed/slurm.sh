@@ -289,6 +289,8 @@ begin_within() { there "$@" --detach=job >"$scratch/began"; run=$(cat "$scratch/
 check "a job with the engine in it is submitted" begin_within run within.yaml -o "$shared" --until 9min
 check "it measures" there watch "$run"
 is "each unit on each node" "$(lines "$run.zip")" 80
+check "the archive has Slurm's own description of the job" grep -q "JobId=.*JobName=assay-" \
+    <("$ASSAY" archive cat "$run.zip" "$("$ASSAY" archive list "$run.zip" | awk '$NF ~ /^testbed\/job-[0-9]*\/job.txt$/ { print $NF }')")
 check "... until the time that was meant then" sh -c '"$0" archive cat "$1.zip" run.json | tr -d " \n" | grep -Eq "\"--until\",\"[-0-9]+T[0-9:]+Z\""' "$ASSAY" "$run"
 check "... and says there what it did" grep -qx "run folder: $run" "$run.out"
 check "... the job that it is in was its reservation" grep -q "using job [0-9]* of Slurm" "$run/logs/engine.log"

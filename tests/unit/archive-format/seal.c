@@ -371,3 +371,39 @@ int main(int argc, char **argv) {
         return write_sample(argv[2]);
     return test_run();
 }
+
+#define TOKEN "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3x"
+
+/* Refused with file and line, wherever it is in the file; what is staged stays, and is sealed without it. */
+TEST(secrets_are_not_sealed) {
+    static const struct {
+        size_t blanks, lines; /* before it */
+        const char *text, *expected;
+    } cases[] = {
+        {0, 0, TOKEN, "'logs/engine.log' has what looks like a token on line 1; remove it there"},
+        {0, 2, "password is " TOKEN "\n", "'logs/engine.log' has what looks like a token on line 3"},
+        {100, 65000, "-----BEGIN RSA PRIVATE KEY-----\nMII\n", "a private key on line 65001"},
+        {65520, 1, " " TOKEN, "a token on line 2"},
+        {200000, 0, " " TOKEN " ", "a token on line 1"},
+    };
+    const char *folder = stage("staging");
+    cleanup_free char *log = file_join(folder, "logs/engine.log");
+    char sha256[HASH_HEX_SIZE];
+    struct archive_description description = describe();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup(text_clear) struct text text;
+        text_init(&text, 1 << 20);
+        for (size_t k = 0; k < cases[i].lines; k++)
+            text_append_character(&text, '\n');
+        for (size_t k = 0; k < cases[i].blanks; k++)
+            text_append_character(&text, '.');
+        text_append_string(&text, cases[i].text);
+        assert_ok(file_replace(log, text.bytes, text.length, 0644, &test_failure));
+        assert_error(archive_seal(folder, test_path("x.zip"), &description, sha256, &test_failure),
+                     -EKEYREJECTED, cases[i].expected);
+        assert_false(file_exists(test_path("x.zip")));
+    }
+    put("staging", "logs/engine.log", "log\n");
+    put("staging", "inputs/key/id_rsa", "-----BEGIN RSA PRIVATE KEY-----\n"); /* that an option named */
+    assert_ok(archive_seal(folder, test_path("x.zip"), &description, sha256, &test_failure));
+}

@@ -104,3 +104,30 @@ TEST(files) {
         if (secret_is_file_name(harmless[i]))
             fail_msg("%s is taken for a secret", harmless[i]);
 }
+
+TEST(tokens_and_keys_are_found_in_files) {
+    static const struct {
+        const char *text, *what;
+        size_t offset;
+    } cases[] = {
+        {"a\n" PEM, "a private key", 2},
+        {"x=ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3x\n", "a token", 2},
+        {"glpat-aB3dE5fG7h_9jK1lM3nO", "a token", 0},
+        {"key AKIAIOSFODNN7EXAMPLE.", "a token", 4},
+        {"Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.sig", "a token", 7},
+        {"-----BEGIN CERTIFICATE-----\nMIIB", NULL, 0},
+        {"-----BEGIN PGP SIGNATURE-----", NULL, 0},
+        {"sk-learn-is-a-library-of-2007-and-later", NULL, 0},
+        {"ghp_ is how tokens of GitHub begin", NULL, 0},
+        {"hf_0123456789012345678901234567890123", NULL, 0},
+        {"xghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3x", NULL, 0},
+        {"", NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t offset = 0;
+        const char *what = secret_find(cases[i].text, strlen(cases[i].text), &offset);
+        if (!what != !cases[i].what ||
+            (what && (strcmp(what, cases[i].what) != 0 || offset != cases[i].offset)))
+            fail_msg("'%s': found %s at %zu", cases[i].text, what ? what : "nothing", offset);
+    }
+}

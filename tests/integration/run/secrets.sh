@@ -1,0 +1,61 @@
+#!/bin/bash
+# A run is not sealed with a private key or token in what its experiment wrote: the file and the line are named, nothing
+# is lost, and it is sealed when that is gone. What is in the campaign or a source is found before anything is measured.
+. "$(dirname "$0")/../tap.sh"
+cd "$scratch" || exit 1
+token=ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3x
+cat >leaky.yaml <<'Y'
+experiment:
+  name: leaky
+  run: [sh, -c, 'echo "y 5"; echo; echo "using $(cat '@'/token)"']
+  responses: {y: {pattern: '^y ([0-9]+)'}}
+design: {repetitions: 2}
+probes: none
+Y
+sed -i "s|'@'|$scratch|" leaky.yaml
+echo $token >token
+file="results/raw/[12]-$(uname -n)-all.out"
+refuse "a token in the output of a unit is not sealed" 1 \
+    "assay: the run could not be sealed and stays in '.*'; nothing is lost, and 'assay resume' seals the run when the secret is gone: '$file' has what looks like a token on line 3; remove it there$" \
+    "$ASSAY" run leaky.yaml -q
+check "... so there is no archive" test -z "$(find runs -name '*.zip*')"
+is "... the run's folder has the results" "$(cut -d, -f10 runs/*/results/results.csv | xargs)" "y 5 5"
+refuse "... it can be tried again, to the same end" 1 "a token on line 3" "$ASSAY" resume runs/*/ -q
+sed -i "s/$token/(a token)/" runs/*/results/raw/*.out
+check "... and is sealed when the token is gone" "$ASSAY" resume runs/*/ -q
+archive=$(echo runs/*.zip)
+is "... with the results that there were" "$("$ASSAY" archive cat "$archive" results/results.csv | cut -d, -f10 | xargs)" "y 5 5"
+is "... as a run that is complete" "$("$ASSAY" archive verify "$archive" >err && "$ASSAY" archive cat "$archive" run.json | grep -m 1 -c '"status": *"completed"')" 1
+
+echo "description: $token" >>leaky.yaml
+refuse "a token in a campaign is found before anything is measured" 2 "'leaky.yaml' has what looks like a token on line 7; remove it there" \
+    "$ASSAY" run leaky.yaml -q -o none
+check "... and leaves nothing" test -z "$(ls -A none)"
+sed -i '$d; s/^  run: .*/  source: {folder: source}\n  run: echo y 5/' leaky.yaml
+mkdir source
+echo 1 >source/value
+printf 'a\n-----BEGIN EC PRIVATE KEY-----\nMHc\n' >source/notes.txt
+"$ASSAY" run leaky.yaml -q -o sources >out 2>err
+is "a source file with a key in it is left out" "$("$ASSAY" archive cat "$(<out)" source.tar | tar tf - | xargs)" value
+check "... and named" grep -q "1 that may hold secrets (notes.txt)" sources/*/logs/engine.log
+
+# For strangers.
+mkdir -p home/alicia && cd home/alicia || exit 1
+cat >open.yaml <<'Y'
+experiment:
+  name: open
+  run: [sh, -c, 'echo "y 5"; echo "alicia at 10.1.2.3"']
+  responses: {y: {pattern: '^y ([0-9]+)'}}
+design: {repetitions: 2}
+probes: none
+Y
+archive=$(SUDO_USER=alicia "$ASSAY" run open.yaml -q --redact 2>err) || sed 's/^/# /' err
+"$ASSAY" archive extract "$archive" -C "$scratch/open" >/dev/null
+is "--redact: the name of the user is nowhere in the archive" "$(grep -rl alicia "$scratch/open")" ""
+is "... nor are addresses" "$(cat "$scratch"/open/results/raw/1-*.out)" "$(printf 'y 5\n[user] at [redacted]')"
+check "... it verifies" "$ASSAY" archive verify "$archive"
+check "... its journal is whole" "$ASSAY" status "$archive"
+check "... and it is run again" "$ASSAY" run "$archive" -q -o again
+check "the run's folder has everything" grep -q 'alicia at 10.1.2.3' "${archive%.zip}"/results/raw/1-*.out
+is "... and 'redact: people' says that the next part is redacted, too" "$(grep -o '"redact": *"[a-z]*"' "${archive%.zip}/campaign.resolved.json")" '"redact": "people"'
+finish
