@@ -251,6 +251,38 @@ static double straight_draw(const struct predict_call *call, const double *value
     return isfinite(value[0] + offset) ? value[0] + offset : call_draw(call, values, stream, number);
 }
 
+/* The draws of a call that has no faster way. */
+static void call_draws(const struct predict_call *call, const double *values, size_t count,
+                       const uint64_t *streams, const uint64_t *numbers, double *ret) {
+    for (size_t i = 0; i < count; i++)
+        ret[i] = call->draw(call, values, streams[i], numbers[i]);
+}
+
+static void mean_as_draws(const struct predict_call *call, const double *values, size_t count,
+                          const uint64_t *streams, const uint64_t *numbers, double *ret) {
+    double mean = straight_mean(call, values);
+    (void)streams, (void)numbers;
+    for (size_t i = 0; i < count; i++)
+        ret[i] = mean;
+}
+
+/* As straight_draw(); what depends on the values or on the stream alone is found once. */
+static void straight_draws(const struct predict_call *call, const double *values, size_t count,
+                           const uint64_t *streams, const uint64_t *numbers, double *ret) {
+    const struct straight *straight = &((const struct bound *)call)->straight;
+    pair value = straight_value(straight, values);
+    double mean = value[0], scale = value[1] * straight->scale;
+    uint64_t stream = ~streams[0], seed = 0;
+    for (size_t i = 0; i < count; i++) {
+        seed = streams[i] == stream ? seed : random_counter_seed(straight->key, streams[i]);
+        stream = streams[i];
+        double normal = random_counter_normal(random_seed_bits(seed, numbers[i]));
+        ret[i] = mean + scale * (straight->is_half ? fabs(normal) - half_shift : normal);
+        if (!isfinite(ret[i]))
+            ret[i] = call_draw(call, values, stream, numbers[i]);
+    }
+}
+
 static void call_means(const struct predict_call *call, const double *const *columns, size_t count,
                        double *ret) {
     bound_rows(bound_of(call), columns, count, ret, NULL, NULL);
@@ -563,13 +595,17 @@ static void fill_straight(struct bound *bound, const uint8_t *slots, const struc
     straight->scale = filled->scale;
     if (!straight->is_used)
         return;
-    bool varies = straight->constant != 0 || straight->floor != 0;
+    bool varies = straight->constant != 0 || straight->floor > 0;
     for (size_t p = 0; p < PRODUCTS; p++)
         varies |= straight->both[p][1] != 0;
     bound->call.mean = straight_mean;
-    bound->call.draw = !filled->has_noise || !varies ? mean_as_draw
-                       : filled->is_mixture          ? call_draw
-                                                     : straight_draw;
+    if (!filled->has_noise || !varies) {
+        bound->call.draw = mean_as_draw;
+        bound->call.draws = mean_as_draws;
+    } else if (!filled->is_mixture) {
+        bound->call.draw = straight_draw;
+        bound->call.draws = straight_draws;
+    }
 }
 
 void bound_follow(struct bound *bound, const struct model_group *group, uint64_t seed) {
@@ -577,7 +613,7 @@ void bound_follow(struct bound *bound, const struct model_group *group, uint64_t
     bound->straight.key = random_counter_key(seed);
     bound->straight.is_used = false;
     bound->group = group;
-    bound->call = (struct predict_call){call_mean, call_draw, call_means};
+    bound->call = (struct predict_call){call_mean, call_draw, call_means, call_draws};
     const uint8_t *slots = (const uint8_t *)(bound->parts + parts * bound->stride);
     for (size_t p = 0; p < parts; p++)
         fill_part(bound, slots, &group->parts[bound->first + p], part_at(bound, p));

@@ -3,6 +3,7 @@
 #include "engine/foundation/portable-math.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 static const uint64_t golden = RANDOM_GOLDEN;
 
@@ -102,15 +103,22 @@ static double normal_tail(uint64_t bits) {
 }
 
 double random_counter_normal_edge(uint64_t bits) {
+    static const double margin = 1e-12; /* more than is lost by rounding */
     size_t layer = bits & (RANDOM_LAYERS - 1);
     double sign = bits & RANDOM_LAYERS ? -1 : 1, edge = random_layers[layer].edge,
            next = random_layers[layer + 1].edge, x = random_unit(bits) * edge;
     bits = random_mix(bits + golden);
     if (layer == 0)
         return sign * normal_tail(bits);
-    double low = portable_exp(-0.5 * (edge * edge - x * x)),
-           high = portable_exp(-0.5 * (next * next - x * x));
-    if (high + random_unit(bits) * (low - high) < 1)
+    /* Most are decided by 1 - a <= e^-a <= 1 - a + a^2 / 2 and 1 + b <= e^b <= 1 + b + b^2, for b <= 1. */
+    double a = 0.5 * (edge * edge - x * x), b = 0.5 * (x * x - next * next), unit = random_unit(bits);
+    bool is_within = (1 - unit) * (b + b * b) < unit * (a - 0.5 * a * a) - margin && b <= 1;
+    if (!is_within && (1 - unit) * b < unit * a + margin) {
+        double low = portable_exp(-0.5 * (edge * edge - x * x)),
+               high = portable_exp(-0.5 * (next * next - x * x));
+        is_within = high + unit * (low - high) < 1;
+    }
+    if (is_within)
         return sign * x;
     return random_counter_normal(random_mix(bits + golden));
 }

@@ -37,8 +37,14 @@ static inline uint64_t random_mix(uint64_t bits) {
     return bits ^ (bits >> 31);
 }
 uint64_t random_counter_key(uint64_t seed);
+static inline uint64_t random_counter_seed(uint64_t key, uint64_t stream) {
+    return random_mix(key + (stream + 1) * RANDOM_GOLDEN);
+}
+static inline uint64_t random_seed_bits(uint64_t seed, uint64_t number) {
+    return random_mix(seed + (number + 1) * RANDOM_GOLDEN);
+}
 static inline uint64_t random_counter_bits(uint64_t key, uint64_t stream, uint64_t number) {
-    return random_mix(random_mix(key + (stream + 1) * RANDOM_GOLDEN) + (number + 1) * RANDOM_GOLDEN);
+    return random_seed_bits(random_counter_seed(key, stream), number);
 }
 /* An odd multiple of 2^-54 in (0, 1). */
 static inline double random_unit(uint64_t bits) {

@@ -36,10 +36,6 @@ static void call_one(struct panel *panel, int row, enum hpl_kernel kernel, int m
         panel->sink->kernel(panel->sink, kernel, row, row + 1, NULL, m, n, 0);
 }
 
-static int at_distance(const struct panel *panel, int distance) {
-    return (panel->root + distance) % panel->hpl->p;
-}
-
 /* ROW compares its candidate with that of FROM as they were in BEFORE, and copies the better one. LENGTH is
  * what it copies then. Returns whether it copied. */
 static bool take_better(struct panel *panel, int row, double peak, int peak_row, int length) {
@@ -57,8 +53,6 @@ static bool take_better(struct panel *panel, int row, double peak, int peak_row,
 static void compare(struct panel *panel, int a, int b, bool has_current) {
     double peak_a = panel->peaks[a];
     int peak_row_a = panel->peak_rows[a], width = panel->width;
-    if (panel->sink->ignores_copies)
-        return;
     take_better(panel, a, panel->peaks[b], panel->peak_rows[b], width + 4);
     if (!take_better(panel, b, peak_a, peak_row_a, has_current ? 2 * width + 4 : width + 4) && has_current)
         call_one(panel, b, HPL_DCOPY, width, 0);
@@ -80,35 +74,45 @@ static void copy_candidates(struct panel *panel, int column) {
 
 /* Finds the pivot of a column and spreads its row and the current one: recursive doubling among the largest
  * power of 2 of the rows, counted from the root; the others give their candidate before and get the answer
- * after. */
-static void find_pivot(struct panel *panel) {
-    struct hpl_sink *sink = panel->sink;
-    int p = panel->hpl->p, power = hpl_power_below(p), rest = p - power;
-    int64_t row = 8 * (int64_t)panel->width, candidate = row + 32;
-    if (!sink->ignores_copies)
-        copy_candidates(panel, panel->start + panel->done);
+ * after. PANEL: whose copies are told, too; or NULL. */
+static void exchange_candidates(struct hpl_sink *sink, int root, int width, struct panel *panel) {
+    int p = sink->hpl->p, power = hpl_power_below(p), rest = p - power;
+    int64_t row = 8 * (int64_t)width, candidate = row + 32;
     for (int d = 0; d < rest; d++) {
-        int low = at_distance(panel, d), high = at_distance(panel, d + power);
+        int low = (root + d) % p, high = (root + d + power) % p;
         hpl_exchange(sink, low, high, d == 0 ? row : 0, candidate);
-        if (!sink->ignores_copies)
-            take_better(panel, low, panel->peaks[high], panel->peak_rows[high], panel->width + 4);
+        if (panel)
+            take_better(panel, low, panel->peaks[high], panel->peak_rows[high], width + 4);
     }
     for (int bit = 1; bit < power; bit *= 2)
         for (int d = 0; d < power; d++)
             if ((d & bit) == 0) {
-                int low = at_distance(panel, d), high = at_distance(panel, d ^ bit);
+                int low = (root + d) % p, high = (root + (d ^ bit)) % p;
                 hpl_exchange(sink, low, high, d < bit ? candidate + row : candidate, candidate);
-                compare(panel, low, high, d < bit);
+                if (panel)
+                    compare(panel, low, high, d < bit);
             }
-    hpl_binomial(sink, at_distance(panel, power), rest, row, false);
+    hpl_binomial(sink, (root + power) % p, rest, row, false);
     for (int d = 0; d < rest; d++)
-        hpl_exchange(sink, at_distance(panel, d), at_distance(panel, d + power), candidate, 0);
-    if (!sink->ignores_copies)
-        call_same(panel, panel->hpl->l1_plain ? HPL_DLOCSWP_N : HPL_DLOCSWP_T, panel->width, 0, 0);
+        hpl_exchange(sink, (root + d) % p, (root + d + power) % p, candidate, 0);
+}
+
+void hpl_search(struct hpl_sink *sink, int root, int width) {
+    exchange_candidates(sink, root, width, NULL);
+}
+
+static void find_pivot(struct panel *panel) {
+    if (panel->sink->search) {
+        panel->sink->search(panel->sink, panel->root, panel->width);
+        return;
+    }
+    copy_candidates(panel, panel->start + panel->done);
+    exchange_candidates(panel->sink, panel->root, panel->width, panel);
+    call_same(panel, panel->hpl->l1_plain ? HPL_DLOCSWP_N : HPL_DLOCSWP_T, panel->width, 0, 0);
 }
 
 static void find_local_maxima(struct panel *panel) {
-    if (panel->sink->ignores_copies) {
+    if (panel->sink->search) {
         call_each(panel, HPL_IDAMAX, 0, 0);
         return;
     }

@@ -106,6 +106,7 @@ enum hpl_control {
  * in its order; those of two processes only where they exchange messages.
  */
 struct hpl_sink {
+    void *context; /* the caller's */
     const struct hpl *hpl;
     struct hpl_space *space;
     int column;
@@ -122,7 +123,9 @@ struct hpl_sink {
     void (*exchange)(struct hpl_sink *sink, int a, int b, int64_t a_to_b, int64_t b_to_a);
     void (*control)(struct hpl_sink *sink, enum hpl_control control, int from, int to, int panel,
                     int columns);
-    bool ignores_copies; /* dcopy, dlocmax and dlocswp of the factorisation need not be told */
+    /* The messages of the search for one pivot, which are those of hpl_search(). The copies of candidates,
+     * dcopy, dlocmax and dlocswp, are then not told. NULL: told one by one, with the copies. */
+    void (*search)(struct hpl_sink *sink, int root, int width);
 };
 
 enum hpl_step_kind { HPL_STEP_FACTOR, HPL_STEP_BROADCAST, HPL_STEP_UPDATE, HPL_STEP_SOLVE };
@@ -148,6 +151,9 @@ void hpl_emit(struct hpl_sink *sink, const struct hpl_step *step);
 /* The factorisation of PANEL by the column that owns it: of its columns FROM to TO - 1, and, where TO is more
  * than its width, all that comes after the last. */
 void hpl_factor(struct hpl_sink *sink, int panel, int from, int to);
+/* The exchanges of the search for a pivot, in a panel of WIDTH columns whose diagonal block is in row ROOT.
+ */
+void hpl_search(struct hpl_sink *sink, int root, int width);
 /* The part of the process in ROW in the broadcast of PANEL. */
 void hpl_broadcast(struct hpl_sink *sink, int panel, int row);
 /* Whether that process can receive PANEL only by asking for it: a ring, and not its root. */

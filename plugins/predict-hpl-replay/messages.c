@@ -39,14 +39,15 @@ static int new_transfer(struct replay *replay) {
         replay->free_transfer = replay->transfers[ret].next;
         return ret;
     }
-    if ((replay->transfer_count & (replay->transfer_count - 1)) == 0) {
-        size_t size = replay->transfer_count > 0 ? 2 * (size_t)replay->transfer_count : 1;
-        struct transfer *transfers = realloc(replay->transfers, size * sizeof *transfers);
+    if (replay->transfer_count == replay->transfer_size) {
+        int size = 2 * replay->transfer_size;
+        struct transfer *transfers = realloc(replay->transfers, (size_t)size * sizeof *transfers);
         if (!transfers) {
             replay->error = -ENOMEM;
             return NONE;
         }
         replay->transfers = transfers;
+        replay->transfer_size = size;
     }
     return replay->transfer_count++;
 }
@@ -86,11 +87,25 @@ static bool waited_for(const struct replay *replay, const struct process *proces
     return process->state == IN_CALL && is_awaited && is_call_done(replay, process);
 }
 
+/* Whether both messages of the exchange that PROCESS is in have their time. */
+static bool is_exchange_done(const struct replay *replay, const struct process *process) {
+    const struct transfer *sent = &replay->transfers[rank_of(replay, process)];
+    return !isnan(process->received) && (sent->is_detached || !isnan(sent->done));
+}
+
 void finish_transfer(struct replay *replay, int id, double time) {
     struct transfer *transfer = &replay->transfers[id];
     struct process *source = &replay->processes[transfer->source],
                    *target = &replay->processes[transfer->target];
     transfer->done = time;
+    if (id == transfer->source) { /* of an exchange */
+        target->received = time;
+        if (is_exchange_done(replay, source))
+            resume(replay, fmax(time, source->now), transfer->source);
+        if (is_exchange_done(replay, target))
+            resume(replay, fmax(time, target->now), transfer->target);
+        return;
+    }
     if (waited_for(replay, source, id))
         resume(replay, fmax(time, source->now), transfer->source);
     if (waited_for(replay, target, id))
@@ -132,7 +147,7 @@ static void match(struct replay *replay, int id, double receive_posted) {
 
 static void post_send(struct replay *replay, struct process *process, const struct operation *operation) {
     const struct network_model *model = replay->machine->network;
-    int target = operation->peer, source = (int)(process - replay->processes), id = new_transfer(replay);
+    int source = rank_of(replay, process), target = source + operation->peer, id = new_transfer(replay);
     struct process *receiver = &replay->processes[target];
     double size = (double)operation->bytes;
     if (id == NONE)
@@ -217,12 +232,70 @@ static void end_send(struct replay *replay, struct process *process) {
     process->sending = NONE;
 }
 
+/* The message from ID's process of an exchange, whose processes are both there now, begins at TIME. */
+static void begin_exchange(struct replay *replay, int id, double time) {
+    struct transfer *transfer = &replay->transfers[id];
+    struct process *target = &replay->processes[transfer->target];
+    const struct network_segment *segment = segment_of(replay, id, transfer->target, transfer->bytes);
+    bool is_remote = path_of(replay, id, transfer->target) == NETWORK_REMOTE;
+    if (isnan(transfer->done) && transfer->bytes >= LARGE && is_remote)
+        begin_later(replay, id, time + segment->latency);
+    else if (isnan(transfer->done))
+        transfer->done = time + small_time(replay, id, transfer->target, transfer->bytes);
+    target->received = transfer->done;
+    target->receive_cost =
+        transfer->is_detached ? network_cost(segment, NETWORK_RECV, (double)transfer->bytes) : 0;
+}
+
+/* An exchange as do_call() would do it, with a transfer that each process keeps for that: the second one of
+ * them to come sees that the first one waits for it. */
+static bool do_exchange(struct replay *replay, struct process *process, const struct operation *operation) {
+    const struct network_model *model = replay->machine->network;
+    int rank = rank_of(replay, process), peer = rank + operation->peer;
+    struct transfer *sent = &replay->transfers[rank];
+    struct process *partner = &replay->processes[peer];
+    if (process->state == READY) {
+        const struct network_segment *segment = segment_of(replay, rank, peer, operation->bytes);
+        double size = (double)operation->bytes;
+        bool is_detached = size < model->detached_below;
+        process->since = process->now;
+        process->now += is_detached ? network_cost(segment, NETWORK_SEND, size) : 0;
+        process->received = NAN;
+        *sent = (struct transfer){.source = rank,
+                                  .target = peer,
+                                  .bytes = operation->bytes,
+                                  .posted = process->now,
+                                  .done = NAN,
+                                  .is_detached = is_detached};
+        if (is_detached && size < model->eager_below)
+            sent->done = process->now + small_time(replay, rank, peer, operation->bytes);
+        replay->times.message_count++;
+        process->state = IN_CALL;
+        process->partner = peer;
+        if (partner->partner != rank)
+            return false;
+        partner->partner = process->partner = NONE;
+        begin_exchange(replay, peer, later(replay->transfers[peer].posted, process->since));
+        begin_exchange(replay, rank, later(process->now, partner->since));
+        if (is_exchange_done(replay, partner))
+            resume(replay, later(partner->received, partner->now), peer);
+    }
+    if (!is_exchange_done(replay, process))
+        return false;
+    process->now = sent->is_detached ? process->now : later(process->now, sent->done);
+    process->now = later(process->now, process->received) + process->receive_cost;
+    process->state = READY;
+    return true;
+}
+
 bool do_call(struct replay *replay, struct process *process, const struct operation *operation) {
     int call = operation->what;
+    if (call == EXCHANGE && replay->has_exchanges)
+        return do_exchange(replay, process, operation);
     if (process->state == READY) {
         process->since = process->now;
         if (calls[call].receives)
-            post_receive(replay, process, operation->peer);
+            post_receive(replay, process, rank_of(replay, process) + operation->peer);
         if (calls[call].sends)
             post_send(replay, process, operation);
     }

@@ -132,22 +132,50 @@ static double operations_of(enum hpl_kernel kernel, double m, double n, double k
     return (adds ? 2 : 1) * of[hpl_dimensions(kernel)];
 }
 
-/* A kernel of one length has it as m and n: models of vectors call it either way. */
-static double kernel_time(void *context, enum hpl_kernel kernel, int rank, double m, double n, double k,
-                          uint64_t number) {
+/* Calls of one group with the same sizes, which follow each other, are drawn together. A kernel of one length
+ * has it as m and n: models of vectors call it either way. */
+static void kernel_times(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                         const uint64_t *numbers, const int *m, int n, int k, double *ret) {
     const struct machine *machine = context;
     const struct kernel_model *of = &machine->models->kernels[kernel];
-    const struct predict_call *call = of->groups[machine->group_of[kernel][rank]].call;
-    double values[] = {m, n > 0 ? n : m, k, of->is_by_kernel ? operations_of(kernel, m, n, k) : 0};
-    double time =
-        machine->has_noise ? call->draw(call, values, (uint64_t)rank, number) : call->mean(call, values);
-    return machine->seconds[kernel] * time;
+    const int *group_of = machine->group_of[kernel];
+    for (size_t i = 0, next; i < count; i = next) {
+        int group = group_of[ranks[i]];
+        const struct predict_call *call = of->groups[group].call;
+        double values[] = {m[i], n > 0 ? n : m[i], k,
+                           of->is_by_kernel ? operations_of(kernel, m[i], n, k) : 0};
+        for (next = i + 1; next < count && m[next] == m[i] && group_of[ranks[next]] == group;)
+            next++;
+        if (machine->has_noise && next > i + 1)
+            call->draws(call, values, next - i, ranks + i, numbers + i, ret + i);
+        else
+            ret[i] = machine->has_noise ? call->draw(call, values, ranks[i], numbers[i])
+                                        : call->mean(call, values);
+        for (size_t same = i + 1; !machine->has_noise && same < next; same++)
+            ret[same] = ret[i];
+    }
+    for (size_t i = 0; machine->seconds[kernel] != 1 && i < count; i++)
+        ret[i] *= machine->seconds[kernel];
+}
+
+static bool has_noise(const struct model *model, const struct model_group *group) {
+    bool ret = false;
+    for (size_t i = 0; i < group->part_count; i++) {
+        const struct model_noise *noise = &group->parts[i].noise;
+        ret = ret || noise->constant != 0 || noise->floor.sigma > 0 || noise->component_count > 0;
+        for (size_t t = 0; noise->coefficients && t < model->term_count; t++)
+            ret = ret || noise->coefficients[t] != 0;
+    }
+    return ret;
 }
 
 /* Without a model of dtrsm: half of a dgemm of that size, which has twice the operations. */
-static double half_dgemm(void *context, __attribute__((unused)) enum hpl_kernel kernel, int rank, double m,
-                         double n, double k, uint64_t number) {
-    return kernel_time(context, HPL_DGEMM, rank, m, n, k, number) / 2;
+static void half_dgemm(void *context, __attribute__((unused)) enum hpl_kernel kernel, size_t count,
+                       const uint64_t *ranks, const uint64_t *numbers, const int *m, int n, int k,
+                       double *ret) {
+    kernel_times(context, HPL_DGEMM, count, ranks, numbers, m, n, k, ret);
+    for (size_t i = 0; i < count; i++)
+        ret[i] /= 2;
 }
 
 /* The groups of a kernel's model by rank, as indices of its calls: groups with the same first label are one
@@ -404,7 +432,9 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
         if (kernel->count == 0)
             continue;
         bool is_another = i == 0 || models->kernels[i - 1].model != kernel->model;
-        machine->replay.kernel[i] = kernel_time;
+        machine->replay.kernel[i] = kernel_times;
+        machine->replay.is_fixed[i] =
+            kernel->count == 1 && (!request->has_noise || !has_noise(kernel->model, kernel->groups[0].group));
         machine->seconds[i] =
             kernel->model->response_seconds / (i == HPL_DGEMM || i == HPL_DTRSM ? request->threads : 1);
         machine->group_of[i] = numbers + (size_t)(i + 1) * ranks;

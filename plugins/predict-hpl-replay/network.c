@@ -14,11 +14,18 @@ struct flow {
 };
 
 struct stream {
+    double clock;         /* bytes that a message has got */
+    double rate, updated; /* byte/s; time */
+    double first_end;     /* of its first flow, by its clock */
     int from, to;
-    int first, last;                  /* flows */
-    double clock, rate, updated, end; /* bytes a message has got; byte/s; time; time of its first end */
-    int place;                        /* in the heap; NO_ITEM: this stream is not in use */
+    int first, last; /* flows */
+    int place;       /* in the heap */
     int next_up, next_down, next_same;
+};
+
+struct ending {
+    double time; /* of the first end of a stream's flows */
+    int stream;
 };
 
 struct network {
@@ -29,8 +36,9 @@ struct network {
     struct flow *flows;            /* unused ones are chained */
     struct stream *streams;        /* likewise, by next_same */
     int flow_count, stream_count, free_flow, free_stream;
-    int *heap, heap_count; /* of streams by their end */
-    int buckets[BUCKETS];  /* streams by their nodes */
+    struct ending *heap;
+    int heap_count;
+    int buckets[BUCKETS]; /* streams by their nodes */
 };
 
 struct network *network_new(const struct network_model *model, int nodes) {
@@ -83,37 +91,37 @@ double network_share(const struct network *network, int from, int to, int count)
 
 /* ---- Heap of streams */
 
-static void put(struct network *network, int place, int stream) {
-    network->heap[place] = stream;
-    network->streams[stream].place = place;
+static void put(struct network *network, int place, struct ending ending) {
+    network->heap[place] = ending;
+    network->streams[ending.stream].place = place;
 }
 
-static void sift(struct network *network, int stream) {
-    const struct stream *streams = network->streams;
-    int place = streams[stream].place, count = network->heap_count;
-    double end = streams[stream].end;
-    while (place > 0 && streams[network->heap[(place - 1) / 2]].end > end) {
-        put(network, place, network->heap[(place - 1) / 2]);
+/* Puts ENDING where it belongs, from PLACE, which is free. */
+static void sift(struct network *network, int place, struct ending ending) {
+    const struct ending *heap = network->heap;
+    int count = network->heap_count;
+    while (place > 0 && heap[(place - 1) / 2].time > ending.time) {
+        put(network, place, heap[(place - 1) / 2]);
         place = (place - 1) / 2;
     }
     for (int child = 2 * place + 1; child < count; child = 2 * place + 1) {
-        if (child + 1 < count && streams[network->heap[child + 1]].end < streams[network->heap[child]].end)
-            child++;
-        if (streams[network->heap[child]].end >= end)
+        child += child + 1 < count && heap[child + 1].time < heap[child].time;
+        if (heap[child].time >= ending.time)
             break;
-        put(network, place, network->heap[child]);
+        put(network, place, heap[child]);
         place = child;
     }
-    put(network, place, stream);
+    put(network, place, ending);
 }
 
 /* ---- Streams */
 
+/* Finds when the first flow of stream INDEX ends. */
 static void find_end(struct network *network, int index) {
-    struct stream *stream = &network->streams[index];
-    double left = network->flows[stream->first].end - stream->clock;
-    stream->end = stream->updated + (left > 0 ? left : 0) / stream->rate;
-    sift(network, index);
+    const struct stream *stream = &network->streams[index];
+    double left = stream->first_end - stream->clock;
+    sift(network, stream->place,
+         (struct ending){stream->updated + (left > 0 ? left : 0) / stream->rate, index});
 }
 
 static void update(struct network *network, double now, int index) {
@@ -130,21 +138,24 @@ static void update(struct network *network, double now, int index) {
 
 /* The messages from FROM to TO have become so many MORE. */
 static void change(struct network *network, double now, int from, int to, int more) {
-    int nodes[] = {from, to}, *sending = network->sending, *receiving = network->receiving;
+    const struct stream *streams = network->streams;
+    int *sending = network->sending, *receiving = network->receiving;
     bool has_reverse = network->model->reverse > 0;
     sending[from] += more;
     receiving[to] += more;
-    for (int i = 0; i < 2; i++) {
-        network->share_up[nodes[i]] = share_of(network, sending[nodes[i]], receiving[nodes[i]]);
-        network->share_down[nodes[i]] = share_of(network, receiving[nodes[i]], sending[nodes[i]]);
+    network->share_up[from] = share_of(network, sending[from], receiving[from]);
+    network->share_down[to] = share_of(network, receiving[to], sending[to]);
+    if (has_reverse) {
+        network->share_down[from] = share_of(network, receiving[from], sending[from]);
+        network->share_up[to] = share_of(network, sending[to], receiving[to]);
     }
-    for (int i = network->ups[from]; i != NO_ITEM; i = network->streams[i].next_up)
+    for (int i = network->ups[from]; i != NO_ITEM; i = streams[i].next_up)
         update(network, now, i);
-    for (int i = network->downs[to]; i != NO_ITEM; i = network->streams[i].next_down)
+    for (int i = network->downs[to]; i != NO_ITEM; i = streams[i].next_down)
         update(network, now, i);
-    for (int i = network->downs[from]; has_reverse && i != NO_ITEM; i = network->streams[i].next_down)
+    for (int i = network->downs[from]; has_reverse && i != NO_ITEM; i = streams[i].next_down)
         update(network, now, i);
-    for (int i = network->ups[to]; has_reverse && i != NO_ITEM; i = network->streams[i].next_up)
+    for (int i = network->ups[to]; has_reverse && i != NO_ITEM; i = streams[i].next_up)
         update(network, now, i);
 }
 
@@ -162,7 +173,7 @@ static int new_stream(struct network *network, double now, int from, int to) {
         if (!streams)
             return -ENOMEM;
         network->streams = streams;
-        int *heap = grow(network->heap, network->stream_count, sizeof *heap);
+        struct ending *heap = grow(network->heap, network->stream_count, sizeof *heap);
         if (!heap)
             return -ENOMEM;
         network->heap = heap;
@@ -177,13 +188,12 @@ static int new_stream(struct network *network, double now, int from, int to) {
                               .last = NO_ITEM,
                               .updated = now,
                               .rate = 1,
-                              .end = INFINITY,
                               .place = network->heap_count,
                               .next_up = network->ups[from],
                               .next_down = network->downs[to],
                               .next_same = *bucket};
     *bucket = network->ups[from] = network->downs[to] = index;
-    network->heap[network->heap_count++] = index;
+    network->heap[network->heap_count++] = (struct ending){INFINITY, index};
     return index;
 }
 
@@ -195,17 +205,14 @@ static void unchain(struct network *network, int *head, size_t offset, int index
 
 static void free_stream(struct network *network, int index) {
     struct stream *stream = &network->streams[index];
-    int last = network->heap[--network->heap_count], place = stream->place;
+    struct ending last = network->heap[--network->heap_count];
     unchain(network, bucket_of(network, stream->from, stream->to), offsetof(struct stream, next_same), index);
     unchain(network, &network->ups[stream->from], offsetof(struct stream, next_up), index);
     unchain(network, &network->downs[stream->to], offsetof(struct stream, next_down), index);
-    stream->place = NO_ITEM;
     stream->next_same = network->free_stream;
     network->free_stream = index;
-    if (last != index) {
-        put(network, place, last);
-        sift(network, last);
-    }
+    if (last.stream != index)
+        sift(network, stream->place, last);
 }
 
 int network_start(struct network *network, double now, int from, int to, double work, int id) {
@@ -242,26 +249,29 @@ int network_start(struct network *network, double now, int from, int to, double 
         flows[flow].next = *link;
         *link = flow;
     }
+    stream->first_end = flows[stream->first].end;
     change(network, now, from, to, 1);
     find_end(network, index);
     return 0;
 }
 
 double network_next(const struct network *network) {
-    return network->heap_count > 0 ? network->streams[network->heap[0]].end : INFINITY;
+    return network->heap_count > 0 ? network->heap[0].time : INFINITY;
 }
 
 int network_finish(struct network *network, double now) {
-    int index = network->heap[0];
+    int index = network->heap[0].stream;
     struct stream *stream = &network->streams[index];
     int flow = stream->first, from = stream->from, to = stream->to, ret = network->flows[flow].id;
     stream->first = network->flows[flow].next;
     network->flows[flow].next = network->free_flow;
     network->free_flow = flow;
-    if (stream->first == NO_ITEM)
+    if (stream->first == NO_ITEM) {
         free_stream(network, index);
-    else
+    } else {
+        stream->first_end = network->flows[stream->first].end;
         find_end(network, index);
+    }
     change(network, now, from, to, -1);
     return ret;
 }

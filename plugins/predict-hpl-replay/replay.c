@@ -5,262 +5,241 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The one place where a process's time moves: it did ACTIVITY from FROM until UNTIL, its new time. WHAT: the
- * kernel, or the phase of messages. */
-static void pass(struct replay *replay, struct process *process, enum activity activity, int what,
-                 double from, double until) {
-    struct replay_times *times = &replay->times;
-    double *total = activity == KERNEL       ? &times->kernels[what]
-                    : activity == MESSAGES   ? &times->messages[what]
-                    : activity == PANEL_WAIT ? &times->panel_wait
-                                             : &times->probing;
+/* The time of RANK moves from FROM to UNTIL, as it does nowhere else: it did ACTIVITY. WHAT: the kernel, or
+ * the phase of messages. TOTAL: of all processes. Returns UNTIL. */
+static inline double pass(struct replay *replay, double *total, int rank, enum activity activity, int what,
+                          double from, double until) {
     *total += until - from;
-    process->now = until;
-    if (activity == MESSAGES)
-        process->progressed = until;
     if (replay->trace)
-        trace_pass(replay->trace, (int)(process - replay->processes), activity, what, from, until);
+        trace_pass(replay->trace, rank, activity, what, from, until);
+    return until;
 }
 
-/* ---- Operations of a process */
-
-static void append(struct replay *replay, struct operations *list, struct operation operation) {
-    if (list->head > 0 &&
-        (list->head == list->count || (list->count == list->size && 2 * list->head >= list->size))) {
-        list->count -= list->head;
-        memmove(list->items, list->items + list->head, (size_t)list->count * sizeof *list->items);
-        list->head = 0;
-    }
-    if (list->count == list->size) {
-        int size = list->size + list->size / 2 + 8;
-        struct operation *items = realloc(list->items, (size_t)size * sizeof *items);
-        if (!items) {
-            replay->error = -ENOMEM;
-            return;
-        }
-        list->items = items;
-        list->size = size;
-    }
-    list->items[list->count++] = operation;
-}
-
-static struct replay *replay_of(struct hpl_sink *sink) {
-    return !sink->control ? (struct replay *)((char *)sink - offsetof(struct replay, clock_sink))
-                          : (struct replay *)((char *)sink - offsetof(struct replay, queue_sink));
-}
-
-static struct process *process_at(struct replay *replay, int row, int column) {
-    return &replay->processes[hpl_rank(replay->hpl, row, column)];
-}
-
-/* Whether KERNEL does nothing with these sizes. */
-static bool is_empty(enum hpl_kernel kernel, int m, int n, int k) {
-    int arity = hpl_dimensions(kernel);
-    if (kernel == HPL_DLASWP04_N || kernel == HPL_DLASWP04_T) /* copies m rows and k rows */
-        return n == 0 || (m == 0 && k == 0);
-    return m == 0 || (arity > 1 && n == 0) || (arity > 2 && k == 0);
-}
-
-static void queue_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
-                         int same, int n, int k) {
-    struct replay *replay = replay_of(sink);
-    if (!replay->machine->kernel[kernel])
-        return;
-    for (int row = from; row < to; row++) {
-        int m = each ? each[row] : same;
-        if (!is_empty(kernel, m, n, k))
-            append(replay, &process_at(replay, row, sink->column)->queue,
-                   (struct operation){.kind = DO_KERNEL,
-                                      .what = (uint8_t)kernel,
-                                      .phase = (uint8_t)sink->phase,
-                                      .m = m,
-                                      .n = n,
-                                      .k = k});
-    }
-}
-
-static void queue_call(struct hpl_sink *sink, enum hpl_call call, int row, int peer_row, int peer_column,
-                       int64_t bytes) {
-    struct replay *replay = replay_of(sink);
-    struct process *process = process_at(replay, row, sink->column);
-    append(replay, sink->phase == HPL_BCAST ? &process->urgent : &process->queue,
-           (struct operation){.kind = DO_CALL,
-                              .what = (uint8_t)call,
-                              .phase = (uint8_t)sink->phase,
-                              .peer = call == HPL_WAIT ? NONE : hpl_rank(replay->hpl, peer_row, peer_column),
-                              .bytes = bytes});
-}
-
-/* Irecv, Send and Wait of each. */
-static void queue_exchange(struct hpl_sink *sink, int a, int b, int64_t a_to_b, int64_t b_to_a) {
-    struct replay *replay = replay_of(sink);
-    int rows[] = {a, b};
-    int64_t bytes[] = {a_to_b, b_to_a};
-    for (int i = 0; i < 2; i++) {
-        struct operation operation = {.kind = DO_CALL,
-                                      .what = EXCHANGE,
-                                      .phase = (uint8_t)sink->phase,
-                                      .peer = hpl_rank(replay->hpl, rows[1 - i], sink->column),
-                                      .bytes = bytes[i]};
-        if (a_to_b > 0 && b_to_a > 0)
-            append(replay, &process_at(replay, rows[i], sink->column)->queue, operation);
-        else if (bytes[i] > 0)
-            queue_call(sink, HPL_SEND, rows[i], rows[1 - i], sink->column, bytes[i]);
-        else if (bytes[1 - i] > 0)
-            queue_call(sink, HPL_RECV, rows[i], rows[1 - i], sink->column, bytes[1 - i]);
-    }
-}
-
-static void queue_control(struct hpl_sink *sink, enum hpl_control control, int from, int to, int panel,
-                          int columns) {
-    struct replay *replay = replay_of(sink);
-    for (int row = from; row < to; row++) {
-        struct operations *queue = &process_at(replay, row, sink->column)->queue;
-        struct operation *last = queue->head < queue->count ? &queue->items[queue->count - 1] : NULL;
-        bool takes_probes = last && (last->kind != DO_CONTROL || last->what == HPL_PROBE);
-        if (control == HPL_PROBE && takes_probes && last->probes < UINT8_MAX)
-            last->probes++;
-        else
-            append(replay, queue,
-                   (struct operation){.kind = DO_CONTROL,
-                                      .what = (uint8_t)control,
-                                      .phase = (uint8_t)sink->phase,
-                                      .peer = panel,
-                                      .columns = columns});
-    }
-}
-
-static void spend(struct replay *replay, struct process *process, enum hpl_kernel kernel, int m, int n,
-                  int k) {
-    const struct replay_machine *machine = replay->machine;
-    if (is_empty(kernel, m, n, k))
-        return;
-    double time = machine->kernel[kernel](machine->context, kernel, (int)(process - replay->processes), m, n,
-                                          k, process->calls++);
-    replay->times.kernel_count++;
+/* What the model says that a kernel call takes, as a time that can pass. */
+static inline double usable_time(struct replay *replay, double time) {
     if (!(time >= 0)) {
         replay->times.unusable_count++;
         time = 0;
     }
-    if (machine->whole_microseconds)
-        time = floor(time * 1e6) / 1e6;
-    pass(replay, process, KERNEL, kernel, process->now, process->now + time);
+    return replay->machine->whole_microseconds ? floor(time * 1e6) / 1e6 : time;
 }
 
-static void clock_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
-                         int same, int n, int k) {
-    struct replay *replay = replay_of(sink);
-    if (!replay->machine->kernel[kernel])
+static void do_kernel(struct replay *replay, struct process *process, const struct operation *operation) {
+    enum hpl_kernel kernel = operation->what;
+    uint64_t rank = (uint64_t)rank_of(replay, process), number = process->calls++;
+    double time = operation->time;
+    replay->times.kernel_count++;
+    if (operation->kind == DO_KERNEL)
+        replay->machine->kernel[kernel](replay->machine->context, kernel, 1, &rank, &number, &operation->m,
+                                        operation->n, operation->k, &time);
+    process->now = pass(replay, &replay->times.kernels[kernel], (int)rank, KERNEL, (int)kernel, process->now,
+                        process->now + usable_time(replay, time));
+}
+
+/* ---- Factorisation of a panel, by recurrence over the clocks of a column's processes */
+
+static void factor_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
+                          int same, int n, int k) {
+    struct replay *replay = sink->context;
+    struct factoring *of = &replay->factoring;
+    bool may_be_empty = is_empty(kernel, 0, n, k);
+    if (!replay->machine->kernel[kernel] || is_empty(kernel, 1, n, k))
         return;
-    for (int row = from; row < to; row++)
-        spend(replay, process_at(replay, row, sink->column), kernel, each ? each[row] : same, n, k);
+    double total = replay->times.kernels[kernel];
+    for (int row = from; !each && row < to; row++)
+        of->sizes[row] = same;
+    each = each ? each : of->sizes;
+    for (int end; from < to; from = end + 1) {
+        for (end = from; end < to && (each[end] > 0 || !may_be_empty);)
+            end++;
+        if (end > from)
+            replay->machine->kernel[kernel](replay->machine->context, kernel, (size_t)(end - from),
+                                            of->ranks + from, of->calls + from, each + from, n, k, of->times);
+        replay->times.kernel_count += (uint64_t)(end - from);
+        for (int row = from; row < end; row++) {
+            double now = of->clocks[row];
+            of->clocks[row] = pass(replay, &total, (int)of->ranks[row], KERNEL, (int)kernel, now,
+                                   now + usable_time(replay, of->times[row - from]));
+            of->calls[row]++;
+        }
+    }
+    replay->times.kernels[kernel] = total;
 }
 
-/* ---- The search for pivots */
+/* Two processes of the column exchange messages. TOTAL: the time of all in such. */
+static inline void factor_exchange(struct replay *replay, const struct exchange *costs, double *total) {
+    struct factoring *of = &replay->factoring;
+    double *a = &of->clocks[costs->rows[0]], *b = &of->clocks[costs->rows[1]];
+    double a_sent = *a + costs->send[0], b_sent = *b + costs->send[1], a_ready = a_sent, b_ready = b_sent;
+    if (costs->is_rendezvous) {
+        a_sent = costs->starts_when_both_are_ready[0] ? later(a_sent, *b) : a_sent;
+        b_sent = costs->starts_when_both_are_ready[1] ? later(b_sent, *a) : b_sent;
+    }
+    double a_got = b_sent + costs->transit[1], b_got = a_sent + costs->transit[0];
+    double a_end = later(costs->waits[0] ? later(a_ready, b_got) : a_ready, a_got) + costs->receive[1];
+    double b_end = later(costs->waits[1] ? later(b_ready, a_got) : b_ready, b_got) + costs->receive[0];
+    int a_rank = (int)of->ranks[costs->rows[0]], b_rank = (int)of->ranks[costs->rows[1]];
+    if (replay->trace)
+        trace_exchange(replay->trace, a_rank, b_rank, a_got > a_ready, b_got > b_ready);
+    *a = pass(replay, total, a_rank, MESSAGES, HPL_FACT, *a, a_end);
+    *b = pass(replay, total, b_rank, MESSAGES, HPL_FACT, *b, b_end);
+}
 
-/* Shares of cards do not change within a piece of a factorisation, so costs are found once for each. */
-static const struct exchange *find_exchange(struct replay *replay, int column, const int rows[2],
-                                            const int64_t bytes[2]) {
-    unsigned place = ((unsigned)rows[0] * 0x9e3779b1u + (unsigned)rows[1] * 0x85ebca6bu) >> 22;
-    struct exchange *ret = &replay->exchanges[place % EXCHANGES];
+/* The costs of an exchange as the cards are now. */
+static struct exchange find_costs(const struct replay *replay, const int rows[2], const int64_t bytes[2]) {
     const struct network_model *model = replay->machine->network;
-    if (ret->of == replay->factorisations && ret->rows[0] == rows[0] && ret->rows[1] == rows[1] &&
-        ret->bytes[0] == bytes[0] && ret->bytes[1] == bytes[1])
-        return ret;
-    *ret = (struct exchange){.of = replay->factorisations};
+    const uint64_t *ranks = replay->factoring.ranks;
+    struct exchange ret = {.rows = {rows[0], rows[1]}, .bytes = {bytes[0], bytes[1]}};
     for (int i = 0; i < 2; i++) {
-        int source = hpl_rank(replay->hpl, rows[i], column),
-            target = hpl_rank(replay->hpl, rows[1 - i], column);
+        int source = (int)ranks[rows[i]], target = (int)ranks[rows[1 - i]];
         const struct network_segment *segment = segment_of(replay, source, target, bytes[i]);
         double size = (double)bytes[i];
-        bool is_sent = bytes[i] > 0, waits = is_sent && size >= model->detached_below;
-        ret->rows[i] = rows[i];
-        ret->bytes[i] = bytes[i];
-        ret->waits[i] = waits;
-        ret->starts_when_both_are_ready[i] = waits || (is_sent && size >= model->eager_below);
-        ret->transit[i] = is_sent ? small_time(replay, source, target, bytes[i]) : -INFINITY;
-        if (is_sent && !waits) {
-            ret->send[i] = network_cost(segment, NETWORK_SEND, size);
-            ret->receive[i] = network_cost(segment, NETWORK_RECV, size);
+        bool is_sent = bytes[i] > 0;
+        ret.waits[i] = is_sent && size >= model->detached_below;
+        ret.starts_when_both_are_ready[i] = ret.waits[i] || (is_sent && size >= model->eager_below);
+        ret.is_rendezvous = ret.is_rendezvous || ret.starts_when_both_are_ready[i];
+        ret.transit[i] = is_sent ? small_time(replay, source, target, bytes[i]) : -INFINITY;
+        if (is_sent && !ret.waits[i]) {
+            ret.send[i] = network_cost(segment, NETWORK_SEND, size);
+            ret.receive[i] = network_cost(segment, NETWORK_RECV, size);
         }
     }
     return ret;
 }
 
-/* A and B exchange messages in the factorisation, by recurrence. */
-static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t a_to_b, int64_t b_to_a) {
-    struct replay *replay = replay_of(sink);
-    const struct exchange *costs =
-        find_exchange(replay, sink->column, (const int[]){row_a, row_b}, (const int64_t[]){a_to_b, b_to_a});
-    struct process *a = process_at(replay, row_a, sink->column), *b = process_at(replay, row_b, sink->column);
-    double a_sent = a->now + costs->send[0], b_sent = b->now + costs->send[1];
-    double b_got =
-        (costs->starts_when_both_are_ready[0] ? later(a_sent, b->now) : a_sent) + costs->transit[0];
-    double a_got =
-        (costs->starts_when_both_are_ready[1] ? later(b_sent, a->now) : b_sent) + costs->transit[1];
-    double a_end = later(costs->waits[0] ? later(a_sent, b_got) : a_sent, a_got) + costs->receive[1];
-    double b_end = later(costs->waits[1] ? later(b_sent, a_got) : b_sent, b_got) + costs->receive[0];
-    if (replay->trace)
-        trace_exchange(replay->trace, (int)(a - replay->processes), (int)(b - replay->processes),
-                       a_got > a_sent, b_got > b_sent);
-    pass(replay, a, MESSAGES, HPL_FACT, a->now, a_end);
-    pass(replay, b, MESSAGES, HPL_FACT, b->now, b_end);
+/* Searches of one piece have the same exchanges in the same order, whose costs the first one finds. */
+static void find_exchange(struct hpl_sink *sink, int a, int b, int64_t a_to_b, int64_t b_to_a) {
+    struct replay *replay = sink->context;
+    struct factoring *of = &replay->factoring;
+    const struct exchange *first = of->exchanges;
+    if (of->at == of->exchange_count) {
+        if (of->at > 0 && first->rows[0] == a && first->rows[1] == b && first->bytes[0] == a_to_b &&
+            first->bytes[1] == b_to_a)
+            of->at = 0;
+        else
+            of->exchanges[of->exchange_count++] =
+                find_costs(replay, (const int[]){a, b}, (const int64_t[]){a_to_b, b_to_a});
+    }
+    factor_exchange(replay, &of->exchanges[of->at++], &replay->times.messages[HPL_FACT]);
     replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
+}
+
+static void factor_search(struct hpl_sink *sink, int root, int width) {
+    struct replay *replay = sink->context;
+    struct factoring *of = &replay->factoring;
+    if (of->exchange_count == 0) {
+        uint64_t before = replay->times.message_count;
+        hpl_search(sink, root, width);
+        of->messages = replay->times.message_count - before;
+        return;
+    }
+    replay->times.message_count += of->messages;
+    double total = replay->times.messages[HPL_FACT];
+    for (int i = 0; i < of->exchange_count; i++)
+        factor_exchange(replay, &of->exchanges[i], &total);
+    replay->times.messages[HPL_FACT] = total;
+}
+
+static int factoring_init(struct factoring *of, int p) {
+    size_t exchanges = 3 * (size_t)p, rows = (size_t)p; /* of a search, at most */
+    for (int bit = 1; bit < p; bit *= 2)
+        exchanges += (size_t)p / 2;
+    *of = (struct factoring){.clocks = calloc(2 * rows, sizeof *of->clocks),
+                             .ranks = calloc(2 * rows, sizeof *of->ranks),
+                             .sizes = calloc(rows, sizeof *of->sizes),
+                             .exchanges = malloc(exchanges * sizeof *of->exchanges)};
+    of->times = of->clocks + p;
+    of->calls = of->ranks + p;
+    return of->clocks && of->ranks && of->sizes && of->exchanges ? 0 : -ENOMEM;
+}
+
+static void factoring_clear(struct factoring *of) {
+    free(of->clocks);
+    free(of->ranks);
+    free(of->sizes);
+    free(of->exchanges);
+}
+
+/* COLUMN factors the columns FROM to TO - 1 of PANEL, with the cards as they are now. */
+static void factor_piece(struct replay *replay, int column, int panel, int from, int to) {
+    struct factoring *of = &replay->factoring;
+    for (int row = 0; row < replay->hpl->p; row++) {
+        const struct process *process = process_at(replay, row, column);
+        of->ranks[row] = (uint64_t)rank_of(replay, process);
+        of->clocks[row] = process->now;
+        of->calls[row] = process->calls;
+    }
+    of->exchange_count = of->at = 0;
+    replay->factor_sink.column = column;
+    hpl_factor(&replay->factor_sink, panel, from, to);
+    for (int row = 0; row < replay->hpl->p; row++) {
+        process_at(replay, row, column)->now = of->clocks[row];
+        process_at(replay, row, column)->calls = of->calls[row];
+    }
 }
 
 /* ---- Panels that are awaited */
 
 static void receive_panel(struct replay *replay, struct process *process) {
-    int rank = (int)(process - replay->processes), panel = process->pending;
-    const struct hpl *hpl = replay->hpl;
+    process->latest = process->pending;
     process->pending = NONE;
-    process->latest = panel;
-    replay->queue_sink.column = hpl_column_of(hpl, rank);
-    hpl_broadcast(&replay->queue_sink, panel, hpl_row_of(hpl, rank));
+    make_urgent(replay, process, process->latest);
 }
 
-/* Whether the call of MPI_Iprobe that PROCESS makes now finds a message that was sent at VISIBLE. A call that
+/* Whether a call of MPI_Iprobe NOW finds a message that was sent at VISIBLE. A call that
  * is deferred finds what calls of MPI before it brought in, and brings in what has come since. */
-static bool finds(const struct replay *replay, struct process *process, double visible) {
-    double until = replay->machine->probe_is_deferred ? process->progressed : process->now;
-    process->progressed = process->now;
+static inline bool finds(const struct replay *replay, double now, double *progressed, double visible) {
+    double until = replay->machine->probe_is_deferred ? *progressed : now;
+    *progressed = now;
     return visible <= until;
 }
 
-/* A call of MPI_Iprobe looks first and takes its time then; SMPI's takes its time first. */
-static void pay_probe(struct replay *replay, struct process *process) {
-    double cost = replay->machine->probe * (replay->machine->probe_grows ? replay->sleeps : 1);
-    pass(replay, process, PROBING, 0, process->now, process->now + cost);
+static inline double probe_cost(const struct replay *replay) {
+    return replay->machine->probe * (replay->machine->probe_grows ? replay->sleeps : 1);
 }
 
-/* Whether the panel that PROCESS awaits cannot have been sent by now, although the events are not that far:
- * its sender is ahead, or has to receive it first, as may the sender's sender. */
-static bool is_early(const struct replay *replay, const struct process *process) {
+/* A call of MPI_Iprobe looks first and takes its time then; SMPI's takes its time first. */
+static inline void pay_probe(struct replay *replay, struct process *process) {
+    process->now = pass(replay, &replay->times.probing, rank_of(replay, process), PROBING, 0, process->now,
+                        process->now + probe_cost(replay));
+}
+
+/* From whom the panel comes that PROCESS awaits: its sender, and before that one, if a send waits for its
+ * receiver, the sender's sender. */
+static void find_senders(const struct replay *replay, struct process *process) {
     const struct hpl *hpl = replay->hpl;
-    int panel = process->pending, at = process->source, row = -1, column = -1, root = -1;
-    int64_t bytes = 0;
+    const struct network_model *model = replay->machine->network;
+    int panel = process->pending, at = process->source, root = hpl_panel_column(hpl, panel);
+    int64_t bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, process->row) * hpl_panel_width(hpl, panel);
     double delay = 0;
-    for (int i = 0; i < SENDERS; i++) {
-        const struct process *source = &replay->processes[at];
-        if (process->now < later(source->now, replay->clock) + delay)
-            return true;
-        if (source->latest >= panel)
-            return false;
-        if (row < 0) {
-            row = hpl_row_of(hpl, at);
-            column = hpl_column_of(hpl, at);
-            root = hpl_panel_column(hpl, panel);
-            bytes = 8 * (int64_t)hpl_rows_below(hpl, panel, row) * hpl_panel_width(hpl, panel);
-        }
-        if (column == root || (double)bytes < replay->machine->network->detached_below)
-            return false;
-        column = hpl_ring_source(hpl, panel, column);
-        int before = hpl_rank(hpl, row, column);
+    process->sender_count = 0;
+    for (;;) {
+        int column = replay->processes[at].column;
+        process->senders[process->sender_count++] = (struct sender){at, delay};
+        if (process->sender_count == SENDERS || column == root || (double)bytes < model->detached_below)
+            return;
+        int before = hpl_rank(hpl, process->row, hpl_ring_source(hpl, panel, column));
         const struct network_segment *segment = segment_of(replay, before, at, bytes);
         delay += segment->latency + (double)bytes / segment->rate;
         at = before;
     }
-    return false;
+}
+
+/* Whether the panel that PROCESS awaits cannot have been sent by now, although the events are not that far:
+ * its sender is ahead, or has to receive it first, as may the sender's sender. */
+static bool is_early(const struct replay *replay, struct process *process) {
+    if (process->now < process->early_until)
+        return true;
+    if (process->sender_count == 0)
+        find_senders(replay, process);
+    for (int i = 0; i < process->sender_count; i++) {
+        const struct process *source = &replay->processes[process->senders[i].rank];
+        process->early_until =
+            later(process->early_until, later(source->now, replay->clock) + process->senders[i].delay);
+        if (source->latest >= process->pending)
+            break;
+    }
+    return process->now < process->early_until;
 }
 
 /* Whether the panel is there now. A process that is ahead of the events comes back at its time: then
@@ -273,42 +252,106 @@ static bool probe(struct replay *replay, struct process *process, bool *ret_wait
     int id = find_incoming(replay, process, process->source);
     if (id == NONE && process->now > replay->clock &&
         (replay->machine->probe_grows || !is_early(replay, process))) {
-        push(replay, process->now, RESUME, (int)(process - replay->processes));
+        push(replay, process->now, RESUME, rank_of(replay, process));
         *ret_wait = true;
         return false;
     }
     process->has_probed = false;
-    bool is_there = finds(replay, process, id != NONE ? replay->transfers[id].posted : INFINITY);
+    bool is_there = finds(replay, process->now, &process->progressed,
+                          id != NONE ? replay->transfers[id].posted : INFINITY);
     replay->sleeps = is_there ? 1 : replay->sleeps + 1;
     if (!replay->machine->probe_grows)
         pay_probe(replay, process);
     return is_there;
 }
 
-static void update_chunk(struct replay *replay, struct process *process, int columns) {
-    int rank = (int)(process - replay->processes);
-    const struct hpl *hpl = replay->hpl;
-    replay->clock_sink.column = hpl_column_of(hpl, rank);
-    hpl_chunk(&replay->clock_sink, process->chunk_panel, hpl_row_of(hpl, rank), columns);
-    process->chunk_left -= columns;
+static void add_chunk_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, __attribute__((unused)) int from,
+                             __attribute__((unused)) int to, __attribute__((unused)) const int *each,
+                             int same, int n, int k) {
+    struct replay *replay = sink->context;
+    if (replay->machine->kernel[kernel] && !is_empty(kernel, same, n, k))
+        replay->chunk[replay->chunk_kernels++] = (struct chunk_kernel){kernel, same, n, k};
+}
+
+/* COUNT calls of each kernel of a chunk by PROCESS, in the order of its calls. */
+static void find_chunk_times(struct replay *replay, const struct process *process, int count,
+                             double times[][CHUNKS_AT_ONCE]) {
+    const struct replay_machine *machine = replay->machine;
+    uint64_t ranks[CHUNKS_AT_ONCE], numbers[CHUNKS_AT_ONCE];
+    int sizes[CHUNKS_AT_ONCE], kernels = replay->chunk_kernels;
+    for (int i = 0; i < count; i++)
+        ranks[i] = (uint64_t)rank_of(replay, process);
+    for (int j = 0; j < kernels; j++) {
+        const struct chunk_kernel *at = &replay->chunk[j];
+        for (int i = 0; i < count; i++) {
+            numbers[i] = process->calls + (uint64_t)(i * kernels + j);
+            sizes[i] = at->m;
+        }
+        machine->kernel[at->kernel](machine->context, at->kernel, (size_t)count, ranks, numbers, sizes, at->n,
+                                    at->k, times[j]);
+    }
+}
+
+/* PROCESS updates pieces of COLUMNS columns, COUNT of them, or, if it probes after each, until a probe finds
+ * a panel that was sent at VISIBLE. Returns whether one does. */
+static bool update_chunks(struct replay *replay, struct process *process, int columns, int count,
+                          bool has_probes, double visible) {
+    double times[CHUNK_KERNELS_MAX][CHUNKS_AT_ONCE], totals[CHUNK_KERNELS_MAX];
+    int rank = rank_of(replay, process), together = FIRST_CHUNKS;
+    bool is_found = false;
+    replay->chunk_sink.column = process->column;
+    replay->chunk_kernels = 0;
+    if (count > 0)
+        hpl_chunk(&replay->chunk_sink, process->chunk_panel, process->row, columns);
+    int kernels = replay->chunk_kernels;
+    double cost = probe_cost(replay);
+    while (count > 0 && !is_found) {
+        double begun = process->now, now = begun, progressed = process->progressed,
+               probing = replay->times.probing;
+        int drawn = count < together ? count : together, done = 0;
+        find_chunk_times(replay, process, drawn, times);
+        for (int j = 0; j < kernels; j++)
+            totals[j] = replay->times.kernels[replay->chunk[j].kernel];
+        for (; done < drawn && !is_found; done++) {
+            for (int j = 0; j < kernels; j++)
+                now = pass(replay, &totals[j], rank, KERNEL, (int)replay->chunk[j].kernel, now,
+                           now + usable_time(replay, times[j][done]));
+            if (has_probes) {
+                is_found = finds(replay, now, &progressed, visible);
+                now = pass(replay, &probing, rank, PROBING, 0, now, now + cost);
+            }
+        }
+        process->now = now;
+        process->progressed = progressed;
+        replay->times.probing = probing;
+        replay->times.kernel_count += (uint64_t)(done * kernels);
+        for (int j = 0; j < kernels; j++)
+            replay->times.kernels[replay->chunk[j].kernel] = totals[j];
+        process->calls += (uint64_t)(done * kernels);
+        process->chunk_left -= done * columns;
+        count -= done;
+        double left = fmax(visible - process->now, 0) / (process->now - begun) * done;
+        together = (int)fmin(left + 1 + replay->machine->probe_is_deferred, CHUNKS_AT_ONCE);
+    }
+    return is_found;
 }
 
 /* Chunks until a probe finds the panel, which was sent at VISIBLE. */
 static void update_until(struct replay *replay, struct process *process, double visible) {
+    int nb = replay->hpl->nb;
     bool is_found =
         process->now >= visible && (!replay->machine->probe_is_deferred || process->progressed >= visible);
-    while (process->chunk_left > 0 && !is_found) {
-        int nb = replay->hpl->nb;
-        update_chunk(replay, process, process->chunk_left < nb ? process->chunk_left : nb);
-        is_found = finds(replay, process, visible);
-        pay_probe(replay, process);
-    }
+    if (!is_found)
+        is_found = update_chunks(replay, process, nb, process->chunk_left / nb, true, visible);
+    if (!is_found && process->chunk_left > 0)
+        update_chunks(replay, process, process->chunk_left, 1, true, visible);
     if (process->now < visible) {
         double cost = replay->machine->probe, wait = visible - process->now;
         wait = cost > 0 ? ceil(wait / cost) * cost : wait;
         if (replay->trace)
             follow(replay, process, find_incoming(replay, process, process->source), visible);
-        pass(replay, process, PANEL_WAIT, 0, process->now, process->now + wait);
+        process->now = pass(replay, &replay->times.panel_wait, rank_of(replay, process), PANEL_WAIT, 0,
+                            process->now, process->now + wait);
     }
 }
 
@@ -345,7 +388,8 @@ static bool do_chunks(struct replay *replay, struct process *process, const stru
     while (process->pending != NONE) {
         bool waits;
         if (!process->has_probed && process->chunk_left > 0)
-            update_chunk(replay, process, process->chunk_left < nb ? process->chunk_left : nb);
+            update_chunks(replay, process, process->chunk_left < nb ? process->chunk_left : nb, 1, false,
+                          INFINITY);
         process->is_probing = true;
         bool is_there = probe(replay, process, &waits);
         if (waits)
@@ -358,11 +402,43 @@ static bool do_chunks(struct replay *replay, struct process *process, const stru
     }
     process->is_probing = false;
     if (process->chunk_left > 0)
-        update_chunk(replay, process, process->chunk_left);
+        update_chunks(replay, process, process->chunk_left, 1, false, INFINITY);
     return true;
 }
 
 /* ---- Steps */
+
+/* What PROCESS does next; NULL: it is done, or there is no memory. */
+static inline const struct operation *next_operation(struct replay *replay, struct process *process) {
+    static const struct operation probe = {.kind = DO_CONTROL, .what = HPL_PROBE};
+    if (process->urgent.head < process->urgent.count)
+        return &process->urgent.items[process->urgent.head];
+    if (process->probes > 0)
+        return &probe;
+    if (process->operation->kind == DO_NEXT && !next_script(replay, process))
+        return NULL;
+    return process->operation;
+}
+
+/* PROCESS did that. IS_URGENT: it was one of `urgent`. */
+static void advance(struct replay *replay, struct process *process, bool is_urgent) {
+    struct urgent *urgent = &process->urgent;
+    if (is_urgent) {
+        if (++urgent->head == urgent->count)
+            urgent->head = urgent->count = 0;
+        return;
+    }
+    process->probes = process->pending == NONE ? 0
+                      : process->probes > 0    ? process->probes - 1
+                                               : process->operation->probes;
+    while (process->probes > 0 && process->now < process->early_until && process->incoming == NONE &&
+           !replay->machine->probe_grows) { /* as probe() would */
+        finds(replay, process->now, &process->progressed, INFINITY);
+        pay_probe(replay, process);
+        process->probes--;
+    }
+    process->operation += process->probes == 0;
+}
 
 /* The next few columns of the panel that COLUMN factors, by recurrence over the clocks of its processes; at
  * the time of the last of them, so that small messages find the cards as they then are. */
@@ -374,9 +450,7 @@ static void factor(struct replay *replay, int column) {
     if (!is_begin) {
         int next = at->factored + COLUMNS_AT_ONCE, width = hpl_panel_width(hpl, at->panel);
         is_end = next >= width;
-        replay->clock_sink.column = column;
-        replay->factorisations++;
-        hpl_factor(&replay->clock_sink, at->panel, at->factored, is_end ? width + 1 : next);
+        factor_piece(replay, column, at->panel, at->factored, is_end ? width + 1 : next);
     }
     at->factored = is_begin ? 0 : at->factored + COLUMNS_AT_ONCE;
     for (int row = 0; row < hpl->p; row++) {
@@ -385,7 +459,7 @@ static void factor(struct replay *replay, int column) {
         last = fmax(last, process->now);
         if (is_end) {
             process->state = READY;
-            process->queue.head++;
+            advance(replay, process, false);
             push(replay, fmax(process->now, replay->clock), RESUME, hpl_rank(hpl, row, column));
         }
     }
@@ -400,8 +474,7 @@ static void factor(struct replay *replay, int column) {
 
 static bool do_control(struct replay *replay, struct process *process, const struct operation *operation) {
     const struct hpl *hpl = replay->hpl;
-    int rank = (int)(process - replay->processes);
-    int column = hpl_column_of(hpl, rank);
+    int column = process->column;
     bool waits = false;
     switch ((enum hpl_control)operation->what) {
     case HPL_FACTOR:
@@ -414,13 +487,16 @@ static bool do_control(struct replay *replay, struct process *process, const str
         }
         return false;
     case HPL_START:
-        if (!process->is_probing)
+        if (!process->is_probing) {
             process->pending = operation->peer;
+            process->early_until = 0;
+            process->sender_count = 0;
+        }
         if (!hpl_probes(hpl, operation->peer, column)) {
             receive_panel(replay, process);
             return true;
         }
-        process->source = hpl_rank(hpl, hpl_row_of(hpl, rank), hpl_ring_source(hpl, operation->peer, column));
+        process->source = hpl_rank(hpl, process->row, hpl_ring_source(hpl, operation->peer, column));
         /* fall through */
     case HPL_PROBE:
         if (process->pending == NONE)
@@ -437,51 +513,29 @@ static bool do_control(struct replay *replay, struct process *process, const str
     }
 }
 
-/* Appends the operations of the next step of COLUMN that has some to the queues of its processes. */
-static bool queue_step(struct replay *replay, int column) {
-    struct hpl_step step;
-    struct column *at = &replay->columns[column];
-    if (at->is_done || !hpl_next(replay->hpl, column, &at->position, &step)) {
-        at->is_done = true;
-        return false;
-    }
-    replay->queue_sink.column = column;
-    hpl_emit(&replay->queue_sink, &step);
-    return true;
-}
-
 /* RANK goes on until it waits. */
 static void run(struct replay *replay, int rank) {
     struct process *process = &replay->processes[rank];
-    const struct hpl *hpl = replay->hpl;
     while (replay->error == 0) {
-        struct operations *list =
-            process->urgent.head < process->urgent.count ? &process->urgent : &process->queue;
-        if (list->head == list->count) {
-            if (queue_step(replay, hpl_column_of(hpl, rank)))
-                continue;
+        bool is_urgent = process->urgent.head < process->urgent.count;
+        const struct operation *operation = next_operation(replay, process);
+        if (!operation) {
             process->state = DONE;
             replay->done++;
             return;
         }
-        const struct operation *operation = &list->items[list->head];
-        uint8_t probes = operation->probes;
-        if (operation->kind == DO_KERNEL) {
-            spend(replay, process, operation->what, operation->m, operation->n, operation->k);
+        if (operation->kind == DO_KERNEL || operation->kind == DO_FIXED) {
+            do_kernel(replay, process, operation);
         } else if (operation->kind == DO_CALL && do_call(replay, process, operation)) {
-            pass(replay, process, MESSAGES, operation->phase, process->since, process->now);
+            process->progressed = pass(replay, &replay->times.messages[operation->phase], rank, MESSAGES,
+                                       operation->phase, process->since, process->now);
         } else if (operation->kind == DO_CALL || !do_control(replay, process, operation)) {
-            if (process->state != READY || process->has_probed || list == &process->urgent)
-                return;
-            if (process->urgent.head < process->urgent.count)
+            if (process->state == READY && !process->has_probed && !is_urgent &&
+                process->urgent.head < process->urgent.count)
                 continue; /* the panel is received first */
             return;
         }
-        if (probes > 0 && process->pending != NONE) /* becomes a probe */
-            list->items[list->head] =
-                (struct operation){.kind = DO_CONTROL, .what = HPL_PROBE, .probes = (uint8_t)(probes - 1)};
-        else
-            list->head++;
+        advance(replay, process, is_urgent);
     }
 }
 
@@ -521,11 +575,8 @@ static int simulate(struct replay *replay) {
         }
         if (flow > event) {
             struct event next = event_pop(&replay->events), *after = replay->events.heap;
-            if (replay->events.count > 0 && event_kind(*after) == RESUME) {
-                /* its operations are seldom in a cache */
-                const struct operations *queue = &replay->processes[event_id(*after)].queue;
-                __builtin_prefetch(queue->items + queue->head);
-            }
+            if (replay->events.count > 0 && event_kind(*after) == RESUME)
+                __builtin_prefetch(&replay->processes[event_id(*after)]);
             replay->clock = next.time;
             handlers[event_kind(next)](replay, event_id(next));
         }
@@ -543,27 +594,36 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
                             .machine = machine,
                             .observer = observer,
                             .trace = observer ? observer->trace : NULL,
+                            .transfers = malloc(2 * ranks * sizeof *replay.transfers),
+                            .transfer_count = (int)ranks,
+                            .transfer_size = 2 * (int)ranks,
                             .free_transfer = NONE,
+                            .has_exchanges =
+                                machine->network->detached_below <= LARGE && !(observer && observer->trace),
                             .sleeps = 1};
-    struct hpl_space *space = hpl_space_new(hpl);
+    struct hpl_space *space = replay.space = hpl_space_new(hpl);
     replay.network = network_new(machine->network, machine->nodes);
-    replay.processes = calloc(ranks, sizeof *replay.processes);
+    replay.processes = aligned_alloc(CACHE_LINE, ranks * sizeof *replay.processes);
     replay.columns = calloc((size_t)hpl->q, sizeof *replay.columns);
-    int r = space && replay.network && replay.processes && replay.columns ? 0 : -ENOMEM;
-    for (size_t i = 0; r == 0 && i < ranks; i++)
-        replay.processes[i].incoming = replay.processes[i].receive_from = replay.processes[i].receiving =
-            replay.processes[i].sending = replay.processes[i].pending = replay.processes[i].latest = NONE;
-    replay.queue_sink = (struct hpl_sink){.hpl = hpl,
-                                          .space = space,
-                                          .kernel = queue_kernel,
-                                          .call = queue_call,
-                                          .exchange = queue_exchange,
-                                          .control = queue_control};
-    replay.clock_sink = (struct hpl_sink){.hpl = hpl,
-                                          .space = space,
-                                          .kernel = clock_kernel,
-                                          .exchange = clock_exchange,
-                                          .ignores_copies = !machine->kernel[HPL_DCOPY]};
+    int r = space && replay.transfers && replay.network && replay.processes && replay.columns ? 0 : -ENOMEM;
+    for (size_t i = 0; replay.processes && i < ranks; i++)
+        replay.processes[i] = (struct process){.incoming = NONE,
+                                               .receive_from = NONE,
+                                               .receiving = NONE,
+                                               .sending = NONE,
+                                               .partner = NONE,
+                                               .pending = NONE,
+                                               .latest = NONE};
+    if (factoring_init(&replay.factoring, hpl->p) < 0 || (r == 0 && scripts_init(&replay) < 0))
+        r = -ENOMEM;
+    replay.factor_sink = (struct hpl_sink){.context = &replay,
+                                           .hpl = hpl,
+                                           .space = space,
+                                           .kernel = factor_kernel,
+                                           .exchange = find_exchange,
+                                           .search = machine->kernel[HPL_DCOPY] ? NULL : factor_search};
+    replay.chunk_sink =
+        (struct hpl_sink){.context = &replay, .hpl = hpl, .space = space, .kernel = add_chunk_kernel};
     if (r == 0)
         r = count_neighbours(&replay);
     if (r == 0)
@@ -571,10 +631,11 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
     for (size_t i = 0; replay.processes && i < ranks; i++) {
         struct process *process = &replay.processes[i];
         replay.times.time = fmax(replay.times.time, process->now);
-        free(process->queue.items);
         free(process->urgent.items);
     }
     *ret = replay.times;
+    factoring_clear(&replay.factoring);
+    scripts_clear(&replay);
     free(replay.processes);
     free(replay.columns);
     free(replay.transfers);

@@ -13,13 +13,18 @@
 #include "plugins/predict-hpl-replay/hpl.h"
 #include "plugins/predict-hpl-replay/network.h"
 
+#include <stddef.h>
+
 struct replay_machine {
     const struct network_model *network;
     int nodes;
     const int *node_of; /* by rank */
-    /* The time of call NUMBER of a process, s; sizes are not 0. NULL: the kernel takes no time. */
-    double (*kernel[HPL_KERNELS])(void *context, enum hpl_kernel kernel, int rank, double m, double n,
-                                  double k, uint64_t number);
+    /* The times of COUNT calls, s: call NUMBERS[i] of the process RANKS[i] has the sizes M[i], N and K, none
+     * of them 0 if the kernel has it. NULL: the kernel takes no time. */
+    void (*kernel[HPL_KERNELS])(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                                const uint64_t *numbers, const int *m, int n, int k, double *ret);
+    /* The time depends on the sizes alone. */
+    bool is_fixed[HPL_KERNELS];
     void *context;
     double probe; /* s: a call of MPI_Iprobe */
     /* As SMPI does: each probe that finds nothing makes the next one longer by `probe`, whoever calls it,

@@ -8,9 +8,20 @@
 
 #include <errno.h>
 
-enum { NONE = -1, LARGE = 65536 /* bytes from which a message slows others down */ };
+enum {
+    NONE = -1,
+    LARGE = 65536,   /* bytes from which a message slows others down */
+    CACHE_LINE = 64, /* bytes */
+    SENDERS = 3,     /* of a panel, one before the other, whose clocks a probe looks at */
+};
 
-enum operation_kind { DO_CALL, DO_KERNEL, DO_CONTROL };
+enum operation_kind {
+    DO_CALL,
+    DO_KERNEL,
+    DO_FIXED, /* a kernel whose time is known */
+    DO_CONTROL,
+    DO_NEXT /* the script ends here */
+};
 
 /* Irecv, Send and Wait of one process in one operation, beside the calls of MPI. */
 enum { EXCHANGE = HPL_CALLS };
@@ -19,18 +30,47 @@ struct operation {
     uint8_t kind, what, phase; /* what: hpl_call or EXCHANGE, hpl_kernel or hpl_control */
     uint8_t probes;            /* so many HPL_PROBE follow it */
     union {
-        int peer; /* rank; of a control: panel */
+        int peer; /* its rank less that of the process; of a control: panel */
         int m;
     };
     union {
         int64_t bytes;
         int columns; /* of a control */
-        int n;
+        double time; /* of DO_FIXED */
+        struct {
+            int n, k;
+        };
     };
-    int k;
 };
 
-struct operations {
+/* What the processes of a column do in a step, before it is a script: in the order in which it is told. */
+struct draft {
+    struct operation *items;
+    int *next; /* item of the same process, or NONE */
+    int count, size;
+    int *first, *last; /* items by process row, or NONE */
+};
+
+/* The same, one process after the other. Columns that do the same share it: the operations do not say whose
+ * they are. */
+struct script {
+    struct operation *items;
+    int size;
+    int panel, pending, columns; /* what it depends on */
+    int users;                   /* columns, and the list of shared ones */
+    struct script *next;         /* unused one */
+    int first[];                 /* item by process row */
+};
+
+/* A script in the sequence of those of a column. */
+struct script_use {
+    struct script *script; /* NULL before the first step */
+    struct script_use *next;
+    int users; /* processes that have not left it */
+};
+
+/* Messages of a panel that was found, which go before what the script says. */
+struct urgent {
     struct operation *items;
     int head, count, size;
 };
@@ -46,64 +86,104 @@ struct transfer {
 
 enum process_state { READY, AT_FACTOR, IN_CALL, IN_CHUNKS, DONE };
 
+/* What is looked at together shares a line of the cache. */
 struct process {
-    struct operations queue, urgent;
-    double now, since; /* its clock; when the operation that it is in began */
-    double progressed; /* when a call of MPI last looked for messages to it */
-    uint64_t calls;
-    int neighbours; /* processes of its column on its node, itself included */
+    _Alignas(CACHE_LINE) double now;
+    double since;                      /* when the operation that it is in began */
+    double progressed;                 /* when a call of MPI last looked for messages to it */
+    const struct operation *operation; /* of the script: what it does */
+    int probes;                        /* after that: those that are left, if it is done */
+    int latest;                        /* the last panel that it sent first, or began to receive */
     enum process_state state;
-    int incoming;     /* first of the transfers that have been sent to it and not received */
-    int receive_from; /* rank of a receive that no transfer has met; or NONE */
-    double receive_posted;
-    int receiving, sending;                 /* transfers */
-    bool waits_for_send, waits_for_receive; /* in the call that it is in */
-    int pending;                            /* panel, or NONE */
-    int source;                             /* rank that sends it */
-    int latest;                             /* the last panel that it sent first, or began to receive */
-    int chunk_panel, chunk_left;
+    int pending; /* panel, or NONE */
+    uint64_t calls;
+    double early_until; /* the panel cannot be there before */
+
+    int source;   /* rank that sends the panel */
+    int incoming; /* first of the transfers that have been sent to it and not received */
+    int row, column;
+    int partner;                   /* rank with which it exchanges messages and that is awaited */
+    int sender_count;              /* 0: not known */
+    double received, receive_cost; /* in an exchange: when the data are there, or NaN; what receiving costs */
+    struct urgent urgent;
+
+    struct script_use *use;
+    struct sender {
+        int rank;
+        double delay; /* from when this one sends the panel until PROCESS may find it, s */
+    } senders[SENDERS];
     bool is_probing; /* it comes back to a probe */
     bool has_probed;
-    enum hpl_phase phase;
+    bool waits_for_send, waits_for_receive; /* in the call that it is in */
+
+    int chunk_panel, chunk_left;
+    int neighbours;   /* processes of its column on its node, itself included */
+    int receive_from; /* rank of a receive that no transfer has met; or NONE */
+    double receive_posted;
+    int receiving, sending; /* transfers */
 };
 
 enum event_kind { RESUME, FLOW_BEGINS, FACTOR };
 struct column {
     struct hpl_position position;
-    int arrived;         /* processes that are at the factorisation of `panel` */
-    int panel, factored; /* columns of it */
+    struct script_use *first, *last; /* scripts that processes are at, and the last one that was made */
+    int arrived;                     /* processes that are at the factorisation of `panel` */
+    int panel, factored;             /* columns of it */
     bool is_done;
     double begun; /* when its first process began to factor the panel */
 };
 
-/* What an exchange of messages between two processes costs in the factorisation of a panel: what each sends.
- */
+/* What an exchange of messages between two processes costs in the search for a pivot: what each sends. */
 struct exchange {
-    int64_t bytes[2];
     int rows[2];
-    uint32_t of; /* number of the factorisation */
+    int64_t bytes[2];
+    bool is_rendezvous; /* of one of them */
     bool starts_when_both_are_ready[2], waits[2];
     double send[2], transit[2], receive[2];
 };
 
+/* The processes of the column that factors a panel, and the exchanges of one search, which do not change
+ * within a piece of the factorisation. */
+struct factoring {
+    double *clocks, *times;  /* by process row; times of the kernel that they call now */
+    uint64_t *ranks, *calls; /* by process row */
+    int *sizes;              /* by process row */
+    struct exchange *exchanges;
+    uint64_t messages;      /* of a search */
+    int exchange_count, at; /* at: the exchange that is next */
+};
+
+/* The kernels of one chunk of an update. */
+struct chunk_kernel {
+    enum hpl_kernel kernel;
+    int m, n, k;
+};
+
 enum {
-    EXCHANGES = 1024,
+    SCRIPTS_SHARED = 16, /* the last ones */
     COLUMNS_AT_ONCE = 16,
-    SENDERS = 3, /* of a panel, one before the other, whose clocks a probe looks at */
+    FIRST_CHUNKS = 8, /* of an update, that are drawn together; then as many as are needed, up to */
+    CHUNKS_AT_ONCE = 64,
+    CHUNK_KERNELS_MAX = 4,
 };
 
 struct replay {
-    struct hpl_sink queue_sink, clock_sink;
+    struct hpl_sink factor_sink, chunk_sink;
     const struct hpl *hpl;
+    struct hpl_space *space;
     const struct replay_machine *machine;
     const struct replay_observer *observer;
     struct trace *trace; /* or NULL */
     struct network *network;
     struct process *processes;
     struct column *columns;
+    struct draft draft;
+    struct script *shared[SCRIPTS_SHARED], *unused;
+    unsigned made; /* shared scripts */
     struct transfer *transfers;
-    int transfer_count, free_transfer;
-    int begin_last; /* of the last event FLOW_BEGINS: its last transfer, time and place */
+    int transfer_count, transfer_size, free_transfer; /* the first ones are of exchanges, by rank */
+    bool has_exchanges; /* a message that slows others down is never detached, and there is no trace */
+    int begin_last;     /* of the last event FLOW_BEGINS: its last transfer, time and place */
     double begin_time;
     uint32_t begin_order;
     struct event_queue events;
@@ -112,10 +192,18 @@ struct replay {
     int sleeps;                /* of SMPI's probes */
     int error;
     int done;
-    uint32_t factorisations;
-    struct exchange exchanges[EXCHANGES]; /* known ones, by chance */
+    struct factoring factoring;
+    struct chunk_kernel chunk[CHUNK_KERNELS_MAX];
+    int chunk_kernels;
     struct replay_times times;
 };
+
+static inline int rank_of(const struct replay *replay, const struct process *process) {
+    return (int)(process - replay->processes);
+}
+static inline struct process *process_at(const struct replay *replay, int row, int column) {
+    return &replay->processes[hpl_rank(replay->hpl, row, column)];
+}
 
 static inline void push(struct replay *replay, double time, enum event_kind kind, int id) {
     if (event_push(&replay->events, time, kind, id) < 0)
@@ -126,6 +214,14 @@ static inline void push(struct replay *replay, double time, enum event_kind kind
 static inline void follow(struct replay *replay, const struct process *process, int id, double until) {
     if (replay->trace && until > process->now)
         trace_follow(replay->trace, (int)(process - replay->processes), id);
+}
+
+/* Whether KERNEL does nothing with these sizes. */
+static inline bool is_empty(enum hpl_kernel kernel, int m, int n, int k) {
+    int arity = hpl_dimensions(kernel);
+    if (kernel == HPL_DLASWP04_N || kernel == HPL_DLASWP04_T) /* copies m rows and k rows */
+        return n == 0 || (m == 0 && k == 0);
+    return m == 0 || (arity > 1 && n == 0) || (arity > 2 && k == 0);
 }
 
 static inline double later(double a, double b) {
@@ -155,5 +251,14 @@ void finish_transfer(struct replay *replay, int id, double time);
 void begin_flow(struct replay *replay, int id);
 /* A panel may have come to RANK, which is between pieces of an update: it was sent at VISIBLE. */
 void wake_prober(struct replay *replay, int rank, double visible);
+
+/* -ENOMEM, or 0. The caller calls scripts_clear() in either case. */
+int scripts_init(struct replay *replay);
+void scripts_clear(struct replay *replay);
+/* PROCESS, which has come to the end of a script, goes to the next one that has an operation for it. False:
+ * there is none, or no memory. */
+bool next_script(struct replay *replay, struct process *process);
+/* PROCESS has found PANEL: its messages go first. */
+void make_urgent(struct replay *replay, const struct process *process, int panel);
 
 #endif

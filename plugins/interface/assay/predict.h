@@ -83,6 +83,9 @@ struct predict_call {
     /* The means of COUNT rows: COLUMNS has an array of COUNT numbers for each name. Faster than one by one.
      */
     void (*means)(const struct predict_call *call, const double *const *columns, size_t count, double *ret);
+    /* COUNT draws at VALUES: one of each of STREAMS and NUMBERS. Faster than one by one. */
+    void (*draws)(const struct predict_call *call, const double *values, size_t count,
+                  const uint64_t *streams, const uint64_t *numbers, double *ret);
 };
 
 /* Where a model came from. */

@@ -188,7 +188,11 @@ TEST(normals_by_counter) {
 /* M-2, a dummy of one column and another order of columns: the evaluator's mean and sigma, and of what it
  * says is outside; rows at once say the same as rows one by one. */
 TEST(products_of_three_columns) {
-    enum { ROWS = 200 };
+    enum { ROWS = 200, TOGETHER = 37 };
+    double together[TOGETHER];
+    uint64_t streams[TOGETHER], numbers[TOGETHER];
+    for (size_t i = 0; i < TOGETHER; i++)
+        streams[i] = 5 + i % 3, numbers[i] = i * 1000003;
     struct model_term products[] = {
         {.name = "1"},
         {.name = "m*n*k", FACTORS({"m", 1}, {"n", 1}, {"k", 1}), .factor_count = 3},
@@ -267,6 +271,10 @@ TEST(products_of_three_columns) {
             double normal = random_counter_normal(random_counter_bits(random_counter_key(3), 7, i));
             double measured = isnan(sigma) ? mean : mean + sigma * normal;
             assert_true(call->draw(call, values, 7, i) == measured || isnan(measured));
+            call->draws(call, values, TOGETHER, streams, numbers, together);
+            for (size_t k = 0; k < TOGETHER; k++)
+                assert_true(together[k] == call->draw(call, values, streams[k], numbers[k]) ||
+                            isnan(together[k]));
             inside += !outside[i];
         }
         assert_true(inside > 10 && inside < ROWS - 10);

@@ -8,6 +8,7 @@
 #include "plugins/predict-hpl-replay/messages.c"
 #include "plugins/predict-hpl-replay/network.c"
 #include "plugins/predict-hpl-replay/replay.c"
+#include "plugins/predict-hpl-replay/script.c"
 #include "plugins/predict-hpl-replay/swap.c"
 #include "plugins/predict-hpl-replay/trace.c"
 #include "tests/test.h"
@@ -51,15 +52,17 @@ TEST(messages_share_cards) {
     network_free(network);
 }
 
-static double one_second(void *context, enum hpl_kernel kernel, int rank, double m, double n, double k,
-                         uint64_t number) {
-    return 1;
+static void one_second(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                       const uint64_t *numbers, const int *m, int n, int k, double *ret) {
+    for (size_t i = 0; i < count; i++)
+        ret[i] = 1;
 }
 
 /* 1 ns for each product of sizes; of rank 1 twice as much. */
-static double by_work(void *context, enum hpl_kernel kernel, int rank, double m, double n, double k,
-                      uint64_t number) {
-    return 1e-9 * m * n * k * (rank == 1 ? 2 : 1);
+static void by_work(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                    const uint64_t *numbers, const int *m, int n, int k, double *ret) {
+    for (size_t i = 0; i < count; i++)
+        ret[i] = 1e-9 * m[i] * n * k * (ranks[i] == 1 ? 2 : 1);
 }
 
 /* TRACE takes what the processes do, if it is not NULL. */
@@ -119,9 +122,10 @@ TEST(one_process_takes_what_its_kernels_take) {
     assert_float_equal(replay(hpl, &plain, 1, &machine).time, 8 * 3 + 7, 0);
 }
 
-static double never(void *context, enum hpl_kernel kernel, int rank, double m, double n, double k,
-                    uint64_t number) {
-    return kernel == HPL_DGEMM ? -1 : NAN;
+static void never(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                  const uint64_t *numbers, const int *m, int n, int k, double *ret) {
+    for (size_t i = 0; i < count; i++)
+        ret[i] = kernel == HPL_DGEMM ? -1 : NAN;
 }
 
 TEST(times_below_zero_are_counted) {
@@ -215,6 +219,21 @@ TEST(every_variant_ends) {
     assert_int_equal(runs, 9 * 6 * 4 * 6);
 }
 
+/* Kernels whose time depends on their sizes alone are looked up once for all columns that do the same. */
+TEST(fixed_times_are_found_once) {
+    struct hpl hpl = {.n = 300, .nb = 16, .p = 4, .q = 3, .depth = 1, .nbmin = 4, .ndiv = 2};
+    struct replay_machine machine = {.probe = 1e-3};
+    for (int i = 0; i < HPL_KERNELS; i++)
+        machine.kernel[i] = i == HPL_DLASWP04_T ? never : one_second;
+    struct replay_times each = replay(hpl, &plain, 2, &machine);
+    for (int i = 0; i < HPL_KERNELS; i++)
+        machine.is_fixed[i] = true;
+    struct replay_times fixed = replay(hpl, &plain, 2, &machine);
+    assert_true(each.time > 0 && fixed.time == each.time);
+    assert_true(each.unusable_count > 0 && fixed.unusable_count == each.unusable_count);
+    assert_int_equal(fixed.kernel_count, each.kernel_count);
+}
+
 /* Large messages go through the events: 1 x 2 on two nodes, one panel of N = NB = 512 with all its rows is
  * sent to the other column, in any protocol as long as both are ready. */
 TEST(large_messages_take_their_share) {
@@ -268,4 +287,61 @@ TEST(pieces_of_a_factorisation_are_the_whole) {
             }
             hpl_space_free(space);
         }
+}
+
+/* A tenth more or less than by_work, by rank and number; elements that are moved take 2 ns. */
+static double noisy_time(enum hpl_kernel kernel, uint64_t rank, uint64_t number, double m, double n,
+                         double k) {
+    uint64_t bits = (rank * 0x9e3779b97f4a7c15 + number + 1) * 0xbf58476d1ce4e5b9;
+    bits = (bits ^ (bits >> 29)) * 0x94d049bb133111eb;
+    double work = hpl_dimensions(kernel) == 3 ? 1e-10 * m * n * k : 2e-9 * m * (n > 0 ? n : 1);
+    return work * (0.9 + 0.2 * (double)(bits >> 11) * 0x1p-53);
+}
+static void noisy(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                  const uint64_t *numbers, const int *m, int n, int k, double *ret) {
+    for (size_t i = 0; i < count; i++)
+        ret[i] = noisy_time(kernel, ranks[i], numbers[i], m[i], n, k);
+}
+
+/* The time of many settings with noise, whose digits do not change when the replay is made faster. */
+TEST(digits_stay) {
+    static const int grids[][3] = {{4, 4, 2000}, {3, 2, 1500}, {8, 2, 2000},
+                                   {1, 4, 900},  {5, 3, 2100}, {4, 1, 1200}};
+    uint64_t hash = 0xcbf29ce484222325;
+    struct replay_machine machine = {.probe = 3e-7};
+    for (int i = 0; i < HPL_KERNELS; i++)
+        machine.kernel[i] = i == HPL_DCOPY ? NULL : noisy;
+    for (int i = 0; i < 36; i++) {
+        const int *grid = grids[i % 6];
+        struct network_model network = plain;
+        struct hpl hpl = {.n = grid[2],
+                          .nb = i % 2 ? 64 : 48,
+                          .p = grid[0],
+                          .q = grid[1],
+                          .depth = i / 6 % 3,
+                          .bcast = i / 3 % 6,
+                          .swap = i / 2 % 3,
+                          .swap_threshold = 200,
+                          .rfact = i % 3,
+                          .pfact = i / 4 % 3,
+                          .nbmin = 1 + i % 5,
+                          .ndiv = 2 + i % 2,
+                          .column_major = i % 4 == 1,
+                          .u_plain = i % 5 == 1,
+                          .equilibrate = true};
+        machine.probe_grows = i % 7 == 3;
+        machine.probe_is_deferred = i % 2 == 1;
+        machine.whole_microseconds = i % 7 == 5;
+        machine.kernel[HPL_DCOPY] = i % 5 == 2 ? noisy : NULL;
+        network.segments[NETWORK_REMOTE][0].fixed[NETWORK_SEND] = 1e-6;
+        network.segments[NETWORK_REMOTE][0].fixed[NETWORK_RECV] = 2e-6;
+        network.eager_below = i % 3 == 0 ? 4096 : 16384;
+        network.detached_below = i % 8 == 3 ? 1e9 : 16384;
+        network.reverse = i % 3 == 1 ? 0.05 : 0;
+        double time = replay(hpl, &network, 1 + i % 3, &machine).time;
+        check_trace(hpl, &network, 1 + i % 3, &machine, time);
+        for (size_t byte = 0; byte < sizeof time; byte++)
+            hash = (hash ^ ((const unsigned char *)&time)[byte]) * 0x100000001b3;
+    }
+    assert_int_equal(hash, UINT64_C(0x0b85487a4d604d6a));
 }
