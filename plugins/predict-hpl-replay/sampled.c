@@ -14,7 +14,7 @@ enum {
     MEASURED_MIN = 3, /* panels of a window */
     SETTLING_MAX = 4, /* panels before them */
     PANELS_MIN = 48,
-    PANELS_MAX = 512,
+    PANELS_MAX = 400,
     FEATURES = 4,
 };
 
@@ -43,12 +43,16 @@ struct sampling {
 
 /* ---- Which panels */
 
-/* Messages of one panel. Those of the search for pivots need no events and count a twentieth. */
-static double messages_of_panel(const struct hpl *hpl) {
+/* How many panels are replayed, if nobody says: as many as have 3 million messages, where those of the search
+ * for pivots count a twentieth, since they need no events; or as few windows as there may be, if that is
+ * about the same. */
+static int usual_panels(const struct hpl *hpl) {
     double p = hpl->p, q = hpl->q, rounds = ceil(log2(p));
     double swaps = q * p * (hpl->swap == HPL_BINARY_EXCHANGE ? rounds : p);
     double panels = p * q * (hpl->bcast < HPL_LONG ? 1 : q);
-    return swaps + panels + hpl->nb * p * rounds / 20;
+    double ret = fmin(3e6 / (swaps + panels + hpl->nb * p * rounds / 20), PANELS_MAX);
+    double windows = WINDOWS_MIN * (q + SETTLING_MAX + 1);
+    return (int)fmax(fmax(ret, PANELS_MIN), windows <= PANELS_MAX / 2 ? windows : 0);
 }
 
 /* How many panels a window measures: a multiple of the process columns, so that each of them has factored as
@@ -257,7 +261,8 @@ static double find_error(const struct sampling *sampling) {
         variance += error * error / 1.5 * (1 + measured / windows[i].share);
         bend += error / 6;
     }
-    return distribution_student_two_sided_quantile(0.05, last - 1) * sqrt(variance) + fabs(bend);
+    return distribution_student_two_sided_quantile(0.05, fmax(1, (last - 1) * 2.0 / 3)) * sqrt(variance) +
+           fabs(bend);
 }
 
 int sampled_run(const struct hpl *hpl, const struct replay_machine *machine,
@@ -267,7 +272,7 @@ int sampled_run(const struct hpl *hpl, const struct replay_machine *machine,
     struct sampling sampling = {.hpl = hpl, .observer = observer, .progress = progress};
     int all = hpl_panel_count(hpl), budget = sampled->panels, r = 1;
     if (budget == 0)
-        budget = (int)fmax(PANELS_MIN, fmin(PANELS_MAX, 4e6 / messages_of_panel(hpl)));
+        budget = usual_panels(hpl);
     sampling.chosen = calloc((size_t)all, sizeof *sampling.chosen);
     if (!sampling.chosen)
         return -ENOMEM;
