@@ -218,13 +218,23 @@ int prediction_run_again(struct prediction *prediction, size_t column, double *r
 }
 
 size_t prediction_main_column(const struct prediction *prediction) {
+    return prediction->main_column;
+}
+
+static int find_main_column(struct prediction *prediction, const char *goal, struct failure *failure) {
     const struct column *columns = prediction->plugin->columns;
-    size_t c = 0;
-    while (c < prediction->column_count && columns[c].goal == COLUMN_NO_GOAL)
+    size_t count = prediction->column_count, c = 0;
+    while (c < count && (columns[c].goal == COLUMN_NO_GOAL || (goal && strcmp(columns[c].name, goal) != 0)))
         c++;
-    for (size_t i = 0; c == prediction->column_count && i < prediction->column_count; i++)
+    if (goal && c == count)
+        return failure_input(failure, NULL, 0, 0,
+                             "%s-%s has no column '%.64s' with a goal; 'assay plugins show %s' lists them",
+                             prediction->prefix, prediction->library->plugin->name, goal,
+                             prediction->library->plugin->name);
+    for (size_t i = 0; c == count && i < count; i++)
         c = columns[i].unit ? i : c;
-    return c;
+    prediction->main_column = c;
+    return 0;
 }
 
 /* ---- Draws
@@ -489,7 +499,8 @@ int prediction_make(const struct installation *installation, const char *prefix,
         return r;
     prediction->plugin = prediction->library->predict;
     prediction->column_count = count_columns(prediction->plugin->columns);
-    r = open_tables(prediction, request, failure);
+    r = find_main_column(prediction, request->goal, failure);
+    r = r < 0 ? r : open_tables(prediction, request, failure);
     r = r < 0 ? r
               : scenarios_open(&prediction->scenarios, prediction->plugin, request->settings,
                                request->setting_count, request->scenarios, failure);
@@ -499,7 +510,7 @@ int prediction_make(const struct installation *installation, const char *prefix,
                             request->model_count, request->seed, failure);
     r = r < 0 ? r : open_plugin(prediction, failure);
     if (r == 0 && request->search > 0) {
-        r = search_best(prediction, request->search, failure);
+        r = search_best(prediction, request->search, request->search_ns, failure);
         r = r < 0 ? r : run_from(prediction, 0, failure);
         r = r < 0 || !request->sink ? r : request->sink(request->context, prediction, 0, failure);
         prediction->scenario_count = prediction->scenarios.count;

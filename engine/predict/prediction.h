@@ -34,8 +34,10 @@ struct prediction_request {
     size_t model_count, setting_count;
     const char *scenarios; /* a CSV table; or NULL */
     uint64_t seed;
-    size_t draws;  /* 0: no intervals */
-    size_t search; /* keep the best scenarios only, found in so many runs (search.h); 0: keep all */
+    size_t draws;      /* 0: no intervals */
+    size_t search;     /* keep the best scenarios only, found in so many runs (search.h); 0: keep all */
+    int64_t search_ns; /* and in so much time; 0: however long it takes */
+    const char *goal;  /* the column that says how good a scenario is; NULL: prediction_main_column()'s */
     /* What picture_draw() will be asked for (picture.h), NAME or NAME=FILE: checked before anything is
      * predicted. Their tables are kept of all scenarios, of which there may be PREDICTION_KEPT_MAX then. */
     const char *const *pictures;
@@ -102,6 +104,7 @@ struct prediction {
     bool is_interrupted;             /* the search was: its result is the best of what it had run */
     size_t scenario_count;           /* of which the first ones are in memory */
     size_t column_count;             /* of the plugin */
+    size_t main_column;              /* of prediction_main_column() */
     struct prediction_table *tables; /* that the plugin declares */
     size_t table_count;
     bool has_pictures; /* tables or columns are drawn: all results are kept in memory */
@@ -118,8 +121,8 @@ int prediction_make(const struct installation *installation, const char *prefix,
 void prediction_free(struct prediction *prediction); /* NULL is fine */
 void prediction_cleanup(struct prediction **prediction);
 
-/* The column that says how good a scenario is: the first with a goal, or else the first number; column_count:
- * there is none. */
+/* The column that says how good a scenario is: that of the request, the first with a goal, or else the first
+ * number; column_count: there is none. */
 size_t prediction_main_column(const struct prediction *prediction);
 /* Runs the plugin on the first scenario again, in silence: RET is what it gives COLUMN of its first row. */
 int prediction_run_again(struct prediction *prediction, size_t column, double *ret, struct failure *failure);

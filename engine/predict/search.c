@@ -1,6 +1,7 @@
 #include "engine/predict/search.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
 #include "engine/numerics/random.h"
 
@@ -21,11 +22,17 @@ struct evaluation {
 struct search {
     struct prediction *prediction;
     size_t column, budget;
+    int64_t deadline_ns; /* 0: none */
     struct evaluation *done;
     size_t count;
     struct failure *failure;
     int error;
 };
+
+static bool is_over(const struct search *search) {
+    return search->error < 0 || search->count == search->budget ||
+           (search->deadline_ns > 0 && search->count > 0 && clock_monotonic_ns() >= search->deadline_ns);
+}
 
 /* The value of a combination, which is run unless it was before; infinite when the budget is used up, and NaN
  * where it is left out. */
@@ -35,7 +42,7 @@ static double evaluate(struct search *search, size_t number) {
     for (size_t i = 0; i < search->count; i++)
         if (search->done[i].number == number)
             return search->done[i].value;
-    if (search->error < 0 || search->count == search->budget)
+    if (is_over(search))
         return INFINITY;
     scenarios_drop(&prediction->scenarios, 0);
     int r = scenarios_add(&prediction->scenarios, number, search->failure);
@@ -90,8 +97,7 @@ static void search_from_random_places(struct search *search, size_t all) {
     struct random_stream stream;
     random_stream_init(&stream, search->prediction->models.seed, "search", 0);
     size_t idle = 0;
-    while (search->error == 0 && search->count < search->budget &&
-           idle < (search->count > 0 ? STARTS_AFTER_MAX : STARTS_MAX)) {
+    while (!is_over(search) && idle < (search->count > 0 ? STARTS_AFTER_MAX : STARTS_MAX)) {
         size_t before = search->count;
         descend(search, random_stream_below(&stream, all));
         idle = search->count > before ? 0 : idle + 1;
@@ -110,9 +116,11 @@ static int compare(const void *a, const void *b) {
     return one->number < other->number ? -1 : one->number > other->number;
 }
 
-int search_best(struct prediction *prediction, size_t budget, struct failure *failure) {
-    struct search search = {
-        .prediction = prediction, .column = prediction_main_column(prediction), .failure = failure};
+int search_best(struct prediction *prediction, size_t budget, int64_t budget_ns, struct failure *failure) {
+    struct search search = {.prediction = prediction,
+                            .column = prediction_main_column(prediction),
+                            .deadline_ns = budget_ns > 0 ? clock_monotonic_ns() + budget_ns : 0,
+                            .failure = failure};
     size_t all = scenarios_combinations(&prediction->scenarios);
     if (all == 0 || search.column == prediction->column_count ||
         prediction->plugin->columns[search.column].goal == COLUMN_NO_GOAL)
@@ -124,10 +132,10 @@ int search_best(struct prediction *prediction, size_t budget, struct failure *fa
     search.done = done;
     search.budget = budget < all ? budget : all;
     prediction->search_budget = search.budget;
-    prediction->has_tried_all = budget >= all;
-    for (size_t i = 0; budget >= all && search.error == 0 && i < all; i++)
+    prediction->has_tried_all = budget >= all && budget_ns == 0;
+    for (size_t i = 0; prediction->has_tried_all && search.error == 0 && i < all; i++)
         evaluate(&search, i);
-    if (budget < all)
+    if (!prediction->has_tried_all)
         search_from_random_places(&search, all);
     prediction->search_budget = 0;
     qsort(done, search.count, sizeof *done, compare);

@@ -99,7 +99,8 @@ static void count_control(struct hpl_sink *sink, enum hpl_control control, int f
         int *pending = &counter->pending[row];
         if (control == HPL_START)
             *pending = panel;
-        for (int left = control == HPL_CHUNKS ? columns : 0, chunk; left > 0; left -= chunk) {
+        for (int left = control == HPL_CHUNKS || control == HPL_LAUNCH ? columns : 0, chunk; left > 0;
+             left -= chunk) {
             chunk = *pending >= 0 && left > sink->hpl->nb ? sink->hpl->nb : left;
             hpl_chunk(sink, panel, row, chunk);
         }

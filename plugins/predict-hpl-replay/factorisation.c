@@ -208,5 +208,10 @@ void hpl_factor(struct hpl_sink *sink, int index, int from, int to) {
     for (int row = 0; row < hpl->p; row++)
         panel.rows[row] = hpl_local_rows(hpl, index, row);
     sink->phase = HPL_FACT;
+    if (hpl->is_split) /* from the accelerator */
+        call_each(&panel, HPL_DLACPY, panel.width, 0);
     factor_recursively(&panel, panel.width);
+    panel.rows[panel.root] += panel.width;
+    if (hpl->is_split) /* and back */
+        call_each(&panel, HPL_DLACPY, panel.width, 0);
 }

@@ -19,17 +19,34 @@ static int look_ahead(const struct hpl *hpl) {
     return hpl->q == 1 ? 0 : hpl->depth;
 }
 
+static int chosen_count(const struct hpl *hpl) {
+    return hpl->chosen ? hpl->chosen_count : hpl_panel_count(hpl);
+}
+
+/* The panel that is factored in ITERATION; those behind the last one are empty. */
+static int panel_of(const struct hpl *hpl, int iteration) {
+    if (!hpl->chosen)
+        return iteration;
+    return iteration < hpl->chosen_count ? hpl->chosen[iteration]
+                                         : hpl_panel_count(hpl) + iteration - hpl->chosen_count;
+}
+
+static struct hpl_step update_step(int panel, int pending, int from, int to) {
+    return (struct hpl_step){
+        .kind = HPL_STEP_UPDATE, .panel = panel, .pending = pending, .from = from, .to = to};
+}
+
 /* Panels before iteration `depth` are factored and broadcast first; an iteration then factors the next one,
  * and ends the update with the oldest one. */
 static bool next_factorisation(const struct hpl *hpl, int column, struct hpl_position *at,
                                struct hpl_step *ret) {
-    int depth = look_ahead(hpl), panels = hpl_panel_count(hpl);
+    int depth = look_ahead(hpl), panels = chosen_count(hpl);
     int end = panels > depth ? panels : depth, behind = hpl->n + 1;
     for (;;) {
-        int i = at->iteration, part = at->part++, start = hpl_panel_start(hpl, i);
-        int next = start + hpl_panel_width(hpl, i);
-        bool owns = i % hpl->q == column;
-        *ret = (struct hpl_step){.panel = i, .pending = -1};
+        int i = at->iteration, part = at->part++, panel = panel_of(hpl, i);
+        int start = hpl_panel_start(hpl, panel), next = start + hpl_panel_width(hpl, panel);
+        bool owns = panel % hpl->q == column;
+        *ret = (struct hpl_step){.panel = panel, .pending = -1};
         if (i < depth) {
             if (part < 2) {
                 ret->kind = part == 0 ? HPL_STEP_FACTOR : HPL_STEP_BROADCAST;
@@ -37,12 +54,12 @@ static bool next_factorisation(const struct hpl *hpl, int column, struct hpl_pos
             }
             at->iteration++;
             at->part = 0;
-            *ret = (struct hpl_step){HPL_STEP_UPDATE, i, -1, next, hpl_panel_start(hpl, depth)};
+            *ret = update_step(panel, -1, next, hpl_panel_start(hpl, panel_of(hpl, depth)));
             if (i < depth - 1)
                 return true;
         } else if (i < end) {
             if (part < depth) {
-                *ret = (struct hpl_step){HPL_STEP_UPDATE, i - depth + part, -1, start, next};
+                *ret = update_step(panel_of(hpl, i - depth + part), -1, start, next);
                 if (owns)
                     return true;
             } else if (part == depth) {
@@ -54,25 +71,86 @@ static bool next_factorisation(const struct hpl *hpl, int column, struct hpl_pos
             } else {
                 at->iteration++;
                 at->part = 0;
-                *ret = (struct hpl_step){HPL_STEP_UPDATE, i - depth, depth > 0 ? i : -1,
-                                         owns || depth == 0 ? next : start, behind};
+                *ret = update_step(panel_of(hpl, i - depth), depth > 0 ? panel : -1,
+                                   owns || depth == 0 ? next : start, behind);
                 return true;
             }
         } else {
-            *ret = (struct hpl_step){HPL_STEP_UPDATE, end - depth + part, -1, hpl->n, behind};
+            *ret = update_step(panel_of(hpl, end - depth + part), -1, hpl->n, behind);
             return part < depth;
         }
+    }
+}
+
+/* ---- The split update of rocHPL (N. Chalmers and others, Optimizing High-Performance Linpack for Exascale
+ * Accelerated Architectures, arXiv 2304.10397, 2023; its pdgesv and pdpanel_init) */
+
+enum section { NEXT_PANEL, LEFT_PART, RIGHT_PART };
+
+/* Local columns of COLUMN that the panel of ITERATION updates. */
+static int section_columns(const struct hpl *hpl, int iteration, int column, enum section section) {
+    if (iteration < 0 || iteration >= chosen_count(hpl))
+        return 0;
+    int next = panel_of(hpl, iteration + 1), from = hpl_panel_start(hpl, next);
+    int own = hpl_local_columns(hpl, from, from + hpl_panel_width(hpl, next), column);
+    int rest = hpl_local_columns(hpl, from, hpl->n + 1, column) - own;
+    int right = (int)(hpl->split * hpl_local(hpl->n + 1, hpl->nb, column, hpl->q)) / hpl->nb * hpl->nb;
+    right = hpl->p == 1 || right > rest ? rest : right;
+    return section == NEXT_PANEL ? own : section == RIGHT_PART ? right : rest - right;
+}
+
+/* An iteration ends the updates of the panel before, and begins those of its own. */
+static bool next_split(const struct hpl *hpl, int column, struct hpl_position *at, struct hpl_step *ret) {
+    static const struct part {
+        enum hpl_step_kind kind;
+        enum hpl_control control;
+        enum section section;
+        bool of_panel_before;
+        int columns;
+    } parts[] = {
+        {.kind = HPL_STEP_CONTROL, .control = HPL_LAUNCH, .section = NEXT_PANEL, .of_panel_before = true},
+        {.kind = HPL_STEP_CONTROL, .control = HPL_AWAIT},
+        {.kind = HPL_STEP_CONTROL, .control = HPL_LAUNCH, .section = RIGHT_PART, .of_panel_before = true},
+        {.kind = HPL_STEP_CONTROL, .control = HPL_MARK},
+        {.kind = HPL_STEP_FACTOR},
+        {.kind = HPL_STEP_BROADCAST},
+        {.kind = HPL_STEP_SWAP, .section = LEFT_PART, .of_panel_before = true},
+        {.kind = HPL_STEP_CONTROL, .control = HPL_LAUNCH, .section = LEFT_PART, .of_panel_before = true},
+        {.kind = HPL_STEP_CONTROL, .control = HPL_AWAIT, .columns = 1},
+        {.kind = HPL_STEP_SWAP, .section = RIGHT_PART},
+        {.kind = HPL_STEP_CONTROL, .control = HPL_AWAIT},
+        {.kind = HPL_STEP_SWAP, .section = NEXT_PANEL},
+    };
+    for (int last = chosen_count(hpl);;) {
+        if (at->part == (int)(sizeof parts / sizeof *parts)) {
+            at->iteration++;
+            at->part = 0;
+        }
+        if (at->iteration > last)
+            return false;
+        const struct part *part = &parts[at->part++];
+        int i = at->iteration - part->of_panel_before;
+        bool is_swap = part->kind == HPL_STEP_SWAP, has_columns = is_swap || part->control == HPL_LAUNCH;
+        int columns = has_columns ? section_columns(hpl, i, column, part->section) : part->columns;
+        *ret = (struct hpl_step){.kind = part->kind,
+                                 .panel = i < 0 ? 0 : panel_of(hpl, i),
+                                 .pending = -1,
+                                 .columns = columns,
+                                 .control = part->control};
+        if (has_columns ? columns > 0 && (!is_swap || hpl->p > 1)
+                        : i < last || part->kind == HPL_STEP_CONTROL)
+            return true;
     }
 }
 
 bool hpl_next(const struct hpl *hpl, int column, struct hpl_position *at, struct hpl_step *ret) {
     int last = hpl_panel_count(hpl) - 1;
     if (!at->is_solving) {
-        if (next_factorisation(hpl, column, at, ret))
+        if (hpl->is_split ? next_split(hpl, column, at, ret) : next_factorisation(hpl, column, at, ret))
             return true;
         *at = (struct hpl_position){.is_solving = true};
     }
-    *ret = (struct hpl_step){HPL_STEP_SOLVE, last - at->iteration + 1, -1, 0, 0};
+    *ret = (struct hpl_step){.kind = HPL_STEP_SOLVE, .panel = last - at->iteration + 1, .pending = -1};
     return at->iteration++ <= last + 1;
 }
 
@@ -225,5 +303,12 @@ void hpl_emit(struct hpl_sink *sink, const struct hpl_step *step) {
         break;
     case HPL_STEP_SOLVE:
         emit_solve(sink, step->panel);
+        break;
+    case HPL_STEP_SWAP:
+        hpl_swap_rows(sink, step->panel, step->columns);
+        break;
+    case HPL_STEP_CONTROL:
+        sink->phase = HPL_UPDATE;
+        sink->control(sink, step->control, 0, hpl->p, step->panel, step->columns);
     }
 }

@@ -35,6 +35,16 @@ struct hpl {
     bool l1_plain, u_plain; /* L1, U are not transposed */
     bool equilibrate;       /* of the pieces in HPL_SPREAD_ROLL */
     bool copy_l;            /* built with HPL_COPY_L: the panel is copied before it is sent */
+    /* As rocHPL does it, on accelerators: the update of all but the next panel's columns is in two parts. The
+     * right one, up to this share of a process's columns, is under way while the panel is factored and
+     * broadcast and the left one's rows are swapped; the left one while the right one's rows are swapped for
+     * the next panel. DEPTH is not looked at. */
+    bool is_split;
+    double split;
+    /* The panels that are factored, in rising order: each follows the one before as if there were none
+     * between. The back substitution has all. NULL: all panels. */
+    const int *chosen;
+    int chosen_count;
     /* The global row with which row i is exchanged at step i, at least i: one for each of the N columns. */
     const int *pivots;
     /* For each column, P numbers: the greatest magnitude in the rows of each process row, below 0 where it
@@ -99,6 +109,9 @@ enum hpl_control {
                    probe after each, until the panel that is awaited was received; then for the rest at once
                  */
     HPL_FINISH, /* waits for the panel, if it was not yet received */
+    HPL_LAUNCH, /* has its accelerator update COLUMNS local columns with PANEL, after what it has to do */
+    HPL_MARK,   /* remembers what the accelerator has to do so far */
+    HPL_AWAIT,  /* waits for the accelerator: COLUMNS 1: until it has done what it had to do at HPL_MARK */
 };
 
 /*
@@ -128,13 +141,22 @@ struct hpl_sink {
     void (*search)(struct hpl_sink *sink, int root, int width);
 };
 
-enum hpl_step_kind { HPL_STEP_FACTOR, HPL_STEP_BROADCAST, HPL_STEP_UPDATE, HPL_STEP_SOLVE };
+enum hpl_step_kind {
+    HPL_STEP_FACTOR,
+    HPL_STEP_BROADCAST,
+    HPL_STEP_UPDATE,
+    HPL_STEP_SOLVE,
+    HPL_STEP_SWAP,    /* of the rows of `columns` local columns */
+    HPL_STEP_CONTROL, /* `control`, with `columns` */
+};
 
 struct hpl_step {
     enum hpl_step_kind kind;
     int panel;    /* of HPL_STEP_SOLVE: the block that was solved before; or -1 at the end */
     int pending;  /* of HPL_STEP_UPDATE: the panel that is broadcast meanwhile, or -1 */
     int from, to; /* of HPL_STEP_UPDATE: the columns of the matrix that are updated, without TO */
+    int columns;  /* of HPL_STEP_SWAP and HPL_STEP_CONTROL */
+    enum hpl_control control;
 };
 
 /* Where a process column is; zero at first. */

@@ -14,12 +14,12 @@ struct kernel_model {
 };
 
 struct models {
-    struct kernel_model kernels[HPL_KERNELS];
+    struct kernel_model kernels[MODELS_KERNELS];
 };
 
 void models_close(void *state) {
     struct models *models = state;
-    for (int i = 0; models && i < HPL_KERNELS; i++)
+    for (int i = 0; models && i < MODELS_KERNELS; i++)
         free(models->kernels[i].groups);
     free(models);
 }
@@ -53,15 +53,26 @@ static int bind_kernel(const struct predict_inputs *inputs, const struct model *
                                "the model '%.128s' has no groups; expected one that was fitted", model->file);
 }
 
+/* Whether a model called NAME is for panels alone; NAME is then what comes after. */
+static bool is_for_panels(const char **name) {
+    static const char prefix[] = "panel-";
+    bool ret = strncmp(*name, prefix, sizeof prefix - 1) == 0;
+    *name += ret ? sizeof prefix - 1 : 0;
+    return ret;
+}
+
 /* Which kernels a model called NAME is for: one, or all forms of dlaswp. */
 static int find_kernel(const char *name, int *ret_first, int *ret_last) {
-    *ret_first = HPL_DLASWP00_N;
-    *ret_last = HPL_DLASWP10_N;
+    int panel = is_for_panels(&name) ? HPL_KERNELS : 0;
+    *ret_first = panel + HPL_DLASWP00_N;
+    *ret_last = panel + HPL_DLASWP10_N;
     if (strcmp(name, "dlaswp") == 0)
         return 0;
-    for (*ret_first = 0; *ret_first < HPL_KERNELS; ++*ret_first)
-        if (strcmp(name, hpl_kernel_names[ *ret_last = *ret_first]) == 0)
+    for (int i = 0; i < HPL_KERNELS; i++)
+        if (strcmp(name, hpl_kernel_names[i]) == 0) {
+            *ret_first = *ret_last = panel + i;
             return 0;
+        }
     return -ENOENT;
 }
 
@@ -75,7 +86,8 @@ static int bind_named(const struct predict_inputs *inputs, struct models *models
                              "daxpy, dcopy, idamax, "
                              "dlacpy, dlatcpy, dlaswp, one of dlaswp's forms such as dlaswp01T, or "
                              "kernel=FILE, a model by kernel "
-                             "as that of the experiment blas",
+                             "as that of the experiment blas; of the factorisation of panels alone: "
+                             "panel-dgemm=FILE and the like",
                              name);
     for (int i = first; r == 0 && i <= last; i++)
         if (first == last || !models->kernels[i].is_named) {
@@ -87,13 +99,13 @@ static int bind_named(const struct predict_inputs *inputs, struct models *models
 
 /* Binds each kernel that MODEL has groups of; a kernel that already has a model of its own keeps that one. */
 static int bind_by_kernel(const struct predict_inputs *inputs, struct models *models,
-                          const struct model *model, struct plugin_message *message) {
-    int first, last, r = 0;
+                          const struct model *model, const char *name, struct plugin_message *message) {
+    int first, last, r = 0, panel = is_for_panels(&name) ? HPL_KERNELS : 0;
     for (size_t g = 0; r == 0 && g < model->group_count; g++) {
         const char *label = model->groups[g].labels[model->by_count - 1];
         if (find_kernel(label, &first, &last) < 0)
             continue;
-        for (int i = first; r == 0 && i <= last; i++)
+        for (int i = panel + first; r == 0 && i <= panel + last; i++)
             if (models->kernels[i].count == 0)
                 r = bind_kernel(inputs, model, label, &models->kernels[i], message);
     }
@@ -109,7 +121,7 @@ static int bind_all(const struct predict_inputs *inputs, struct models *models,
             r = bind_named(inputs, models, kernels[i], inputs->sources[ROLE_KERNELS][i].name, message);
     for (size_t i = 0; r == 0 && i < inputs->model_counts[ROLE_KERNELS]; i++)
         if (is_by_kernel(kernels[i]))
-            r = bind_by_kernel(inputs, models, kernels[i], message);
+            r = bind_by_kernel(inputs, models, kernels[i], inputs->sources[ROLE_KERNELS][i].name, message);
     return r;
 }
 
@@ -132,18 +144,18 @@ static double operations_of(enum hpl_kernel kernel, double m, double n, double k
     return (adds ? 2 : 1) * of[hpl_dimensions(kernel)];
 }
 
-/* Calls of one group with the same sizes, which follow each other, are drawn together. A kernel of one length
- * has it as m and n: models of vectors call it either way. */
-static void kernel_times(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
-                         const uint64_t *numbers, const int *m, int n, int k, double *ret) {
-    const struct machine *machine = context;
+/* The times of calls by the model of KERNEL, or of it in panels. Calls of one group with the same sizes,
+ * which follow each other, are drawn together. A kernel of one length has it as m and n: models of vectors
+ * call it either way. */
+static void model_times(const struct machine *machine, int kernel, size_t count, const uint64_t *ranks,
+                        const uint64_t *numbers, const int *m, int n, int k, double *ret) {
     const struct kernel_model *of = &machine->models->kernels[kernel];
     const int *group_of = machine->group_of[kernel];
     for (size_t i = 0, next; i < count; i = next) {
         int group = group_of[ranks[i]];
         const struct predict_call *call = of->groups[group].call;
         double values[] = {m[i], n > 0 ? n : m[i], k,
-                           of->is_by_kernel ? operations_of(kernel, m[i], n, k) : 0};
+                           of->is_by_kernel ? operations_of(kernel % HPL_KERNELS, m[i], n, k) : 0};
         for (next = i + 1; next < count && m[next] == m[i] && group_of[ranks[next]] == group;)
             next++;
         if (machine->has_noise && next > i + 1)
@@ -158,6 +170,16 @@ static void kernel_times(void *context, enum hpl_kernel kernel, size_t count, co
         ret[i] *= machine->seconds[kernel];
 }
 
+static void kernel_times(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                         const uint64_t *numbers, const int *m, int n, int k, double *ret) {
+    model_times(context, (int)kernel, count, ranks, numbers, m, n, k, ret);
+}
+
+static void panel_times(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                        const uint64_t *numbers, const int *m, int n, int k, double *ret) {
+    model_times(context, HPL_KERNELS + (int)kernel, count, ranks, numbers, m, n, k, ret);
+}
+
 static bool has_noise(const struct model *model, const struct model_group *group) {
     bool ret = false;
     for (size_t i = 0; i < group->part_count; i++) {
@@ -169,13 +191,52 @@ static bool has_noise(const struct model *model, const struct model_group *group
     return ret;
 }
 
+static void halve(double *times, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        times[i] /= 2;
+}
+
 /* Without a model of dtrsm: half of a dgemm of that size, which has twice the operations. */
 static void half_dgemm(void *context, __attribute__((unused)) enum hpl_kernel kernel, size_t count,
                        const uint64_t *ranks, const uint64_t *numbers, const int *m, int n, int k,
                        double *ret) {
     kernel_times(context, HPL_DGEMM, count, ranks, numbers, m, n, k, ret);
-    for (size_t i = 0; i < count; i++)
-        ret[i] /= 2;
+    halve(ret, count);
+}
+
+/* The same of the factorisation of panels. */
+static void half_panel_dgemm(void *context, __attribute__((unused)) enum hpl_kernel kernel, size_t count,
+                             const uint64_t *ranks, const uint64_t *numbers, const int *m, int n, int k,
+                             double *ret) {
+    panel_times(context, HPL_DGEMM, count, ranks, numbers, m, n, k, ret);
+    halve(ret, count);
+}
+
+/* The rank that is number PLACE, as nodes are filled: by rank, or, as rocHPL does it, with a block of the
+ * grid each; nodes and the ranks of each are in the order of PMAP. */
+static int rank_at(const struct models_request *request, int place) {
+    const struct hpl *hpl = request->hpl;
+    int per_node = request->ranks_per_node, rows = request->node_rows, node = place / per_node,
+        own = place % per_node;
+    if (rows == 0)
+        return place;
+    int columns = per_node / rows, down = hpl->p / rows, across = hpl->q / columns;
+    return hpl->column_major
+               ? hpl_rank(hpl, node % down * rows + own % rows, node / down * columns + own / rows)
+               : hpl_rank(hpl, node / across * rows + own / columns, node % across * columns + own % columns);
+}
+
+static int check_nodes(const struct models_request *request, struct plugin_message *message) {
+    const struct hpl *hpl = request->hpl;
+    int rows = request->node_rows, columns = rows > 0 ? request->ranks_per_node / rows : 0;
+    if (rows == 0 ||
+        (rows * columns == request->ranks_per_node && hpl->p % rows == 0 && hpl->q % columns == 0))
+        return 0;
+    return plugin_refuse(
+        message, -EINVAL,
+        "node-rows is %d: the %d ranks of a node are no block of %d rows of the grid of %d x %d; "
+        "expected a divisor of P whose block divides the grid",
+        rows, request->ranks_per_node, rows, hpl->p, hpl->q);
 }
 
 /* The groups of a kernel's model by rank, as indices of its calls: groups with the same first label are one
@@ -203,7 +264,8 @@ static void assign_groups(const struct kernel_model *kernel, const struct models
                            "real run would share cores",
                            per_node, request->threads, per_node * request->threads, model->file, end);
         for (int i = 0; i < per_node && node * per_node + i < ranks; i++)
-            ret[node * per_node + i] = (int)(start + (end - start) * (size_t)i / (size_t)per_node);
+            ret[rank_at(request, node * per_node + i)] =
+                (int)(start + (end - start) * (size_t)i / (size_t)per_node);
         start = end < count ? end : 0;
         nodes += start == 0 && nodes == 0 ? (size_t)node + 1 : 0;
     }
@@ -407,13 +469,13 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
     const struct models *models = state;
     size_t ranks = (size_t)hpl->p * (size_t)hpl->q;
     struct machine *machine = calloc(1, sizeof *machine);
-    int *numbers = calloc((HPL_KERNELS + 1) * ranks + (size_t)hpl->n, sizeof *numbers);
-    int r = machine && numbers ? 0 : -ENOMEM;
+    int *numbers = calloc((MODELS_KERNELS + 1) * ranks + (size_t)hpl->n, sizeof *numbers);
+    int r = machine && numbers ? check_nodes(request, message) : -ENOMEM;
     if (r == 0) {
         *machine = (struct machine){.models = models,
                                     .has_noise = request->has_noise,
                                     .node_of = numbers,
-                                    .pivots = numbers + (HPL_KERNELS + 1) * ranks,
+                                    .pivots = numbers + (MODELS_KERNELS + 1) * ranks,
                                     .memory = numbers};
         machine->replay = (struct replay_machine){.network = &machine->network,
                                                   .nodes = ((int)ranks + request->ranks_per_node - 1) /
@@ -424,24 +486,33 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
                                                   .probe_grows = request->is_smpi,
                                                   .whole_microseconds = request->is_cut};
         for (size_t i = 0; i < ranks; i++)
-            numbers[i] = (int)i / request->ranks_per_node;
+            numbers[rank_at(request, (int)i)] = (int)i / request->ranks_per_node;
         r = make_network(inputs, request, output, machine, message);
     }
-    for (int i = 0; r == 0 && i < HPL_KERNELS; i++) {
+    for (int i = 0; r == 0 && i < MODELS_KERNELS; i++) {
         const struct kernel_model *kernel = &models->kernels[i];
+        int of = i % HPL_KERNELS;
         if (kernel->count == 0)
             continue;
         bool is_another = i == 0 || models->kernels[i - 1].model != kernel->model;
-        machine->replay.kernel[i] = kernel_times;
-        machine->replay.is_fixed[i] =
-            kernel->count == 1 && (!request->has_noise || !has_noise(kernel->model, kernel->groups[0].group));
+        if (i < HPL_KERNELS) {
+            machine->replay.kernel[of] = kernel_times;
+            machine->replay.is_fixed[of] =
+                kernel->count == 1 &&
+                (!request->has_noise || !has_noise(kernel->model, kernel->groups[0].group));
+        } else {
+            machine->replay.panel_kernel[of] = panel_times;
+        }
         machine->seconds[i] =
-            kernel->model->response_seconds / (i == HPL_DGEMM || i == HPL_DTRSM ? request->threads : 1);
+            kernel->model->response_seconds / (of == HPL_DGEMM || of == HPL_DTRSM ? request->threads : 1);
         machine->group_of[i] = numbers + (size_t)(i + 1) * ranks;
         assign_groups(kernel, request, machine->group_of[i], is_another ? output : NULL);
     }
     if (r == 0 && models->kernels[HPL_DTRSM].count == 0)
         machine->replay.kernel[HPL_DTRSM] = half_dgemm;
+    if (r == 0 && models->kernels[HPL_KERNELS + HPL_DTRSM].count == 0 &&
+        models->kernels[HPL_KERNELS + HPL_DGEMM].count > 0)
+        machine->replay.panel_kernel[HPL_DTRSM] = half_panel_dgemm;
     if (r == 0 && inputs->model_counts[ROLE_PIVOTS] > 0)
         r = read_pivots(&inputs->sources[ROLE_PIVOTS][0], hpl->n, machine->pivots, message);
     else if (r == 0)

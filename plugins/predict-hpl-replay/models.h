@@ -6,6 +6,9 @@
 
 #include <assay/predict.h>
 
+/* Each kernel, and each once more as it is in the factorisation of panels. */
+enum { MODELS_KERNELS = 2 * HPL_KERNELS };
+
 enum { ROLE_DGEMM, ROLE_KERNELS, ROLE_NETWORK, ROLE_LOOPBACK, ROLE_PIVOTS };
 
 /* predict_plugin.open and close: bind each kernel's model. */
@@ -16,6 +19,7 @@ struct models_request {
     const struct hpl *hpl;
     int ranks_per_node;
     int cpus_per_node; /* groups that are one node; 0: by their first label */
+    int node_rows;     /* of the grid that a node has a block of; 0: ranks fill nodes in order */
     int threads;       /* of a rank, which share each dgemm and dtrsm */
     bool has_noise;
     double probe, card;        /* NaN: the network model's */
@@ -28,8 +32,9 @@ struct machine {
     struct network_model network;
     const struct models *models;
     bool has_noise;
-    double seconds[HPL_KERNELS];          /* of a unit of the model's response, shared by threads */
-    int *node_of, *group_of[HPL_KERNELS]; /* by rank; of kernels with the same groups the same */
+    double seconds[MODELS_KERNELS]; /* of a unit of the model's response, shared by threads */
+    int *node_of;                   /* by rank */
+    int *group_of[MODELS_KERNELS];  /* by rank */
     int *pivots;
     void *memory;
 };

@@ -2,6 +2,7 @@
 #include "plugins/predict-hpl-replay/counts.h"
 #include "plugins/predict-hpl-replay/models.h"
 #include "plugins/predict-hpl-replay/replay.h"
+#include "plugins/predict-hpl-replay/sampled.h"
 #include "plugins/predict-hpl-replay/trace.h"
 
 #include <assay/predict.h>
@@ -18,7 +19,7 @@ static const struct predict_role roles[] = {
          .many = true,
          .optional = true,
          .help = "the time of another kernel, by its name: dtrsm=FILE, dgemv=FILE, dlaswp=FILE, ...; or of "
-                 "all of them, by kernel",
+                 "all of them, by kernel; panel-dgemm=FILE and the like in the factorisation of panels alone",
          .experiment = "blas"},
     [ROLE_NETWORK] = {.name = "network",
                       .kinds = network_kinds,
@@ -56,7 +57,12 @@ enum {
     L1,
     U,
     EQUILIBRATION,
+    BUILD,
+    REPLAY,
+    REPLAYED_PANELS,
     RANKS_PER_NODE,
+    NODE_ROWS,
+    SPLIT,
     THREADS,
     CPUS_PER_NODE,
     PROBING_RULE,
@@ -79,6 +85,8 @@ static const char *const fact_words[] = {"left", "crout", "right", NULL};
 static const char *const map_words[] = {"row", "column", NULL};
 static const char *const form_words[] = {"transposed", "not-transposed", NULL};
 static const char *const yes_words[] = {"no", "yes", NULL};
+static const char *const build_words[] = {"default", "copy-l", "no-mpi-datatype", NULL};
+static const char *const replay_words[] = {"exact", "sampled", NULL};
 static const char *const found_words[] = {"at-once", "last", NULL};
 static const char *const probing_words[] = {"deferred", "immediate", "smpi", NULL};
 
@@ -108,8 +116,26 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
     [U] = WORD("U", form_words, .default_text = "transposed", .help = "form of the rows of U"),
     [EQUILIBRATION] =
         WORD("equilibration", yes_words, .default_text = "yes", .help = "of the pieces in SWAP=spread-roll"),
+    [BUILD] =
+        WORD("build", build_words, .default_text = "default",
+             .help = "how HPL was built: -DHPL_COPY_L and -DHPL_NO_MPI_DATATYPE copy each panel before it "
+                     "is sent"),
+    [REPLAY] = WORD("replay", replay_words, .default_text = "exact",
+                    .help = "all panels, or some of them, from which the time of all is estimated"),
+    [REPLAYED_PANELS] =
+        PREDICT_COUNT("replayed-panels", 1e6, .plausible_minimum = 40,
+                      .help = "with replay=sampled: how many, about; by default by what one costs"),
     [RANKS_PER_NODE] = PREDICT_COUNT("ranks-per-node", 65536, .default_text = "1",
                                      .help = "processes of a node, which share its network card"),
+    [NODE_ROWS] = PREDICT_COUNT(
+        "node-rows", 65536,
+        .help = "a node has a block of so many rows of the grid, as in rocHPL; by default ranks "
+                "fill nodes in order"),
+    [SPLIT] =
+        {"split", PLUGIN_NUMBER, "1", .minimum = 0, .maximum = 1,
+         .help =
+             "accelerators update, as in rocHPL: so much of a process's columns while the panel is factored "
+             "and broadcast, the rest while rows are swapped; by default everything waits its turn"},
     [THREADS] =
         PREDICT_COUNT("threads", 65536, .default_text = "1",
                       .help = "of a process, each on a core: dgemm and dtrsm take an equal share of what the "
@@ -154,6 +180,7 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
 enum {
     TIME,
     GFLOPS,
+    SAMPLING_ERROR,
     DGEMM,
     DTRSM,
     OTHER_KERNELS,
@@ -175,6 +202,9 @@ static const struct column columns[COLUMN_COUNT + 1] = {
     [TIME] = {"time", .unit = "s", .help = "until the last process is done", .goal = COLUMN_LESS},
     [GFLOPS] = {"gflops", .unit = "Gflop/s", .help = "(2/3 N^3 + 3/2 N^2) / time, as HPL counts",
                 .goal = COLUMN_MORE},
+    [SAMPLING_ERROR] = {"sampling_error", .unit = "s", .exact = true,
+                        .help =
+                            "of time, with replay=sampled: an exact replay is within it in 95 % of cases"},
     [DGEMM] = PART("dgemm", "in dgemm; this and what follows: mean over processes"),
     [DTRSM] = PART("dtrsm", "in dtrsm"),
     [OTHER_KERNELS] = PART("other_kernels", "in other kernels"),
@@ -272,16 +302,28 @@ static const char *part_name(int part) {
     return part < HPL_KERNELS ? hpl_kernel_names[part] : others[part - HPL_KERNELS];
 }
 
+static int add_panel(void *context, int panel, double from, double until) {
+    const struct observation *observation = context;
+    struct predict_output *output = observation->output;
+    double start = hpl_panel_start(observation->hpl, panel);
+    return observation->wants_panels
+               ? output->table_row(output->context, TABLE_PANELS, (double[]){start, from, until}, NULL)
+               : 0;
+}
+
+static int tell_progress(void *context, double share) {
+    const struct observation *observation = context;
+    return observation->output->progress(observation->output->context, share);
+}
+
 static int panel_done(void *context, int panel, double from, double until) {
     struct observation *observation = context;
-    struct predict_output *output = observation->output;
-    double start = hpl_panel_start(observation->hpl, panel), left = 1 - start / observation->hpl->n;
-    if (observation->wants_panels)
-        output->table_row(output->context, TABLE_PANELS, (double[]){start, from, until}, NULL);
+    double left = 1 - (double)hpl_panel_start(observation->hpl, panel) / observation->hpl->n;
+    int r = add_panel(context, panel, from, until);
     if (observation->trace.ranks > 0)
         trace_window(&observation->trace,
                      panel + 1 >= observation->window_from && panel + 1 < observation->window_to);
-    return output->progress(output->context, 1 - left * left * left);
+    return r < 0 ? r : tell_progress(context, 1 - left * left * left);
 }
 
 static int interval_done(void *context, int rank, const struct trace_interval *interval) {
@@ -333,7 +375,10 @@ static struct hpl read_scenario(const struct plugin_value *v) {
                         .column_major = v[PMAP].number == 1,
                         .l1_plain = v[L1].number == 1,
                         .u_plain = v[U].number == 1,
-                        .equilibrate = v[EQUILIBRATION].number == 1};
+                        .equilibrate = v[EQUILIBRATION].number == 1,
+                        .copy_l = v[BUILD].number > 0,
+                        .is_split = v[SPLIT].is_set,
+                        .split = v[SPLIT].is_set ? v[SPLIT].number : 0};
 }
 
 static void warn(const struct hpl *hpl, const struct plugin_value *v, struct predict_output *output) {
@@ -443,6 +488,32 @@ static int report_counts(const struct hpl *hpl, bool is_late, struct predict_out
     return r;
 }
 
+/* Replays all panels, or with replay=sampled some of them, if there are enough. */
+static int replay(const struct hpl *hpl, const struct replay_machine *machine, const struct plugin_value *v,
+                  struct observation *observation, struct replay_times *ret, double *ret_error,
+                  struct plugin_message *message) {
+    struct replay_observer observer = {.context = observation, .panel_done = add_panel};
+    struct sampled sampled = {.panels = v[REPLAYED_PANELS].is_set ? (int)v[REPLAYED_PANELS].number : 0};
+    int all = hpl_panel_count(hpl), r = 1;
+    bool is_sampled = v[REPLAY].number == 1;
+    if (is_sampled && observation->trace.ranks > 0)
+        return plugin_refuse(message, -EINVAL,
+                             "the tables parts, ranks and timeline need every panel; set replay=exact");
+    if (is_sampled)
+        r = sampled_run(hpl, machine, &observer, tell_progress, &sampled, ret);
+    if (r == 0)
+        predict_remark(observation->output, false, "%d of %d panels were replayed", sampled.panels, all);
+    if (r == 1) {
+        observer.panel_done = panel_done;
+        observer.trace = observation->trace.ranks > 0 ? &observation->trace : NULL;
+        if (is_sampled)
+            predict_remark(observation->output, false, "all %d panels were replayed, few as they are", all);
+        r = replay_run(hpl, machine, &observer, ret);
+    }
+    *ret_error = sampled.error;
+    return r;
+}
+
 static int run(void *state, const struct predict_inputs *inputs, const struct plugin_value *v,
                double *ret_values, struct predict_output *output, struct plugin_message *message) {
     struct hpl hpl = read_scenario(v);
@@ -450,11 +521,11 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
     struct observation observation = {
         .hpl = &hpl, .output = output, .wants_panels = output->wants(output->context, TABLE_PANELS)};
     struct trace *trace = &observation.trace;
-    struct replay_observer observer = {&observation, panel_done, NULL};
     struct models_request request = {
         .hpl = &hpl,
         .ranks_per_node = (int)v[RANKS_PER_NODE].number,
         .cpus_per_node = v[CPUS_PER_NODE].is_set ? (int)v[CPUS_PER_NODE].number : 0,
+        .node_rows = v[NODE_ROWS].is_set ? (int)v[NODE_ROWS].number : 0,
         .threads = (int)v[THREADS].number,
         .has_noise = v[NOISE].number == 1,
         .probe = v[IPROBE].number,
@@ -475,11 +546,11 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
     warn(&hpl, v, output);
     hpl.pivots = machine->pivots;
     r = begin_trace(&observation, v);
-    observer.trace = trace->ranks > 0 ? trace : NULL;
-    r = r < 0 ? r : replay_run(&hpl, &machine->replay, &observer, &times);
+    r = r < 0 ? r
+              : replay(&hpl, &machine->replay, v, &observation, &times, &ret_values[SAMPLING_ERROR], message);
     if (r == 0) {
         fill(&hpl, &times, ret_values);
-        if (observer.trace) {
+        if (trace->ranks > 0) {
             trace_window(trace, false);
             report_parts(trace, times.time, output);
             report_ranks(&hpl, trace, times.time, output);

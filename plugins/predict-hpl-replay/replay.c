@@ -38,12 +38,18 @@ static void do_kernel(struct replay *replay, struct process *process, const stru
 
 /* ---- Factorisation of a panel, by recurrence over the clocks of a column's processes */
 
+/* What KERNEL takes there. */
+static replay_kernel *factoring_kernel(const struct replay_machine *machine, enum hpl_kernel kernel) {
+    return machine->panel_kernel[kernel] ? machine->panel_kernel[kernel] : machine->kernel[kernel];
+}
+
 static void factor_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
                           int same, int n, int k) {
     struct replay *replay = sink->context;
     struct factoring *of = &replay->factoring;
     bool may_be_empty = is_empty(kernel, 0, n, k);
-    if (!replay->machine->kernel[kernel] || is_empty(kernel, 1, n, k))
+    replay_kernel *find_times = factoring_kernel(replay->machine, kernel);
+    if (!find_times || is_empty(kernel, 1, n, k))
         return;
     double total = replay->times.kernels[kernel];
     for (int row = from; !each && row < to; row++)
@@ -53,8 +59,8 @@ static void factor_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int fro
         for (end = from; end < to && (each[end] > 0 || !may_be_empty);)
             end++;
         if (end > from)
-            replay->machine->kernel[kernel](replay->machine->context, kernel, (size_t)(end - from),
-                                            of->ranks + from, of->calls + from, each + from, n, k, of->times);
+            find_times(replay->machine->context, kernel, (size_t)(end - from), of->ranks + from,
+                       of->calls + from, each + from, n, k, of->times);
         replay->times.kernel_count += (uint64_t)(end - from);
         for (int row = from; row < end; row++) {
             double now = of->clocks[row];
@@ -472,6 +478,28 @@ static void factor(struct replay *replay, int column) {
     }
 }
 
+/* Gives the accelerator of PROCESS an update. */
+static void launch(struct replay *replay, struct process *process, int panel, int columns) {
+    double times[CHUNK_KERNELS_MAX][CHUNKS_AT_ONCE];
+    replay->chunk_sink.column = process->column;
+    replay->chunk_kernels = 0;
+    hpl_chunk(&replay->chunk_sink, panel, process->row, columns);
+    find_chunk_times(replay, process, 1, times);
+    process->calls += (uint64_t)replay->chunk_kernels;
+    replay->times.kernel_count += (uint64_t)replay->chunk_kernels;
+    process->device = later(process->device, process->now);
+    for (int j = 0; j < replay->chunk_kernels; j++)
+        process->device += usable_time(replay, times[j][0]);
+}
+
+static void tell_found(struct replay *replay, const struct process *process, int panel) {
+    const struct replay_observer *observer = replay->observer;
+    int r = observer && observer->panel_found
+                ? observer->panel_found(observer->context, panel, process->now, &replay->times)
+                : 0;
+    replay->error = r < 0 ? r : replay->error;
+}
+
 static bool do_control(struct replay *replay, struct process *process, const struct operation *operation) {
     const struct hpl *hpl = replay->hpl;
     int column = process->column;
@@ -507,7 +535,22 @@ static bool do_control(struct replay *replay, struct process *process, const str
         process->is_probing = waits;
         return !waits;
     case HPL_FINISH:
-        return process->pending == NONE || do_chunks(replay, process, operation);
+        if (process->pending != NONE && !do_chunks(replay, process, operation))
+            return false;
+        tell_found(replay, process, operation->peer);
+        return true;
+    case HPL_LAUNCH:
+        launch(replay, process, operation->peer, operation->columns);
+        return true;
+    case HPL_MARK:
+        process->mark = process->device;
+        return true;
+    case HPL_AWAIT: {
+        double until = operation->columns == 1 ? process->mark : process->device;
+        process->now = pass(replay, &replay->times.kernels[HPL_DGEMM], rank_of(replay, process), KERNEL,
+                            HPL_DGEMM, process->now, later(process->now, until));
+        return true;
+    }
     default:
         return do_chunks(replay, process, operation);
     }
@@ -616,12 +659,13 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
                                                .latest = NONE};
     if (factoring_init(&replay.factoring, hpl->p) < 0 || (r == 0 && scripts_init(&replay) < 0))
         r = -ENOMEM;
-    replay.factor_sink = (struct hpl_sink){.context = &replay,
-                                           .hpl = hpl,
-                                           .space = space,
-                                           .kernel = factor_kernel,
-                                           .exchange = find_exchange,
-                                           .search = machine->kernel[HPL_DCOPY] ? NULL : factor_search};
+    replay.factor_sink =
+        (struct hpl_sink){.context = &replay,
+                          .hpl = hpl,
+                          .space = space,
+                          .kernel = factor_kernel,
+                          .exchange = find_exchange,
+                          .search = factoring_kernel(machine, HPL_DCOPY) ? NULL : factor_search};
     replay.chunk_sink =
         (struct hpl_sink){.context = &replay, .hpl = hpl, .space = space, .kernel = add_chunk_kernel};
     if (r == 0)

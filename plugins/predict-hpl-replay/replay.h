@@ -15,14 +15,17 @@
 
 #include <stddef.h>
 
+/* The times of COUNT calls, s: call NUMBERS[i] of the process RANKS[i] has the sizes M[i], N and K, none of
+ * them 0 if the kernel has it. */
+typedef void replay_kernel(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                           const uint64_t *numbers, const int *m, int n, int k, double *ret);
+
 struct replay_machine {
     const struct network_model *network;
     int nodes;
-    const int *node_of; /* by rank */
-    /* The times of COUNT calls, s: call NUMBERS[i] of the process RANKS[i] has the sizes M[i], N and K, none
-     * of them 0 if the kernel has it. NULL: the kernel takes no time. */
-    void (*kernel[HPL_KERNELS])(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
-                                const uint64_t *numbers, const int *m, int n, int k, double *ret);
+    const int *node_of;                       /* by rank */
+    replay_kernel *kernel[HPL_KERNELS];       /* NULL: the kernel takes no time */
+    replay_kernel *panel_kernel[HPL_KERNELS]; /* in the factorisation of panels; NULL: the same */
     /* The time depends on the sizes alone. */
     bool is_fixed[HPL_KERNELS];
     void *context;
@@ -51,6 +54,9 @@ struct replay_observer {
     /* Each panel was factored, from FROM, when its first process began, until UNTIL, when its last one was
      * done. Negative errno: the replay ends and returns it. NULL is fine. */
     int (*panel_done)(void *context, int panel, double from, double until);
+    /* A process has found PANEL, by its clock at NOW, in the step in which PANEL is broadcast, and ended all
+     * other work of that step. TIMES: so far, without `time`. As above. */
+    int (*panel_found)(void *context, int panel, double now, const struct replay_times *times);
     struct trace *trace; /* takes what each process does; or NULL */
 };
 

@@ -117,8 +117,9 @@ struct process {
     bool waits_for_send, waits_for_receive; /* in the call that it is in */
 
     int chunk_panel, chunk_left;
-    int neighbours;   /* processes of its column on its node, itself included */
-    int receive_from; /* rank of a receive that no transfer has met; or NONE */
+    double device, mark; /* when its accelerator has done what it was given, all of it and up to HPL_MARK */
+    int neighbours;      /* processes of its column on its node, itself included */
+    int receive_from;    /* rank of a receive that no transfer has met; or NONE */
     double receive_posted;
     int receiving, sending; /* transfers */
 };

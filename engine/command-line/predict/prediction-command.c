@@ -2,6 +2,7 @@
 
 #include "engine/command-line/fit/verbs.h"
 #include "engine/command-line/output.h"
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/predict/search.h"
@@ -79,17 +80,37 @@ static int read_given(const struct verb_arguments *arguments, struct given *give
     return r;
 }
 
+/* --search N, or a time: as many runs as are begun within it. */
+static int read_search(const struct verb_arguments *arguments, struct prediction_request *request,
+                       struct failure *failure) {
+    const char *text = verb_value(arguments, "--search");
+    double seconds = 0, plain;
+    uint64_t count = 0;
+    if (text && unit_parse(text, UNIT_TIME, &seconds) && !unit_parse(text, UNIT_NONE, &plain)) {
+        if (!(seconds > 0 && seconds <= SEARCH_SECONDS_MAX))
+            return failure_input(failure, arguments->verb->name, 0, 0,
+                                 "--search '%.64s' is no time above 0 and up to %d s", text,
+                                 SEARCH_SECONDS_MAX);
+        request->search = SEARCH_BUDGET_MAX;
+        request->search_ns = (int64_t)(seconds * 1e9);
+        return 0;
+    }
+    int r = verb_count(arguments, "--search", 1, SEARCH_BUDGET_MAX, &count, failure);
+    request->search = (size_t)count;
+    return r;
+}
+
 int prediction_command_make(const struct verb_arguments *arguments, struct prediction_request *request,
                             struct prediction **ret, struct failure *failure) {
     cleanup_free const char **settings = verb_values(arguments, "--set", &request->setting_count);
-    uint64_t draws = 0, threads = 0, search = 0;
+    uint64_t draws = 0, threads = 0;
     cleanup(given_clear) struct given given = {0};
     request->seed = 1;
     request->settings = settings;
     int r = verb_count(arguments, "--seed", 0, UINT64_MAX, &request->seed, failure);
     r = r < 0 ? r : verb_count(arguments, "--draws", 2, PREDICTION_DRAWS_MAX, &draws, failure);
     r = r < 0 ? r : verb_count(arguments, "--threads", 1, 4096, &threads, failure);
-    r = r < 0 ? r : verb_count(arguments, "--search", 1, SEARCH_BUDGET_MAX, &search, failure);
+    r = r < 0 ? r : read_search(arguments, request, failure);
     r = r < 0 ? r : read_given(arguments, &given, failure);
     if (r < 0)
         return r;
@@ -98,7 +119,7 @@ int prediction_command_make(const struct verb_arguments *arguments, struct predi
     request->model_count = given.count;
     request->draws = (size_t)draws;
     request->threads = (size_t)threads;
-    request->search = (size_t)search;
+    request->goal = verb_value(arguments, "--goal");
     return prediction_make(arguments->installation, arguments->verb->name, arguments->operands[0], request,
                            ret, failure);
 }

@@ -97,6 +97,43 @@ awk -F, 'NR == 1 || / *loopback/' pairs.csv >loopback.csv
 is "a network by pair has its own loopback" "$(value time "$ASSAY" predict hpl-replay dgemm=dgemm.json network=pairs.json --set N=200 --set NB=8 --set P=2 --set Q=2 --set ranks-per-node=2)" \
     "$(value time four 200 8 2 loopback=loopback.json)"
 
+# Some panels for all: 250 of them, of which all but a few windows are left out.
+check "a sampled replay" four 2000 8 2 --set noise=no --set replay=sampled --set replayed-panels=80 --plot panels=sampled.csv
+report $(output '^note: [0-9]+ of 250 panels were replayed' && output '^sampling_error +[0-9.]+ .?s'; echo $?) "says of how many, and how far off it may be"
+is "it has all panels" "$(wc -l <sampled.csv)" 251
+sampled() { four 2000 8 2 --set noise=no --set replay=sampled --set replayed-panels=80 "$@"; }
+report $(awk -v e="$(value time four 2000 8 2 --set noise=no)" -v t="$(value time sampled)" -v s="$(value sampling_error sampled)" \
+    'BEGIN { d = t - e; d = d < 0 ? -d : d; exit !(d <= s && d < 0.01 * e && s < 0.05 * e) }'; echo $?) "is as far off as it says"
+check "few panels" four 200 8 2 --set replay=sampled
+report $(output '^note: all 25 panels were replayed'; echo $?) "are all replayed"
+is "... with the same digits" "$(value time four 200 8 2 --set replay=sampled)" "$(value time four 200 8 2)"
+refuse "the critical path of a sample" 2 'the tables parts, ranks and timeline need every panel; set replay=exact' four 2000 8 2 --set replay=sampled --plot parts=parts.csv
+
+# HPL as it was built, and as accelerators have it.
+copies() { "$ASSAY" predict hpl-replay dgemm=dgemm.json network=network.json --set N=64 --set NB=8 --set P=2 --set Q=2 "$@" --plot kernels=kernels.csv >/dev/null 2>&1 &&
+    awk -F, '$3 == "bcast" && $4 == "dlacpy" { n += $5 } END { print n + 0 }' kernels.csv; }
+is "HPL copies no panel" "$(copies)" 0
+is "with HPL_COPY_L each process copies what it has of its panels" "$(copies --set build=copy-l)" 13
+is "... and so it does without MPI's data types" "$(copies --set build=no-mpi-datatype)" 13
+is "a node has a block of the grid" "$(value time four 200 8 2 --set noise=no --set node-rows=2)" "$(value time four 200 8 2 --set noise=no --set PMAP=column)"
+refuse "a block that does not fit" 2 'node-rows is 3: the 2 ranks of a node are no block of 3 rows of the grid of 2 x 2' four 200 8 2 --set node-rows=3
+is "a device of their own factors panels" "$(value time alone dscal=dgemm.json panel-dgemm=dgemm.json)" "$(value time alone dscal=dgemm.json)"
+awk -F, 'NR > 1 { $6 *= 3 } 1' OFS=, dgemm.csv >slow.csv
+"$ASSAY" fit linear slow.csv --by node,core --terms 'm*n*k' -o slow.json >fit.out 2>&1
+is "... which takes its own time, and the update takes no other" \
+    "$(awk -v a="$(value dgemm alone)" -v b="$(value dgemm alone panel-dgemm=slow.json)" -v u="$(awk -F, '$3 == "update" && $4 == "dgemm" { s += 1e-9 * $13 } END { print s }' <(
+        "$ASSAY" predict hpl-replay dgemm=dgemm.json "${one[@]}" --plot kernels=kernels.csv >/dev/null 2>&1; cat kernels.csv))" 'BEGIN { printf "%.4f", (b - u) / (a - u) }')" 3.0000
+refuse "a kernel that panels do not have" 2 "'panel-dsyrk' is no kernel of HPL; expected dtrsm" "$ASSAY" predict hpl-replay dgemm=dgemm.json panel-dsyrk=dgemm.json "${one[@]}"
+report $(awk -v a="$(value time four 400 8 2 --set noise=no panel-dgemm=slow.json)" -v b="$(value time four 400 8 2 --set noise=no panel-dgemm=slow.json --set split=0.5)" 'BEGIN { exit !(b < a) }'; echo $?) \
+    "a split update is faster where panels are slow"
+
+# A search over what decides, N from the memory.
+check "a search by the rate" "$ASSAY" predict hpl-replay dgemm=dgemm.json network=network.json --set P=2 --set Q=2 --set ranks-per-node=2 --set NB=4,8,16 --set node-memory=300kB --set N='round_down(sqrt(0.8 * node_memory * 2 / 8), NB)' --set SWAP=binary-exchange,spread-roll \
+    --search 1min --goal gflops -o searched.csv
+report $(output '^note: the best of [0-9]+ scenarios that were run, of .*6 combinations, by the greatest gflops; best first$'; echo $?) "says of how many"
+report $(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { n++; bad += $at["gflops"] > last && n > 1; bad += $at["N"] % $at["NB"] > 0 || $at["N"] < 230 || $at["N"] > 245; last = $at["gflops"] } END { exit bad || n != 6 }' searched.csv; echo $?) \
+    "the matrix fills the memory, and the best is first"
+
 echo '4,0,1' >pivots.csv
 refuse "too few pivots" 2 'pivots.csv has 1 pivots; expected one for each of N = 4 columns' "$ASSAY" predict hpl-replay dgemm=dgemm.json pivots=pivots.csv --set N=4 --set NB=2 --set P=1 --set Q=1
 printf '0,1\n1,0\n2,2\n3,3\n' >pivots.csv

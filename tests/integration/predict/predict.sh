@@ -213,6 +213,12 @@ check "a list of grids" "$ASSAY" predict hpl model.json --set N=2000 --set NB=64
 report $(output '^note: combinations that are left out: 1; the first: Q=4/P: .*1\.33'; echo $?) "does so, too"
 refuse "an expression over nothing that is set" 2 "Q=64/P: 'P' has no value; set it, too" "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set Q=64/P
 refuse "an unknown name in one" 2 "Q: unknown name 'R', expected one of N, NB, P, " "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set Q=64/R
+set -- predict hpl model.json --set N=20000 --set NB=64,128 --set P=1,2,4 --set Q=1,2 --set latency=1us --set bandwidth=1GB/s
+check "a search for a time" "$ASSAY" "$@" --search 1h --goal gflops
+report $(output '^note: the best of 12 scenarios that were run, of 12 combinations, by the greatest gflops; best first$'; echo $?) "ends when it finds nothing new, and goes by the column that is named"
+refuse "a search for no time" 2 "--search '0s' is no time above 0 and up to 2592000 s" "$ASSAY" "$@" --search 0s
+refuse "a search for what is neither" 2 "--search 'long' is not a whole number from 1 to 10000" "$ASSAY" "$@" --search long
+refuse "a goal that is none" 2 "predict-hpl has no column 'swap' with a goal; 'assay plugins show hpl' lists them" "$ASSAY" "$@" --search 9 --goal swap
 refuse "a search without a goal" 2 "travel cannot be searched: none of its columns has a goal" "$ASSAY" predict travel size.json --set size=8,9 --search 9
 refuse "a search in a table" 2 "hpl cannot be searched: a table of scenarios is given" "$ASSAY" predict hpl model.json --scenario scenarios.csv --search 9
 

@@ -8,6 +8,7 @@
 #include "plugins/predict-hpl-replay/messages.c"
 #include "plugins/predict-hpl-replay/network.c"
 #include "plugins/predict-hpl-replay/replay.c"
+#include "plugins/predict-hpl-replay/sampled.c"
 #include "plugins/predict-hpl-replay/script.c"
 #include "plugins/predict-hpl-replay/swap.c"
 #include "plugins/predict-hpl-replay/trace.c"
@@ -208,7 +209,9 @@ TEST(every_variant_ends) {
                                       .column_major = i % 2,
                                       .u_plain = runs / 2 % 2,
                                       .l1_plain = runs / 3 % 2,
-                                      .equilibrate = i % 4 > 0};
+                                      .equilibrate = i % 4 > 0,
+                                      .is_split = runs % 5 == 0,
+                                      .split = 0.1 * (runs % 11)};
                     struct network_model network = plain;
                     network.detached_below = i % 3 == 0 ? 0 : i % 3 == 1 ? 512 : 1e9;
                     network.eager_below = i % 2 == 0 ? network.detached_below : 0;
@@ -344,4 +347,109 @@ TEST(digits_stay) {
             hash = (hash ^ ((const unsigned char *)&time)[byte]) * 0x100000001b3;
     }
     assert_int_equal(hash, UINT64_C(0x0b85487a4d604d6a));
+}
+
+/* Two calls of idamax a panel; an accelerator that updates m x n with k columns in mnk / 8 s. */
+static void two_seconds(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                        const uint64_t *numbers, const int *m, int n, int k, double *ret) {
+    for (size_t i = 0; i < count; i++)
+        ret[i] = 2;
+}
+static void by_eighths(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
+                       const uint64_t *numbers, const int *m, int n, int k, double *ret) {
+    for (size_t i = 0; i < count; i++)
+        ret[i] = (double)m[i] * n * k / 8;
+}
+
+TEST(a_split_update_hides_the_factorisation) {
+    /* 3 panels of 2 columns, and the right-hand side. A panel takes 2 s, the updates 5 s, 1.5 s, and none. */
+    struct hpl hpl = {.n = 6, .nb = 2, .p = 1, .q = 1, .nbmin = 2, .ndiv = 2};
+    struct replay_machine machine = {.kernel = {[HPL_IDAMAX] = one_second, [HPL_DGEMM] = by_eighths}};
+    assert_float_equal(replay(hpl, &plain, 1, &machine).time, 2 + 5 + 2 + 1.5 + 2, 1e-12);
+    /* The next panel's part of the updates takes 2 s and 1 s. The other part, 3 s and 0.5 s, is done while
+     * that panel is factored: until 7 s, and 8.5 s. */
+    hpl.is_split = true;
+    assert_float_equal(replay(hpl, &plain, 1, &machine).time, 2 + 2 + 3 + 1 + 2, 1e-12);
+    /* What factors panels takes twice as long, 4 s; then nothing waits for the accelerator. */
+    machine.panel_kernel[HPL_IDAMAX] = two_seconds;
+    assert_float_equal(replay(hpl, &plain, 1, &machine).time, 4 + 2 + 4 + 1 + 4, 1e-12);
+}
+
+TEST(all_panels_chosen_are_all_panels) {
+    static int all[32];
+    const struct replay_machine machine = {.kernel = {[HPL_DGEMM] = by_work, [HPL_DTRSM] = by_work},
+                                           .probe = 1e-7};
+    for (int i = 0; i < 32; i++)
+        all[i] = i;
+    for (int depth = 0; depth < 4; depth++)
+        for (int split = 0; split < 2; split++) {
+            struct hpl hpl = {.n = 250,
+                              .nb = 8,
+                              .p = 3,
+                              .q = 4,
+                              .depth = depth,
+                              .bcast = depth,
+                              .nbmin = 4,
+                              .ndiv = 2,
+                              .is_split = split == 1,
+                              .split = 0.5};
+            double time = replay(hpl, &plain, 2, &machine).time;
+            hpl.chosen = all;
+            hpl.chosen_count = 32;
+            assert_true(replay(hpl, &plain, 2, &machine).time == time);
+        }
+}
+
+static double last_panel, last_time;
+static int rising_panels(void *context, int panel, double from, double until) {
+    assert_true(panel == last_panel + 1 && until > last_time);
+    last_panel = panel;
+    last_time = until;
+    return 0;
+}
+
+/* Some of the panels say how long all take, within the error that is stated, and nearly as much as half a per
+ * cent. Sums of parts are as near. Where there are few, nothing is replayed. */
+TEST(sampled_panels_are_as_good_as_all) {
+    static int pivots[4096], node_of[64];
+    static const int grids[][2] = {{1, 4}, {4, 1}, {2, 3}, {4, 4}};
+    const struct replay_observer observer = {.panel_done = rising_panels};
+    int runs = 0;
+    hpl_draw_pivots(4096, 1, pivots);
+    for (size_t g = 0; g < sizeof grids / sizeof *grids; g++)
+        for (int depth = 0; depth < 3; depth++, runs++) {
+            struct hpl hpl = {.n = 4096,
+                              .nb = 16,
+                              .p = grids[g][0],
+                              .q = grids[g][1],
+                              .depth = depth,
+                              .bcast = runs % 6,
+                              .swap = runs % 3,
+                              .swap_threshold = 100,
+                              .nbmin = 4,
+                              .ndiv = 2,
+                              .pivots = pivots,
+                              .rfact = HPL_RIGHT};
+            for (int i = 0; i < 64; i++)
+                node_of[i] = i / 2;
+            struct replay_machine machine = {.kernel = {[HPL_DGEMM] = by_work, [HPL_DTRSM] = by_work},
+                                             .network = &plain,
+                                             .node_of = node_of,
+                                             .nodes = 32,
+                                             .probe = 1e-7};
+            struct replay_times exact, times;
+            struct sampled sampled = {.panels = 90};
+            last_panel = -1, last_time = 0;
+            assert_ok(replay_run(&hpl, &machine, NULL, &exact));
+            assert_ok(sampled_run(&hpl, &machine, &observer, NULL, &sampled, &times));
+            assert_true(last_panel == 255 && last_time < times.time);
+            assert_in_range(sampled.panels, 60, 120);
+            assert_true(fabs(times.time / exact.time - 1) < 0.01);
+            assert_true(fabs(times.time - exact.time) <= sampled.error);
+            assert_true(fabs(times.kernels[HPL_DGEMM] / exact.kernels[HPL_DGEMM] - 1) < 0.015);
+            assert_true(fabs((double)times.message_count / (double)exact.message_count - 1) < 0.1);
+            hpl.n = 1000;
+            assert_int_equal(sampled_run(&hpl, &machine, &observer, NULL, &sampled, &times), 1);
+        }
+    assert_int_equal(runs, 12);
 }
