@@ -426,6 +426,18 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
     return r;
 }
 
+void machine_name_node(const struct machine *machine, int node, char *ret, size_t size) {
+    const struct kernel_model *dgemm = &machine->models->kernels[HPL_DGEMM];
+    int rank = 0;
+    while (machine->node_of[rank] != node)
+        rank++;
+    const struct model_group *group = dgemm->groups[machine->group_of[HPL_DGEMM][rank]].group;
+    if (dgemm->model->by_count > (size_t)dgemm->is_by_kernel)
+        snprintf(ret, size, "node %d (%s)", node, group->labels[0]);
+    else
+        snprintf(ret, size, "node %d", node);
+}
+
 void machine_free(struct machine *machine) {
     if (!machine)
         return;

@@ -37,6 +37,8 @@ struct machine {
 /* The machine for a scenario. -EINVAL with a sentence: the models do not suffice. */
 int machine_new(const void *state, const struct predict_inputs *inputs, const struct models_request *request,
                 struct predict_output *output, struct machine **ret, struct plugin_message *message);
+/* "node 3 (LABEL)": by its number from 0, and what the model of dgemm calls it. */
+void machine_name_node(const struct machine *machine, int node, char *ret, size_t size);
 void machine_free(struct machine *machine);
 
 #endif

@@ -2,6 +2,7 @@
 #include "plugins/predict-hpl-replay/counts.h"
 #include "plugins/predict-hpl-replay/models.h"
 #include "plugins/predict-hpl-replay/replay.h"
+#include "plugins/predict-hpl-replay/studies.h"
 #include "plugins/predict-hpl-replay/trace.h"
 
 #include <assay/predict.h>
@@ -192,7 +193,16 @@ static const struct column columns[COLUMN_COUNT + 1] = {
     {.name = NULL},
 };
 
-enum { TABLE_PARTS, TABLE_PANELS, TABLE_RANKS, TABLE_TIMELINE, TABLE_CALLS, TABLE_KERNELS };
+enum {
+    TABLE_PARTS,
+    TABLE_PANELS,
+    TABLE_RANKS,
+    TABLE_TIMELINE,
+    TABLE_CALLS,
+    TABLE_KERNELS,
+    TABLE_SENSITIVITIES,
+    TABLE_TOLERANCE
+};
 static const struct column part_columns[] = {
     {"part",
      .help = "a kernel; pivot, panel, swap or solve messages with the waiting in them; panel_wait; probes"},
@@ -255,6 +265,10 @@ static const struct predict_table tables[] = {
     [TABLE_TIMELINE] = {"timeline", "what processes do when, in a window", PREDICT_INTERVALS, NULL},
     [TABLE_CALLS] = {"calls", "how often each process makes which call of MPI", PREDICT_ROWS, call_columns},
     [TABLE_KERNELS] = {"kernels", "what each process asks of each kernel", PREDICT_ROWS, kernel_columns},
+    [TABLE_SENSITIVITIES] = {"sensitivities", "what 1 % more of each speed and latency is worth",
+                             PREDICT_BARS, sensitivity_columns},
+    [TABLE_TOLERANCE] = {"tolerance", "the latency that is tolerated for a slowdown; some more replays",
+                         PREDICT_ROWS, tolerance_columns},
     {.name = NULL},
 };
 
@@ -263,6 +277,7 @@ struct observation {
     struct predict_output *output;
     bool wants_panels;
     struct trace trace;
+    struct sensitivities sensitivities;
     double window_from, window_to; /* panels that are factored */
 };
 
@@ -294,15 +309,22 @@ static int interval_done(void *context, int rank, const struct trace_interval *i
 }
 
 /* Records what processes do, if the tables need it. */
-static int begin_trace(struct observation *observation, const struct plugin_value *v) {
+static int begin_trace(struct observation *observation, const struct machine *machine,
+                       const struct plugin_value *v) {
     const struct predict_output *output = observation->output;
-    bool wants_timeline = output->wants(output->context, TABLE_TIMELINE);
+    bool wants_timeline = output->wants(output->context, TABLE_TIMELINE),
+         wants_sensitivities = output->wants(output->context, TABLE_SENSITIVITIES) ||
+                               output->wants(output->context, TABLE_TOLERANCE);
     struct trace *trace = &observation->trace;
     int ranks = observation->hpl->p * observation->hpl->q;
     if (!wants_timeline && !output->wants(output->context, TABLE_PARTS) &&
-        !output->wants(output->context, TABLE_RANKS))
+        !output->wants(output->context, TABLE_RANKS) && !wants_sensitivities)
         return 0;
     int r = trace_init(trace, ranks);
+    if (r == 0 && wants_sensitivities) {
+        r = sensitivities_init(&observation->sensitivities, &machine->replay, ranks);
+        trace->sensitivities = &observation->sensitivities;
+    }
     trace->first_rank = (int)fmin(v[WINDOW_RANK].number, ranks - 1);
     trace->end_rank = (int)fmin(trace->first_rank + v[WINDOW_RANKS].number, ranks);
     trace->interval = wants_timeline ? interval_done : NULL;
@@ -474,7 +496,7 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
         return r;
     warn(&hpl, v, output);
     hpl.pivots = machine->pivots;
-    r = begin_trace(&observation, v);
+    r = begin_trace(&observation, machine, v);
     observer.trace = trace->ranks > 0 ? trace : NULL;
     r = r < 0 ? r : replay_run(&hpl, &machine->replay, &observer, &times);
     if (r == 0) {
@@ -484,19 +506,25 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
             report_parts(trace, times.time, output);
             report_ranks(&hpl, trace, times.time, output);
         }
+        if (trace->sensitivities)
+            r = report_sensitivities(machine, trace, times.time, TABLE_SENSITIVITIES, output);
+        if (r == 0 && output->wants(output->context, TABLE_TOLERANCE))
+            r = report_tolerance(&hpl, machine, trace, times.time, TABLE_TOLERANCE, output);
         if (times.unusable_count > 0)
             predict_remark(
                 output, true,
                 "%llu of %llu kernel calls had a time below 0 s, or none, by their models, and took "
                 "0 s; fit the models to calls as small as those of a panel (NBMIN=%d columns), too",
                 (unsigned long long)times.unusable_count, (unsigned long long)times.kernel_count, hpl.nbmin);
-        if (output->wants(output->context, TABLE_CALLS) || output->wants(output->context, TABLE_KERNELS))
+        if (r == 0 &&
+            (output->wants(output->context, TABLE_CALLS) || output->wants(output->context, TABLE_KERNELS)))
             r = report_counts(&hpl, v[FOUND].number == 1, output);
     } else if (r == -EDEADLK) {
         r = plugin_refuse(message, -ENOTSUP,
                           "the processes wait for each other: please report these parameters");
     }
     trace_clear(trace);
+    sensitivities_clear(&observation.sensitivities);
     machine_free(machine);
     return r;
 }

@@ -203,6 +203,16 @@ static void clock_exchange(struct hpl_sink *sink, int row_a, int row_b, int64_t 
     if (replay->trace)
         trace_exchange(replay->trace, (int)(a - replay->processes), (int)(b - replay->processes),
                        a_got > a_sent, b_got > b_sent);
+    if (replay->sensitivities)
+        sensitivities_exchange(
+            replay->sensitivities,
+            &(struct sensitivity_exchange){{(int)(a - replay->processes), (int)(b - replay->processes)},
+                                           costs->bytes,
+                                           costs->starts_when_both_are_ready,
+                                           costs->waits,
+                                           costs->send,
+                                           costs->transit,
+                                           costs->receive});
     pass(replay, a, MESSAGES, HPL_FACT, a->now, a_end);
     pass(replay, b, MESSAGES, HPL_FACT, b->now, b_end);
     replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
@@ -394,6 +404,7 @@ static void factor(struct replay *replay, int column) {
     } else if (replay->observer && replay->observer->panel_done) {
         int r = replay->observer->panel_done(replay->observer->context, at->panel, at->begun, last);
         r = r == 0 && replay->trace ? replay->trace->error : r;
+        r = r == 0 && replay->sensitivities ? replay->sensitivities->error : r;
         replay->error = r < 0 ? r : replay->error;
     }
 }
@@ -517,7 +528,13 @@ static int simulate(struct replay *replay) {
             if (isinf(flow))
                 break;
             replay->clock = flow;
-            finish_transfer(replay, network_finish(replay->network, flow), flow);
+            int id = network_finish(replay->network, flow);
+            if (replay->sensitivities)
+                sensitivities_finish(
+                    replay->sensitivities, id, replay->machine->node_of[replay->transfers[id].source],
+                    replay->machine->node_of[replay->transfers[id].target],
+                    (double)replay->transfers[id].bytes / replay->machine->network->rate, flow);
+            finish_transfer(replay, id, flow);
         }
         if (flow > event) {
             struct event next = event_pop(&replay->events), *after = replay->events.heap;
@@ -543,6 +560,8 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
                             .machine = machine,
                             .observer = observer,
                             .trace = observer ? observer->trace : NULL,
+                            .sensitivities =
+                                observer && observer->trace ? observer->trace->sensitivities : NULL,
                             .free_transfer = NONE,
                             .sleeps = 1};
     struct hpl_space *space = hpl_space_new(hpl);

@@ -42,6 +42,16 @@ report $(output '^rank 1 +\|[A-Z* ]+\|$'; echo $?) "it is drawn in characters"
 check "a timeline as a picture and for a viewer" four 200 8 2 --plot timeline=timeline.svg --plot timeline=timeline.json
 report $(grep -q 'fill="#0072b2"/>' timeline.svg && grep -q '>row swaps</text>' timeline.svg; echo $?) "... with what its colours mean"
 report $(grep -q '^<svg' timeline.svg && grep -q '"name": "rank 3"' timeline.json && grep -q '"name": "dgemm"' timeline.json; echo $?) "has all ranks"
+check "what each cost is worth" four 200 8 2 --set noise=no --plot sensitivities --plot sensitivities=worth.svg --plot sensitivities=worth.csv --plot tolerance=tolerance.csv
+report $(output '^dgemm +-0\.[0-9]+ % +#+$'; echo $?) "is drawn as bars, the greatest first"
+report $(grep -q '>node 1 (b)</text>' worth.svg; echo $?) "... in a file, too, with the nodes' names"
+report $(awk -F, 'NR > 1 { $2 ~ /^node/ ? nodes += $4 : $2 == "cards" ? 0 : all += $4; if ($2 == "dgemm" || $2 == "dtrsm") kernels += $4 } END { exit nodes < 0.999999 * kernels || nodes > 1.000001 * kernels || all <= nodes }' worth.csv; echo $?) \
+    "the times of the nodes are those of the kernels"
+factor=$(awk -F, '$2 == 5 { print $3 }' tolerance.csv)
+sed -E "s/(\"latency\": *)[0-9.e-]+/\1$(awk -v f="$factor" 'BEGIN { print 1e-5 * f }')/" network.json >late.json
+late() { "$ASSAY" predict hpl-replay dgemm=dgemm.json network=late.json loopback=network.json --set N=200 --set NB=8 --set P=2 --set Q=2 --set ranks-per-node=2 --set noise=no; }
+report $(awk -v a="$(value time four 200 8 2 --set noise=no)" -v b="$(value time late)" 'BEGIN { exit b / a < 1.049 || b / a > 1.051 }'; echo $?) \
+    "with the latency that is tolerated for 5 % the run takes 5 % longer"
 is "tables change no digit" "$(value time four 200 8 2 --plot parts=parts.csv)" "$(value time four 200 8 2)"
 four 200 8 2 --json >one.json 2>errors && four 200 8 2 --json --threads 2 >two.json 2>errors
 report $(sed 's/"created[^,]*,//' one.json | cmp -s - <(sed 's/"created[^,]*,//' two.json); echo $?) "the same digits with more threads"

@@ -8,6 +8,7 @@
 #include "plugins/predict-hpl-replay/messages.c"
 #include "plugins/predict-hpl-replay/network.c"
 #include "plugins/predict-hpl-replay/replay.c"
+#include "plugins/predict-hpl-replay/sensitivities.c"
 #include "plugins/predict-hpl-replay/swap.c"
 #include "plugins/predict-hpl-replay/trace.c"
 #include "tests/test.h"
