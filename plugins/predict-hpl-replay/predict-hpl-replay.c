@@ -4,6 +4,7 @@
 #include "plugins/predict-hpl-replay/replay.h"
 #include "plugins/predict-hpl-replay/studies.h"
 #include "plugins/predict-hpl-replay/trace.h"
+#include "plugins/predict-hpl-replay/variability.h"
 
 #include <assay/predict.h>
 
@@ -66,6 +67,8 @@ enum {
     CARD,
     NOISE,
     NODE_MEMORY,
+    NODE_SETS,
+    LEFT_OUT,
     FOUND,
     WINDOW_PANEL,
     WINDOW_PANELS,
@@ -148,6 +151,12 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
         COUNT("window-rank", 0, 1e6, .default_text = "0", .help = "of the table timeline: the first rank"),
     [WINDOW_RANKS] = PREDICT_COUNT("window-ranks", 1e6, .default_text = "32",
                                    .help = "of the table timeline: how many ranks"),
+    [NODE_SETS] =
+        PREDICT_COUNT("node-sets", 10000, .default_text = "10",
+                      .help = "of the table losses: so many sets of the model's nodes, the first in "
+                              "their order, the others drawn"),
+    [LEFT_OUT] = COUNT("left-out", 0, 65536, .default_text = "8",
+                       .help = "of the table node_sets: up to so many nodes, the slowest, are left out"),
     [NODE_MEMORY] = {"node-memory", PLUGIN_NUMBER, "By", .minimum = 1, .maximum = 1e18,
                      .help = "of a node: a warning says where the matrix does not fit"},
 };
@@ -201,7 +210,9 @@ enum {
     TABLE_CALLS,
     TABLE_KERNELS,
     TABLE_SENSITIVITIES,
-    TABLE_TOLERANCE
+    TABLE_TOLERANCE,
+    TABLE_LOSSES,
+    TABLE_NODE_SETS
 };
 static const struct column part_columns[] = {
     {"part",
@@ -269,6 +280,10 @@ static const struct predict_table tables[] = {
                              PREDICT_BARS, sensitivity_columns},
     [TABLE_TOLERANCE] = {"tolerance", "the latency that is tolerated for a slowdown; some more replays",
                          PREDICT_ROWS, tolerance_columns},
+    [TABLE_LOSSES] = {"losses", "speed that is lost because nodes differ, and because calls scatter",
+                      PREDICT_BARS, loss_columns},
+    [TABLE_NODE_SETS] = {"node_sets", "what it gains to leave out the slowest nodes", PREDICT_ROWS,
+                         node_set_columns},
     {.name = NULL},
 };
 
@@ -510,6 +525,11 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
             r = report_sensitivities(machine, trace, times.time, TABLE_SENSITIVITIES, output);
         if (r == 0 && output->wants(output->context, TABLE_TOLERANCE))
             r = report_tolerance(&hpl, machine, trace, times.time, TABLE_TOLERANCE, output);
+        const struct variability variability = {state, inputs, request, output, message};
+        if (r == 0 && output->wants(output->context, TABLE_LOSSES))
+            r = report_losses(&variability, (int)v[NODE_SETS].number, TABLE_LOSSES);
+        if (r == 0 && output->wants(output->context, TABLE_NODE_SETS))
+            r = report_node_sets(&variability, (int)v[LEFT_OUT].number, TABLE_NODE_SETS);
         if (times.unusable_count > 0)
             predict_remark(
                 output, true,

@@ -570,6 +570,8 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
     replay.columns = calloc((size_t)hpl->q, sizeof *replay.columns);
     int r = space && replay.network && replay.processes && replay.columns ? 0 : -ENOMEM;
     for (size_t i = 0; r == 0 && i < ranks; i++)
+        replay.processes[i].calls = machine->first_call;
+    for (size_t i = 0; r == 0 && i < ranks; i++)
         replay.processes[i].incoming = replay.processes[i].receive_from = replay.processes[i].receiving =
             replay.processes[i].sending = replay.processes[i].pending = replay.processes[i].latest = NONE;
     replay.queue_sink = (struct hpl_sink){.hpl = hpl,
