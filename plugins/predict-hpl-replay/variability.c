@@ -130,29 +130,26 @@ static int compare_nodes(const void *a, const void *b) {
     return x->time != y->time ? (x->time > y->time ? -1 : 1) : x->node - y->node;
 }
 
-/* The fastest grid of RANKS processes on NODES, tried on HPL as it is there; of a prime the flat one. */
-static int choose_grid(const struct variability *of, struct hpl *hpl, int ranks, const int *nodes) {
-    enum { PANELS_LEAST = 1000, SHARE = 4, RATIO_MAX = 4 };
+/* Replays HPL on each grid P x Q of RANKS processes with P <= Q <= 2 P, or on the one that is nearest to a
+ * square; HPL becomes the fastest, and RET_TIME its time. */
+static int choose_grid(const struct variability *of, struct hpl *hpl, int ranks, const int *nodes,
+                       double *ret_time) {
+    enum { RATIO_MAX = 2 };
     struct hpl trial = *hpl;
-    double best = INFINITY;
     int first = (int)sqrt(ranks), r = 0;
-    if (hpl_panel_count(hpl) >= PANELS_LEAST)
-        trial.n = hpl->n / SHARE;
     while (ranks % first != 0)
         first--;
-    hpl->p = first;
-    hpl->q = ranks / first;
-    for (int p = first; r == 0 && p > 0 && ranks / p <= RATIO_MAX * p; p--) {
+    *ret_time = INFINITY;
+    for (int p = first; r == 0 && p > 0 && (p == first || ranks / p <= RATIO_MAX * p); p--) {
         double time;
         if (ranks % p != 0)
             continue;
         trial.p = p;
         trial.q = ranks / p;
         r = replay_on(of, &trial, nodes, of->request.has_noise ? KIND_BOTH : KIND_SPATIAL, 0, &time);
-        if (r == 0 && time < best) {
-            best = time;
-            hpl->p = trial.p;
-            hpl->q = trial.q;
+        if (r == 0 && time < *ret_time) {
+            *ret_time = time;
+            *hpl = trial;
         }
     }
     return r;
@@ -190,9 +187,7 @@ int report_node_sets(const struct variability *of, int most, size_t table) {
             if (is_kept)
                 nodes[kept++] = i;
         }
-        r = choose_grid(of, &scenario, left_out > 0 ? kept * each : hpl->p * hpl->q, nodes);
-        if (r == 0)
-            r = replay_on(of, &scenario, nodes, request->has_noise ? KIND_BOTH : KIND_SPATIAL, 0, &time);
+        r = choose_grid(of, &scenario, left_out > 0 ? kept * each : hpl->p * hpl->q, nodes, &time);
         if (r < 0)
             break;
         first_time = left_out == 0 ? time : first_time;

@@ -23,10 +23,8 @@ extern const struct column loss_columns[], node_set_columns[];
  */
 int report_losses(const struct variability *of, int sets, size_t table);
 /*
- * Rows of TABLE: HPL without the slowest K nodes of the scenario, for K from 0 to MOST, on the grid P x Q, P
- * <= Q
- * <= 4 P, of the processes that are left that is fastest. Grids are tried with a quarter of the order where
- * that leaves some hundred panels.
+ * Rows of TABLE: HPL without the slowest K nodes of the scenario, for K from 0 to MOST, on the fastest grid P
+ * x Q of the processes that are left with P <= Q <= 2 P.
  */
 int report_node_sets(const struct variability *of, int most, size_t table);
 
