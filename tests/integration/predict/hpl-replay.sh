@@ -47,6 +47,9 @@ report $(output '^dgemm +-0\.[0-9]+ % +#+$'; echo $?) "is drawn as bars, the gre
 report $(grep -q '>node 1 (b)</text>' worth.svg; echo $?) "... in a file, too, with the nodes' names"
 report $(awk -F, 'NR > 1 { $2 ~ /^node/ ? nodes += $4 : $2 == "cards" ? 0 : all += $4; if ($2 == "dgemm" || $2 == "dtrsm") kernels += $4 } END { exit nodes < 0.999999 * kernels || nodes > 1.000001 * kernels || all <= nodes }' worth.csv; echo $?) \
     "the times of the nodes are those of the kernels"
+check "an archive of them" four 200 8 2 --set noise=no --plot sensitivities --archive worth.zip
+check "... as a page" "$ASSAY" report worth.zip -o worth.html
+report $(grep -q '>node 1 (b)</text>' worth.html; echo $?) "has the bars"
 factor=$(awk -F, '$2 == 5 { print $3 }' tolerance.csv)
 sed -E "s/(\"latency\": *)[0-9.e-]+/\1$(awk -v f="$factor" 'BEGIN { print 1e-5 * f }')/" network.json >late.json
 late() { "$ASSAY" predict hpl-replay dgemm=dgemm.json network=late.json loopback=network.json --set N=200 --set NB=8 --set P=2 --set Q=2 --set ranks-per-node=2 --set noise=no "$@"; }
