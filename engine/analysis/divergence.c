@@ -364,15 +364,15 @@ static void report_nodes(const struct sides *sides, struct report_section *in) {
             worst = node;
         }
     }
+    const char *more = of_worst < 0 ? "shorter" : "longer";
     if (count == 1)
-        report_note(in, REPORT_LINE, "its processes compute %+.3g %% longer than in the replay",
-                    100 * of_worst);
+        report_note(in, REPORT_LINE, "its processes compute %.3g %% %s than in the replay", 100 * most, more);
     else
         report_note(
             in, REPORT_LINE,
-            "node %zu differs most: its processes compute %+.3g %% longer than in the replay, those of the "
-            "other nodes %+.3g %%",
-            worst, 100 * of_worst, 100 * (sum - of_worst) / (double)(count - 1));
+            "node %zu differs most: its processes compute %.3g %% %s than in the replay; the mean of the "
+            "other nodes differs by %+.3g %%",
+            worst, 100 * most, more, 100 * (sum - of_worst) / (double)(count - 1));
 }
 
 int divergence_report(const char *prediction, const char *const *runs, size_t run_count,
