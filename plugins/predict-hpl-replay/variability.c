@@ -1,5 +1,7 @@
 #include "plugins/predict-hpl-replay/variability.h"
 
+#include "engine/numerics/quantile.h"
+
 const struct column loss_columns[] = {
     {"variability", .help = "that nodes differ (spatial), that calls scatter (temporal), or both"},
     {"loss", .unit = "%", .help = "of the speed without either; the mean over sets of nodes"},
@@ -56,18 +58,6 @@ static int replay_on(const struct variability *of, const struct hpl *hpl, const 
     return r;
 }
 
-static int compare_numbers(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The quantile P of COUNT numbers in order, between two of them in proportion. */
-static double quantile(const double *numbers, int count, double p) {
-    double place = p * (count - 1);
-    int below = (int)place, above = below + 1 < count ? below + 1 : below;
-    return numbers[below] + (place - below) * (numbers[above] - numbers[below]);
-}
-
 static int node_count(const struct variability *of) {
     const struct models_request *request = &of->request;
     return (request->hpl->p * request->hpl->q + request->ranks_per_node - 1) / request->ranks_per_node;
@@ -106,10 +96,11 @@ int report_losses(const struct variability *of, int sets, size_t table) {
     }
     for (int kind = KIND_SPATIAL; r == 0 && kind < KINDS; kind++) {
         double *of_kind = losses + kind * sets, mean = 0;
-        qsort(of_kind, (size_t)sets, sizeof *of_kind, compare_numbers);
+        quantile_sort(of_kind, (size_t)sets);
         for (int set = 0; set < sets; set++)
             mean += of_kind[set] / sets;
-        double values[] = {0, mean, quantile(of_kind, sets, 0.025), quantile(of_kind, sets, 0.975)};
+        double values[] = {0, mean, quantile(of_kind, (size_t)sets, 0.025),
+                           quantile(of_kind, (size_t)sets, 0.975)};
         r = of->output->table_row(of->output->context, table, values,
                                   (const char *[]){names[kind], NULL, NULL, NULL});
     }
