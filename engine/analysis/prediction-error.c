@@ -212,8 +212,8 @@ static void join(struct scenarios_of *scenarios, const struct ranking *ranking,
         }
         double predicted = values[scenario] * scenarios->multiply / scenarios->divide;
         scenarios->is_used[scenario] = true;
-        ret->rows[ret->count++] =
-            (struct prediction_error_row){item, predicted, (predicted - item->mean) / fabs(item->mean)};
+        ret->rows[ret->count++] = (struct prediction_error_row){item, (size_t)scenario, predicted,
+                                                                (predicted - item->mean) / fabs(item->mean)};
     }
     for (size_t i = 0; i + 1 < scenarios->stride; i++)
         ret->not_measured += !scenarios->is_used[i];

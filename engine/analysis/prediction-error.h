@@ -15,6 +15,7 @@
 
 struct prediction_error_row {
     const struct ranked *measured;
+    size_t scenario;         /* from 0, in the order of the prediction's results */
     double predicted, error; /* in the unit of the response; a share of 1 */
 };
 

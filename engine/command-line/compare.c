@@ -1,6 +1,7 @@
 /* assay compare: models, on measurements that they have not seen; runs; a prediction and runs. */
 #include "archive-format/reader.h"
 #include "engine/analysis/difference.h"
+#include "engine/analysis/divergence.h"
 #include "engine/analysis/prediction-error.h"
 #include "engine/analysis/setup.h"
 #include "engine/command-line/output.h"
@@ -149,6 +150,9 @@ static int compare_prediction(const struct verb_arguments *arguments, const enum
     if (r < 0)
         return r;
     prediction_error_report(in, &measurements, &error, most);
+    r = divergence_report(prediction, runs, count, &measurements, &error, in, failure);
+    if (r < 0)
+        return r;
     *ret_is_worse = most > 0 && error.mean_absolute > most;
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/predict/bars.h"
 #include "engine/predict/gantt.h"
 #include "engine/report/chart.h"
 
@@ -58,7 +59,8 @@ int picture_read(const struct prediction *prediction, const char *word, struct p
             prediction->library->plugin->name);
     static const char *const forms[] = {[PREDICT_ROWS] = ".csv",
                                         [PREDICT_CURVE] = ".csv .svg .html",
-                                        [PREDICT_INTERVALS] = ".csv .svg .html .json"};
+                                        [PREDICT_INTERVALS] = ".csv .svg .html .json",
+                                        [PREDICT_BARS] = ".csv .svg .html"};
     const char *allowed =
         picture.table < SIZE_MAX ? forms[prediction->tables[picture.table].table->shape] : ".svg .html";
     const char *ending = picture.file ? strrchr(picture.file, '.') : NULL;
@@ -312,9 +314,17 @@ static int append(const struct prediction *prediction, const struct picture *pic
     if (table && scenarios > most)
         return failure_input(failure, NULL, 0, 0,
                              "cannot draw '%s' of %zu scenarios; expected at most %zu, or %s=FILE%s",
-                             picture->name, scenarios, most, picture->name, is_curve ? ".csv" : ".json");
+                             picture->name, scenarios, most, picture->name,
+                             table->table->shape == PREDICT_INTERVALS ? ".json" : ".csv");
     if (!is_curve) {
         const struct prediction_rows *rows = &prediction->results[0].tables[picture->table];
+        if (table->table->shape == PREDICT_BARS) {
+            if (picture->form == PICTURE_LINES)
+                bars_report(rows, table->columns, section);
+            else
+                bars_append_svg(rows, table->columns, table->table->help, ret);
+            return 0;
+        }
         if (picture->form != PICTURE_LINES)
             return gantt_append_svg(rows, table->table->help, ret, failure);
         gantt_report(rows, section);

@@ -8,6 +8,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/predict/bars.h"
 #include "engine/predict/gantt.h"
 #include "engine/report/chart.h"
 
@@ -106,6 +107,13 @@ static bool is_intervals(const struct drawn_table *table) {
            !is_text(table, FIRST + 2) && is_text(table, FIRST + 3);
 }
 
+/* A name and a number (predict.h, PREDICT_BARS), a share of something, and then numbers. */
+static bool are_bars(const struct drawn_table *table) {
+    const struct archive_columns *columns = &table->columns;
+    return columns->count > FIRST + 1 && is_text(table, FIRST) && !is_text(table, FIRST + 1) &&
+           strcmp(columns->items[FIRST + 1].unit, "%") == 0;
+}
+
 /* Numbers over the first of them, which increases within a scenario of at least CURVE_ROWS_LEAST rows. */
 static bool is_curve(const struct drawn_table *table) {
     for (size_t c = FIRST; c < table->columns.count; c++)
@@ -118,27 +126,38 @@ static bool is_curve(const struct drawn_table *table) {
     return table->columns.count > FIRST + 1 && table->rows > 0 && scenario_end(table, 0) >= CURVE_ROWS_LEAST;
 }
 
-static int draw_intervals(const struct drawn_table *table, const char *name, struct report_section *in,
-                          struct failure *failure) {
+/* Rows FIRST to END of TABLE, whose first column of numbers is the scenario; the caller frees the three. */
+static struct prediction_rows rows_of(const struct drawn_table *table, size_t first, size_t end,
+                                      struct prediction_row **items, double **values, char ***texts) {
+    size_t count = table->columns.count - FIRST;
+    *items = xcalloc(end - first, sizeof **items);
+    *values = xcalloc(count * (end - first), sizeof **values);
+    *texts = xcalloc(count * (end - first), sizeof **texts);
+    for (size_t i = 0; i < end - first; i++) {
+        (*items)[i] = (struct prediction_row){.values = *values + count * i, .texts = *texts + count * i};
+        for (size_t c = 0; c < count; c++) {
+            (*items)[i].values[c] = table->numbers[FIRST + c][first + i];
+            (*items)[i].texts[c] = table->texts[FIRST + c][first + i];
+        }
+    }
+    return (struct prediction_rows){*items, end - first};
+}
+
+static int draw_rows(const struct drawn_table *table, const char *name, bool is_bars,
+                     struct report_section *in, struct failure *failure) {
     size_t drawn = 0;
     for (size_t first = 0, end; first < table->rows && drawn < GANTTS_MAX; first = end, drawn++) {
         end = scenario_end(table, first);
-        cleanup_free struct prediction_row *items = xcalloc(end - first, sizeof *items);
-        cleanup_free double *values = xcalloc(4 * (end - first), sizeof *values);
-        cleanup_free char **texts = xcalloc(4 * (end - first), sizeof *texts);
-        for (size_t i = first; i < end; i++) {
-            struct prediction_row *row = &items[i - first];
-            row->values = values + 4 * (i - first), row->texts = texts + 4 * (i - first);
-            for (size_t c = 0; c < 4; c++) {
-                row->values[c] = table->numbers[FIRST + c][i];
-                row->texts[c] = table->texts[FIRST + c][i];
-            }
-        }
-        const struct prediction_rows rows = {items, end - first};
+        cleanup_free struct prediction_row *items = NULL;
+        cleanup_free double *values = NULL;
+        cleanup_free char **texts = NULL;
+        const struct prediction_rows rows = rows_of(table, first, end, &items, &values, &texts);
         cleanup(text_clear) struct text svg;
         text_init(&svg, SIZE_MAX / 4);
         cleanup_free char *title = xformat("%s of scenario %.0f", name, table->numbers[0][first]);
-        int r = gantt_append_svg(&rows, title, &svg, failure);
+        if (is_bars)
+            bars_append_svg(&rows, table->columns.items + FIRST, title, &svg);
+        int r = is_bars ? 0 : gantt_append_svg(&rows, title, &svg, failure);
         if (r < 0)
             return r;
         report_picture(in, title, svg.bytes);
@@ -199,11 +218,11 @@ static int draw_table(struct archive_reader *archive, const char *member, struct
     if (r < 0 || table.columns.count <= FIRST)
         return r;
     struct report_section *section = report_section(in, "picture", name, false);
-    if (is_intervals(&table))
-        r = draw_intervals(&table, name, section, failure);
+    if (is_intervals(&table) || are_bars(&table))
+        r = draw_rows(&table, name, are_bars(&table), section, failure);
     else if (is_curve(&table))
         draw_curves(&table, name, section);
-    else
+    if (!is_intervals(&table) && !is_curve(&table))
         list_rows(&table, section);
     if (table.is_cut)
         report_note(section, REPORT_NOTE, "the first %d rows are here; the archive has all", ROWS_MAX);

@@ -345,8 +345,10 @@ static void add_columns(struct report_table *list, const char *table, const stru
 static void report_columns(const struct predict_plugin *plugin, struct report_section *in) {
     static const struct column heads[] = {
         {.name = "table"}, {.name = "column"}, {.name = "unit"}, {.name = "better"}, {.name = "help"}};
-    static const char *const shapes[] = {
-        [PREDICT_ROWS] = "rows", [PREDICT_CURVE] = "curve", [PREDICT_INTERVALS] = "intervals"};
+    static const char *const shapes[] = {[PREDICT_ROWS] = "rows",
+                                         [PREDICT_CURVE] = "curve",
+                                         [PREDICT_INTERVALS] = "intervals",
+                                         [PREDICT_BARS] = "bars"};
     const struct predict_table *table = PLUGIN_HAS(plugin, tables) ? plugin->tables : NULL;
     struct report_table *list = report_table(in, "columns", "", heads, 5);
     add_columns(list, "result", plugin->columns);

@@ -130,10 +130,15 @@ static void begin_transfer(struct replay *replay, int id, double time) {
     struct transfer *transfer = &replay->transfers[id];
     int source = transfer->source, target = transfer->target;
     bool is_remote = path_of(replay, source, target) == NETWORK_REMOTE;
-    if (transfer->bytes < LARGE || !is_remote)
-        finish_transfer(replay, id, time + small_time(replay, source, target, transfer->bytes));
+    bool is_shared = transfer->bytes >= LARGE && is_remote;
+    double transit = is_shared ? segment_of(replay, source, target, transfer->bytes)->latency
+                               : small_time(replay, source, target, transfer->bytes);
+    if (replay->sensitivities)
+        sensitivities_begin(replay->sensitivities, id, source, target, transfer->bytes, time, transit);
+    if (is_shared)
+        begin_later(replay, id, time + transit);
     else
-        begin_later(replay, id, time + segment_of(replay, source, target, transfer->bytes)->latency);
+        finish_transfer(replay, id, time + transit);
 }
 
 static void match(struct replay *replay, int id, double receive_posted) {
@@ -322,5 +327,7 @@ void begin_flow(struct replay *replay, int id) {
         next = transfer->next;
         replay->error =
             network_start(replay->network, replay->clock, node_of[source], node_of[target], work, id);
+        if (replay->sensitivities)
+            sensitivities_start(replay->sensitivities, id, node_of[source], node_of[target], replay->clock);
     }
 }

@@ -239,23 +239,29 @@ static int check_nodes(const struct models_request *request, struct plugin_messa
         rows, request->ranks_per_node, rows, hpl->p, hpl->q);
 }
 
+/* The end of the groups of the node whose first one is START. */
+static size_t node_end(const struct kernel_model *kernel, const struct models_request *request,
+                       size_t start) {
+    const struct kernel_group *groups = kernel->groups;
+    size_t end = start + 1, by_count = kernel->model->by_count - kernel->is_by_kernel;
+    if (request->cpus_per_node > 0)
+        return (size_t)fmin((double)start + request->cpus_per_node, (double)kernel->count);
+    while (end < kernel->count && by_count > 1 &&
+           strcmp(groups[start].group->labels[0], groups[end].group->labels[0]) == 0)
+        end++;
+    return end;
+}
+
 /* The groups of a kernel's model by rank, as indices of its calls: groups with the same first label are one
  * node, whose ranks are spread over them in order. Ranks of more nodes than the model has begin again with
  * its first. OUTPUT: where warnings go, or NULL. */
 static void assign_groups(const struct kernel_model *kernel, const struct models_request *request, int *ret,
                           struct predict_output *output) {
     const struct model *model = kernel->model;
-    const struct kernel_group *groups = kernel->groups;
     size_t count = kernel->count, nodes = 0, start = 0, by_count = model->by_count - kernel->is_by_kernel;
     int ranks = request->hpl->p * request->hpl->q, per_node = request->ranks_per_node;
     for (int node = 0; node * per_node < ranks; node++) {
-        size_t end = start + 1;
-        if (request->cpus_per_node > 0)
-            end = (size_t)fmin((double)start + request->cpus_per_node, (double)count);
-        else
-            while (end < count && by_count > 1 &&
-                   strcmp(groups[start].group->labels[0], groups[end].group->labels[0]) == 0)
-                end++;
+        size_t end = node_end(kernel, request, start);
         if (output && node == 0 && by_count > 1 && strcmp(model->by[by_count - 1], "core") == 0 &&
             (size_t)per_node * (size_t)request->threads > end)
             predict_remark(output, true,
@@ -525,6 +531,90 @@ int machine_new(const void *state, const struct predict_inputs *inputs, const st
     free(machine);
     free(numbers);
     return r;
+}
+
+static int count_nodes(const struct kernel_model *kernel, const struct models_request *request) {
+    int ret = 0;
+    for (size_t start = 0; start < kernel->count; start = node_end(kernel, request, start))
+        ret++;
+    return ret;
+}
+
+int models_nodes(const void *state, const struct models_request *request) {
+    const struct models *models = state;
+    return count_nodes(&models->kernels[HPL_DGEMM], request);
+}
+
+void machine_choose_nodes(struct machine *machine, const struct models_request *request, const int *nodes) {
+    int ranks = request->hpl->p * request->hpl->q;
+    for (int i = 0; i < MODELS_KERNELS; i++) {
+        const struct kernel_model *kernel = &machine->models->kernels[i];
+        if (!machine->group_of[i])
+            continue;
+        int count = count_nodes(kernel, request);
+        for (int node = 0; node < machine->replay.nodes; node++) {
+            size_t start = 0;
+            for (int before = nodes[node] % count; before > 0; before--)
+                start = node_end(kernel, request, start);
+            size_t size = node_end(kernel, request, start) - start, slot = 0;
+            for (int rank = 0; rank < ranks; rank++)
+                if (machine->node_of[rank] == node)
+                    machine->group_of[i][rank] =
+                        (int)(start + size * slot++ / (size_t)request->ranks_per_node);
+        }
+    }
+}
+
+static double group_time(const struct machine *machine, int kernel, int group, double m, double n, double k) {
+    const struct kernel_model *of = &machine->models->kernels[kernel];
+    const struct predict_call *call = of->groups[group].call;
+    return call->mean(
+        call, (double[]){m, n, k, of->is_by_kernel ? operations_of(kernel % HPL_KERNELS, m, n, k) : 0});
+}
+
+void machine_make_even(struct machine *machine, const struct hpl *hpl, double m, double n, double k) {
+    int ranks = hpl->p * hpl->q;
+    for (int i = 0; i < MODELS_KERNELS; i++) {
+        int *group_of = machine->group_of[i], nearest = 0;
+        double mean = 0, least = INFINITY, own = 0;
+        for (int rank = 0; group_of && rank < ranks; rank++)
+            mean += group_time(machine, i, group_of[rank], m, n, k) / ranks;
+        for (int rank = 0; group_of && rank < ranks; rank++) {
+            double time = group_time(machine, i, group_of[rank], m, n, k);
+            if (fabs(time - mean) < least) {
+                least = fabs(time - mean);
+                nearest = group_of[rank];
+                own = time;
+            }
+        }
+        for (int rank = 0; group_of && rank < ranks; rank++)
+            group_of[rank] = nearest;
+        machine->seconds[i] *= own > 0 && mean > 0 ? mean / own : 1;
+    }
+}
+
+double machine_node_time(const struct machine *machine, const struct hpl *hpl, int node, double m, double n,
+                         double k) {
+    double sum = 0;
+    int count = 0;
+    for (int rank = 0; rank < hpl->p * hpl->q; rank++)
+        if (machine->node_of[rank] == node) {
+            sum += group_time(machine, HPL_DGEMM, machine->group_of[HPL_DGEMM][rank], m, n, k);
+            count++;
+        }
+    return machine->seconds[HPL_DGEMM] * sum / count;
+}
+
+void machine_name_node(const struct machine *machine, int node, char *ret, size_t size) {
+    const struct kernel_model *dgemm = &machine->models->kernels[HPL_DGEMM];
+    int rank = 0;
+    while (machine->node_of[rank] != node)
+        rank++;
+    const struct model_group *group = dgemm->groups[machine->group_of[HPL_DGEMM][rank]].group;
+    if (dgemm->model->by_count > (size_t)dgemm->is_by_kernel)
+        snprintf(ret, size, "node %d (%s)", node, group->labels[0]);
+    else
+        snprintf(ret, size, "node %d", node);
 }
 
 void machine_free(struct machine *machine) {

@@ -42,6 +42,18 @@ struct machine {
 /* The machine for a scenario. -EINVAL with a sentence: the models do not suffice. */
 int machine_new(const void *state, const struct predict_inputs *inputs, const struct models_request *request,
                 struct predict_output *output, struct machine **ret, struct plugin_message *message);
+/* How many nodes the model of dgemm has. */
+int models_nodes(const void *state, const struct models_request *request);
+/* Node I of the machine is node NODES[I] of each kernel's model, which are repeated in order. */
+void machine_choose_nodes(struct machine *machine, const struct models_request *request, const int *nodes);
+/* Every process is as the mean of them: of each kernel it has the group that is nearest to their mean time of
+ * a call of these sizes, and that mean. */
+void machine_make_even(struct machine *machine, const struct hpl *hpl, double m, double n, double k);
+/* The mean time of such a call of dgemm by the processes of NODE, s. */
+double machine_node_time(const struct machine *machine, const struct hpl *hpl, int node, double m, double n,
+                         double k);
+/* "node 3 (LABEL)": by its number from 0, and what the model of dgemm calls it. */
+void machine_name_node(const struct machine *machine, int node, char *ret, size_t size);
 void machine_free(struct machine *machine);
 
 #endif

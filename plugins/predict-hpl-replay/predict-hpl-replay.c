@@ -3,7 +3,9 @@
 #include "plugins/predict-hpl-replay/models.h"
 #include "plugins/predict-hpl-replay/replay.h"
 #include "plugins/predict-hpl-replay/sampled.h"
+#include "plugins/predict-hpl-replay/studies.h"
 #include "plugins/predict-hpl-replay/trace.h"
+#include "plugins/predict-hpl-replay/variability.h"
 
 #include <assay/predict.h>
 
@@ -71,6 +73,8 @@ enum {
     CARD,
     NOISE,
     NODE_MEMORY,
+    NODE_SETS,
+    LEFT_OUT,
     FOUND,
     WINDOW_PANEL,
     WINDOW_PANELS,
@@ -173,6 +177,12 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
         COUNT("window-rank", 0, 1e6, .default_text = "0", .help = "of the table timeline: the first rank"),
     [WINDOW_RANKS] = PREDICT_COUNT("window-ranks", 1e6, .default_text = "32",
                                    .help = "of the table timeline: how many ranks"),
+    [NODE_SETS] =
+        PREDICT_COUNT("node-sets", 10000, .default_text = "10",
+                      .help = "of the table losses: so many sets of the model's nodes, the first in "
+                              "their order, the others drawn"),
+    [LEFT_OUT] = COUNT("left-out", 0, 65536, .default_text = "8",
+                       .help = "of the table node_sets: up to so many nodes, the slowest, are left out"),
     [NODE_MEMORY] = {"node-memory", PLUGIN_NUMBER, "By", .minimum = 1, .maximum = 1e18,
                      .help = "of a node: a warning says where the matrix does not fit"},
 };
@@ -222,7 +232,18 @@ static const struct column columns[COLUMN_COUNT + 1] = {
     {.name = NULL},
 };
 
-enum { TABLE_PARTS, TABLE_PANELS, TABLE_RANKS, TABLE_TIMELINE, TABLE_CALLS, TABLE_KERNELS };
+enum {
+    TABLE_PARTS,
+    TABLE_PANELS,
+    TABLE_RANKS,
+    TABLE_TIMELINE,
+    TABLE_CALLS,
+    TABLE_KERNELS,
+    TABLE_SENSITIVITIES,
+    TABLE_TOLERANCE,
+    TABLE_LOSSES,
+    TABLE_NODE_SETS
+};
 static const struct column part_columns[] = {
     {"part",
      .help = "a kernel; pivot, panel, swap or solve messages with the waiting in them; panel_wait; probes"},
@@ -285,6 +306,14 @@ static const struct predict_table tables[] = {
     [TABLE_TIMELINE] = {"timeline", "what processes do when, in a window", PREDICT_INTERVALS, NULL},
     [TABLE_CALLS] = {"calls", "how often each process makes which call of MPI", PREDICT_ROWS, call_columns},
     [TABLE_KERNELS] = {"kernels", "what each process asks of each kernel", PREDICT_ROWS, kernel_columns},
+    [TABLE_SENSITIVITIES] = {"sensitivities", "what 1 % more of each speed and latency is worth",
+                             PREDICT_BARS, sensitivity_columns},
+    [TABLE_TOLERANCE] = {"tolerance", "the latency that is tolerated for a slowdown; some more replays",
+                         PREDICT_ROWS, tolerance_columns},
+    [TABLE_LOSSES] = {"losses", "speed that is lost because nodes differ, and because calls scatter",
+                      PREDICT_BARS, loss_columns},
+    [TABLE_NODE_SETS] = {"node_sets", "what it gains to leave out the slowest nodes", PREDICT_ROWS,
+                         node_set_columns},
     {.name = NULL},
 };
 
@@ -293,6 +322,7 @@ struct observation {
     struct predict_output *output;
     bool wants_panels;
     struct trace trace;
+    struct sensitivities sensitivities;
     double window_from, window_to; /* panels that are factored */
 };
 
@@ -336,15 +366,22 @@ static int interval_done(void *context, int rank, const struct trace_interval *i
 }
 
 /* Records what processes do, if the tables need it. */
-static int begin_trace(struct observation *observation, const struct plugin_value *v) {
+static int begin_trace(struct observation *observation, const struct machine *machine,
+                       const struct plugin_value *v) {
     const struct predict_output *output = observation->output;
-    bool wants_timeline = output->wants(output->context, TABLE_TIMELINE);
+    bool wants_timeline = output->wants(output->context, TABLE_TIMELINE),
+         wants_sensitivities = output->wants(output->context, TABLE_SENSITIVITIES) ||
+                               output->wants(output->context, TABLE_TOLERANCE);
     struct trace *trace = &observation->trace;
     int ranks = observation->hpl->p * observation->hpl->q;
     if (!wants_timeline && !output->wants(output->context, TABLE_PARTS) &&
-        !output->wants(output->context, TABLE_RANKS))
+        !output->wants(output->context, TABLE_RANKS) && !wants_sensitivities)
         return 0;
     int r = trace_init(trace, ranks);
+    if (r == 0 && wants_sensitivities) {
+        r = sensitivities_init(&observation->sensitivities, &machine->replay, ranks);
+        trace->sensitivities = &observation->sensitivities;
+    }
     trace->first_rank = (int)fmin(v[WINDOW_RANK].number, ranks - 1);
     trace->end_rank = (int)fmin(trace->first_rank + v[WINDOW_RANKS].number, ranks);
     trace->interval = wants_timeline ? interval_done : NULL;
@@ -545,7 +582,7 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
         return r;
     warn(&hpl, v, output);
     hpl.pivots = machine->pivots;
-    r = begin_trace(&observation, v);
+    r = begin_trace(&observation, machine, v);
     r = r < 0 ? r
               : replay(&hpl, &machine->replay, v, &observation, &times, &ret_values[SAMPLING_ERROR], message);
     if (r == 0) {
@@ -555,19 +592,30 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
             report_parts(trace, times.time, output);
             report_ranks(&hpl, trace, times.time, output);
         }
+        if (trace->sensitivities)
+            r = report_sensitivities(machine, trace, times.time, TABLE_SENSITIVITIES, output);
+        if (r == 0 && output->wants(output->context, TABLE_TOLERANCE))
+            r = report_tolerance(&hpl, machine, trace, times.time, TABLE_TOLERANCE, output);
+        const struct variability variability = {state, inputs, request, output, message};
+        if (r == 0 && output->wants(output->context, TABLE_LOSSES))
+            r = report_losses(&variability, (int)v[NODE_SETS].number, TABLE_LOSSES);
+        if (r == 0 && output->wants(output->context, TABLE_NODE_SETS))
+            r = report_node_sets(&variability, (int)v[LEFT_OUT].number, TABLE_NODE_SETS);
         if (times.unusable_count > 0)
             predict_remark(
                 output, true,
                 "%llu of %llu kernel calls had a time below 0 s, or none, by their models, and took "
                 "0 s; fit the models to calls as small as those of a panel (NBMIN=%d columns), too",
                 (unsigned long long)times.unusable_count, (unsigned long long)times.kernel_count, hpl.nbmin);
-        if (output->wants(output->context, TABLE_CALLS) || output->wants(output->context, TABLE_KERNELS))
+        if (r == 0 &&
+            (output->wants(output->context, TABLE_CALLS) || output->wants(output->context, TABLE_KERNELS)))
             r = report_counts(&hpl, v[FOUND].number == 1, output);
     } else if (r == -EDEADLK) {
         r = plugin_refuse(message, -ENOTSUP,
                           "the processes wait for each other: please report these parameters");
     }
     trace_clear(trace);
+    sensitivities_clear(&observation.sensitivities);
     machine_free(machine);
     return r;
 }

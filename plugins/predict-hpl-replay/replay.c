@@ -87,6 +87,15 @@ static inline void factor_exchange(struct replay *replay, const struct exchange 
     int a_rank = (int)of->ranks[costs->rows[0]], b_rank = (int)of->ranks[costs->rows[1]];
     if (replay->trace)
         trace_exchange(replay->trace, a_rank, b_rank, a_got > a_ready, b_got > b_ready);
+    if (replay->sensitivities)
+        sensitivities_exchange(replay->sensitivities,
+                               &(struct sensitivity_exchange){{a_rank, b_rank},
+                                                              costs->bytes,
+                                                              costs->starts_when_both_are_ready,
+                                                              costs->waits,
+                                                              costs->send,
+                                                              costs->transit,
+                                                              costs->receive});
     *a = pass(replay, total, a_rank, MESSAGES, HPL_FACT, *a, a_end);
     *b = pass(replay, total, b_rank, MESSAGES, HPL_FACT, *b, b_end);
 }
@@ -474,6 +483,7 @@ static void factor(struct replay *replay, int column) {
     } else if (replay->observer && replay->observer->panel_done) {
         int r = replay->observer->panel_done(replay->observer->context, at->panel, at->begun, last);
         r = r == 0 && replay->trace ? replay->trace->error : r;
+        r = r == 0 && replay->sensitivities ? replay->sensitivities->error : r;
         replay->error = r < 0 ? r : replay->error;
     }
 }
@@ -614,7 +624,13 @@ static int simulate(struct replay *replay) {
             if (isinf(flow))
                 break;
             replay->clock = flow;
-            finish_transfer(replay, network_finish(replay->network, flow), flow);
+            int id = network_finish(replay->network, flow);
+            if (replay->sensitivities)
+                sensitivities_finish(
+                    replay->sensitivities, id, replay->machine->node_of[replay->transfers[id].source],
+                    replay->machine->node_of[replay->transfers[id].target],
+                    (double)replay->transfers[id].bytes / replay->machine->network->rate, flow);
+            finish_transfer(replay, id, flow);
         }
         if (flow > event) {
             struct event next = event_pop(&replay->events), *after = replay->events.heap;
@@ -633,24 +649,26 @@ static int simulate(struct replay *replay) {
 int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
                const struct replay_observer *observer, struct replay_times *ret) {
     size_t ranks = (size_t)hpl->p * (size_t)hpl->q;
-    struct replay replay = {.hpl = hpl,
-                            .machine = machine,
-                            .observer = observer,
-                            .trace = observer ? observer->trace : NULL,
-                            .transfers = malloc(2 * ranks * sizeof *replay.transfers),
-                            .transfer_count = (int)ranks,
-                            .transfer_size = 2 * (int)ranks,
-                            .free_transfer = NONE,
-                            .has_exchanges =
-                                machine->network->detached_below <= LARGE && !(observer && observer->trace),
-                            .sleeps = 1};
+    struct replay replay = {
+        .hpl = hpl,
+        .machine = machine,
+        .observer = observer,
+        .trace = observer ? observer->trace : NULL,
+        .transfers = malloc(2 * ranks * sizeof *replay.transfers),
+        .transfer_count = (int)ranks,
+        .transfer_size = 2 * (int)ranks,
+        .sensitivities = observer && observer->trace ? observer->trace->sensitivities : NULL,
+        .free_transfer = NONE,
+        .has_exchanges = machine->network->detached_below <= LARGE && !(observer && observer->trace),
+        .sleeps = 1};
     struct hpl_space *space = replay.space = hpl_space_new(hpl);
     replay.network = network_new(machine->network, machine->nodes);
     replay.processes = aligned_alloc(CACHE_LINE, ranks * sizeof *replay.processes);
     replay.columns = calloc((size_t)hpl->q, sizeof *replay.columns);
     int r = space && replay.transfers && replay.network && replay.processes && replay.columns ? 0 : -ENOMEM;
     for (size_t i = 0; replay.processes && i < ranks; i++)
-        replay.processes[i] = (struct process){.incoming = NONE,
+        replay.processes[i] = (struct process){.calls = machine->first_call,
+                                               .incoming = NONE,
                                                .receive_from = NONE,
                                                .receiving = NONE,
                                                .sending = NONE,

@@ -35,6 +35,7 @@ struct replay_machine {
     bool probe_grows;
     /* A call finds what calls of MPI before it brought in, not what has come since the last of them. */
     bool probe_is_deferred;
+    uint64_t first_call;     /* the number of each process's first call of a kernel */
     bool whole_microseconds; /* the time of each kernel call is cut to them */
 };
 

@@ -4,6 +4,7 @@
 
 #include "plugins/predict-hpl-replay/events.h"
 #include "plugins/predict-hpl-replay/replay.h"
+#include "plugins/predict-hpl-replay/sensitivities.h"
 #include "plugins/predict-hpl-replay/trace.h"
 
 #include <errno.h>
@@ -174,7 +175,8 @@ struct replay {
     struct hpl_space *space;
     const struct replay_machine *machine;
     const struct replay_observer *observer;
-    struct trace *trace; /* or NULL */
+    struct trace *trace;                 /* or NULL */
+    struct sensitivities *sensitivities; /* the trace's, or NULL */
     struct network *network;
     struct process *processes;
     struct column *columns;

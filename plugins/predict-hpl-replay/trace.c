@@ -1,5 +1,7 @@
 #include "plugins/predict-hpl-replay/trace.h"
 
+#include "plugins/predict-hpl-replay/sensitivities.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -37,6 +39,12 @@ void trace_pass(struct trace *trace, int rank, enum activity activity, int what,
         path->parts[part] += until - path->until;
         path->until = until;
     }
+    if (trace->sensitivities)
+        sensitivities_pass(trace->sensitivities, rank,
+                           activity == KERNEL     ? SENSITIVITY_KERNELS + what
+                           : activity == MESSAGES ? SENSITIVITY_CALLS
+                                                  : SENSITIVITY_PROBES,
+                           until);
     if (!trace->is_open || rank < trace->first_rank || rank >= trace->end_rank || until <= from)
         return;
     if (open->part != part || open->until < from) {
@@ -58,11 +66,15 @@ void trace_ready(struct trace *trace, int transfer, int rank) {
         trace->ready_count = count;
     }
     trace->ready[transfer] = trace->paths[rank];
+    if (trace->sensitivities)
+        sensitivities_ready(trace->sensitivities, transfer, rank);
 }
 
 void trace_follow(struct trace *trace, int rank, int transfer) {
     if ((size_t)transfer < trace->ready_count)
         trace->paths[rank] = trace->ready[transfer];
+    if (trace->sensitivities)
+        sensitivities_follow(trace->sensitivities, rank, transfer);
 }
 
 void trace_exchange(struct trace *trace, int a, int b, bool a_waits, bool b_waits) {

@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+struct sensitivities;
+
 enum activity { KERNEL, MESSAGES, PANEL_WAIT, PROBING };
 
 /* Each kernel, the messages of each phase, waiting for a panel, and probes. */
@@ -39,6 +41,7 @@ struct trace {
     void *context;
     /* Takes an interval; negative errno ends the replay. NULL: there are none. */
     int (*interval)(void *context, int rank, const struct trace_interval *interval);
+    struct sensitivities *sensitivities; /* takes the same, or NULL */
     int error;
 };
 

@@ -259,6 +259,7 @@ enum predict_shape {
     PREDICT_ROWS,      /* a list: any columns; it is not drawn */
     PREDICT_CURVE,     /* numbers: the first column is x, the others are curves over it; rows in order of x */
     PREDICT_INTERVALS, /* of time: the columns are lane (a text), from and to (numbers, s), word (a text) */
+    PREDICT_BARS, /* the first column is a name (a text), the second a number: a bar each; others follow */
 };
 
 /* A table that a plugin may fill besides its result, for each scenario. */

@@ -105,4 +105,52 @@ predict twice --set N=2000 --set NB=64 --set speed=mean,slowest
 refuse "a setting twice" 2 "scenarios 1 and 2 are the same setting of the runs" "$ASSAY" compare twice.zip measured.zip
 refuse "... or by the factors that both have" 2 "scenarios 1 and 2 are the same setting of the runs" "$ASSAY" compare predicted.zip base.zip
 refuse "two predictions" 2 "these are predictions" "$ASSAY" compare predicted.zip twice.zip
+
+# ---- Where a run and its replay part: made from the replay, 0.5 s later from column 248 on, with as much more in row swaps; node 1
+# computes 20 % longer.
+awk 'BEGIN { print "operation,size,duration"
+    for (r = 0; r < 3; r++) for (s = 1; s <= 4e6; s = s * 2 + 1) print "PingPong," s "," 2 * (1e-5 + s / 1e9) * (1 + (r - 1) / 1000) }' >network.csv
+"$ASSAY" fit smpi network.csv --set latency=10us --set bandwidth=1GB/s -o network.json >.out 2>&1 || sed 's/^/# /' .out
+replay() {
+    "$ASSAY" predict hpl-replay dgemm=model.json network=network.json --set N=400 --set NB=8 --set P=2 --set Q=2 --set ranks-per-node=2 "$@"
+}
+check "a replay with its tables" replay --plot panels=panels.csv --plot ranks=ranks.csv --archive replay.zip -o replayed.csv
+replay --archive bare.zip >.out 2>&1
+awk -F, '
+    FNR == 1 { file++; for (i = 1; i <= NF; i++) at[$i] = i; next }
+    file == 1 { printf "time %.9g\n", $at["time"] + 0.5 }
+    file == 2 && $2 > 0 { t = $3 + ($2 >= 248 ? 0.5 : 0); printf "Column=%09d Fraction=%4.1f%% Gflops=%.9e\n", $2, $2 / 4, 2 / 3 * (400 ^ 3 - (400 - $2) ^ 3) / t / 1e9 }
+    file == 3 {
+        if ($at["rank_swaps"] > swaps) swaps = $at["rank_swaps"]
+        if ($at["rank_pivots"] > pivots) pivots = $at["rank_pivots"]
+        printf "trace total %d dgemm 9 9 %.9f\ntrace total %d dtrsm 9 9 %.9f\n", $2, $5 / 2 * ($2 < 2 ? 1 : 1.2), $2, $5 / 2 * ($2 < 2 ? 1 : 1.2)
+        printf "trace total %d Send 9 9 %.9f\n", $2, $at["rank_swaps"]
+    }
+    END { printf "Max aggregated wall time mxswp . . : %.9f\nMax aggregated wall time laswp . . : %.9f\n", pivots, swaps + 0.5 }
+' replayed.csv panels.csv ranks.csv >printed
+cat >toy.yaml <<E
+name: toy
+testbed: local
+probes: none
+experiment:
+  name: made
+  factors: {N: {type: integer}, nodes: {type: integer}, ranks: {type: integer}}
+  responses: {time: {pattern: '^time ([0-9.e-]+)', unit: s}}
+  answer: {response: time, best: least, sizes: [N]}
+  tables:
+    panels: {pattern: 'Column=([0-9]+) Fraction= *([0-9.]+)% Gflops=([0-9.e+-]+)', columns: {column: {unit: "1"}, fraction: {unit: "%"}, gflops: {unit: Gflop/s}}}
+    phases: {pattern: 'Max aggregated wall time ([a-z ]*[a-z]) *[. ]*: *([0-9.]+)', columns: {phase: {type: text}, seconds: {unit: s}}}
+    calls: {pattern: '^trace total ([0-9]+) ([A-Za-z_]+) ([0-9]+) ([0-9]+) ([0-9.]+)$', columns: {rank: {unit: "1"}, call: {type: text}, calls: {unit: "1"}, recorded: {unit: "1"}, duration: {unit: s}}}
+  run: 'cat $scratch/printed'
+design: {factors: {N: 400, nodes: 2, ranks: 4}, repetitions: 2}
+E
+run parted
+check "a replay beside a run with tables" "$ASSAY" compare replay.zip parted.zip
+report $(output '^at its last panel the run is 0\.5 s later than the replay; 0\.5 s of that come between columns 232 and 272$'; echo $?) \
+    "says between which columns they part"
+report $(output '^the phase that differs most is laswp: 0\.5[0-9]* s, and 0\.0[0-9]+ s in the replay$'; echo $?) "... in which phase"
+report $(output '^node 1 differs most: its processes compute 20 % longer than in the replay; the mean of the other nodes differs by [-+][0-9.e-]+ %$'; echo $?) "... and on which node"
+is "for programs, too" "$("$ASSAY" compare replay.zip parted.zip --json | jq -r '.divergence | [(.panels | length), .phases[1].phase, (.nodes[1].computing / .nodes[1].replayed_computing * 1000 | round)] | join(" ")')" "10 laswp 1200"
+check "a replay without tables" "$ASSAY" compare bare.zip parted.zip
+report $(output 'predict with --plot panels=panels.csv --plot ranks=ranks.csv, as well'; echo $?) "says which would be needed"
 finish

@@ -42,6 +42,37 @@ report $(output '^rank 1 +\|[A-Z* ]+\|$'; echo $?) "it is drawn in characters"
 check "a timeline as a picture and for a viewer" four 200 8 2 --plot timeline=timeline.svg --plot timeline=timeline.json
 report $(grep -q 'fill="#0072b2"/>' timeline.svg && grep -q '>row swaps</text>' timeline.svg; echo $?) "... with what its colours mean"
 report $(grep -q '^<svg' timeline.svg && grep -q '"name": "rank 3"' timeline.json && grep -q '"name": "dgemm"' timeline.json; echo $?) "has all ranks"
+check "what each cost is worth" four 200 8 2 --set noise=no --plot sensitivities --plot sensitivities=worth.svg --plot sensitivities=worth.csv --plot tolerance=tolerance.csv
+report $(output '^dgemm +-0\.[0-9]+ % +#+$'; echo $?) "is drawn as bars, the greatest first"
+report $(grep -q '>node 1 (b)</text>' worth.svg; echo $?) "... in a file, too, with the nodes' names"
+report $(awk -F, 'NR > 1 { $2 ~ /^node/ ? nodes += $4 : $2 == "cards" ? 0 : all += $4; if ($2 == "dgemm" || $2 == "dtrsm") kernels += $4 } END { exit nodes < 0.999999 * kernels || nodes > 1.000001 * kernels || all <= nodes }' worth.csv; echo $?) \
+    "the times of the nodes are those of the kernels"
+check "an archive of them" four 200 8 2 --set noise=no --plot sensitivities --archive worth.zip
+check "... as a page" "$ASSAY" report worth.zip -o worth.html
+report $(grep -q '>node 1 (b)</text>' worth.html; echo $?) "has the bars"
+factor=$(awk -F, '$2 == 5 { print $3 }' tolerance.csv)
+sed -E "s/(\"latency\": *)[0-9.e-]+/\1$(awk -v f="$factor" 'BEGIN { print 1e-5 * f }')/" network.json >late.json
+late() { "$ASSAY" predict hpl-replay dgemm=dgemm.json network=late.json loopback=network.json --set N=200 --set NB=8 --set P=2 --set Q=2 --set ranks-per-node=2 --set noise=no "$@"; }
+report $(awk -v a="$(value time four 200 8 2 --set noise=no)" -v b="$(value time late)" 'BEGIN { exit b / a < 1.049 || b / a > 1.051 }'; echo $?) \
+    "with the latency that is tolerated for 5 % the run takes 5 % longer"
+# Six nodes of two processes: node s is half as fast as the others, and calls scatter.
+awk 'BEGIN { srand(3); print "node,m,n,k,duration"
+    for (i = 0; i < 6; i++) for (s = 10; s <= 40; s += 10) for (t = 10; t <= 30; t += 10)
+        print (i == 2 ? "s" : "f" i) "," s "," t "," 20 "," 1e-7 * s * t * 20 * (i == 2 ? 2 : 1) * (0.9 + 0.2 * rand()) }' >six.csv
+"$ASSAY" fit linear six.csv --by node --terms 'm*n*k' -o six.json >fit.out 2>&1
+six() { "$ASSAY" predict hpl-replay dgemm=six.json network=network.json --set N=240 --set NB=8 --set ranks-per-node=2 "$@"; }
+check "what different nodes and scattering calls cost" six --set P=3 --set Q=4 --set node-sets=20 --plot losses --plot losses=losses.csv
+report $(output '^spatial +[1-9][0-9.]* % +#+$'; echo $?) "is drawn as bars"
+report $(awk -F, '{ loss[$2] = $3 } NR > 1 { bad += $4 > $3 || $5 < $3 } END { exit bad || $4 == $5 || loss["both"] < loss["spatial"] - 2 || loss["temporal"] < 0 || loss["spatial"] < 20 }' losses.csv; echo $?) \
+    "... of both at least that of the nodes, which is 20 % and more, with intervals"
+check "sets of fewer nodes than the model has" six --set P=2 --set Q=2 --set node-sets=40 --plot losses=few.csv
+report $(awk -F, '$2 == "spatial" { exit !($4 < 10 && $5 > 20) }' few.csv; echo $?) "have the slow node or not"
+check "leaving out the slowest nodes" six --set P=3 --set Q=4 --set left-out=2 --set noise=no --plot node_sets=sets.csv
+report $(awk -F, 'NR == 2 { none = $5 } NR == 3 { exit !($2 == 1 && $7 == "node 5 (s)" && $3 * $4 == 10 && $5 > 1.2 * none && ($6 - 100 * ($5 / none - 1)) ^ 2 < 1e-9) }' sets.csv; echo $?) \
+    "begins with the slow one, on a grid of what is left, which is faster"
+report $(awk -F, 'NR == 4 { exit !($2 == 2 && $3 * $4 == 8) }' sets.csv; echo $?) "then another node"
+is "without any left out the rate is that of the prediction" "$(awk -F, 'NR == 2 { printf "%.6f", $5 }' sets.csv)" \
+    "$(awk -v a="$(value gflops six --set P=3 --set Q=4 --set noise=no)" 'BEGIN { printf "%.6f", a }')"
 is "tables change no digit" "$(value time four 200 8 2 --plot parts=parts.csv)" "$(value time four 200 8 2)"
 four 200 8 2 --json >one.json 2>errors && four 200 8 2 --json --threads 2 >two.json 2>errors
 report $(sed 's/"created[^,]*,//' one.json | cmp -s - <(sed 's/"created[^,]*,//' two.json); echo $?) "the same digits with more threads"

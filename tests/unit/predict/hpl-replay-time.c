@@ -10,6 +10,7 @@
 #include "plugins/predict-hpl-replay/replay.c"
 #include "plugins/predict-hpl-replay/sampled.c"
 #include "plugins/predict-hpl-replay/script.c"
+#include "plugins/predict-hpl-replay/sensitivities.c"
 #include "plugins/predict-hpl-replay/swap.c"
 #include "plugins/predict-hpl-replay/trace.c"
 #include "tests/test.h"
