@@ -23,7 +23,7 @@ static void report_head(struct report_section *section, const struct measurement
     cleanup_free char *head = xformat(
         "%s by %s, %s is better%s: %zu setting%s, %zu measurement%s; units failed: %llu, not measured: %llu",
         m->table->inputs[0].experiment, m->response, m->most ? "more" : "less",
-        m->is_assumed ? " (assumed: the experiment has no 'answer')" : "", m->settings.count,
+        m->is_assumed ? " (assumed, because the experiment declares no 'answer')" : "", m->settings.count,
         m->settings.count == 1 ? "" : "s", m->row_count, m->row_count == 1 ? "" : "s",
         (unsigned long long)m->failed, (unsigned long long)m->missing);
     if (m->flagged > 0)
@@ -110,23 +110,25 @@ static void report_methods(struct report_section *section, const struct measurem
             (void)text_printf(&sizes, "%s%s", sizes.length ? ", " : "",
                               measurements->factors[f].column->name);
     report_text(section, "intervals", NULL,
-                ranking->by_node ? "of the mean over nodes, each with the mean of its units, by Student's t"
-                                 : "of the mean over units, by Student's t; a single unit has none",
+                ranking->by_node ? "of the mean over nodes (each node counts with the mean of its units), "
+                                   "by Student's t"
+                                 : "of the mean over units, by Student's t; a single unit has no interval",
                 false);
     if (ranking->choices > 0)
         report_text(section, "comparison", NULL,
-                    ranking->comparisons == 0 ? "none: a setting that was measured once has no standard "
-                                                "deviation; 'repetitions: 3' in the design gives it one"
-                    : ranking->by_node        ? "two-sided t-tests at 5 %, paired by node, adjusted by Holm"
-                                              : "two-sided t-tests at 5 %, Welch's, adjusted by Holm",
+                    ranking->comparisons == 0
+                        ? "none: a setting that was measured once has no standard deviation; set "
+                          "'repetitions: 3' in the design"
+                    : ranking->by_node ? "two-sided t-tests at 5 %, paired by node, adjusted by Holm"
+                                       : "two-sided Welch t-tests at 5 %, adjusted by Holm",
                     false);
     if (sizes.length > 0)
         report_note(section, REPORT_LINE, "only settings with the same problem size (%s) are compared; %s",
                     sizes.bytes,
                     ranking->choices > 0
                         ? "the largest size is first"
-                        : "each size has one setting, so no setting is better than another; 'assay fit' "
-                          "models how the response depends on the size");
+                        : "each size has a single setting, so that no settings can be compared; "
+                          "'assay fit' models how the response depends on the size");
 }
 
 /* Of the best setting: which share of what can be had it reached. */
@@ -143,7 +145,7 @@ static void report_share(struct report_section *section, const struct measuremen
         count++;
     }
     cleanup_free char *label =
-        xformat("best: share of %s", answer && answer->of ? answer->of : "what can be had");
+        xformat("best: share of %s", answer && answer->of ? answer->of : "what is attainable");
     if (count > 0)
         report_number(section, "best_share", label, 100 * sum / count, "%", 3, false);
 }
@@ -154,7 +156,7 @@ void answer_report(struct report_section *section, const struct measurements *me
     report_head(section, measurements);
     if (!ranking->best) {
         report_note(section, REPORT_WARNING, "no setting can be ranked: no measurement %shas a value of '%s'",
-                    measurements->flagged ? "that was not flagged " : "", measurements->response);
+                    measurements->flagged ? "without a flag " : "", measurements->response);
     } else {
         if (settings > 0)
             report_settings(section, measurements, ranking, settings);
@@ -178,9 +180,9 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
     uint64_t line;
     double attempt = measurements->attempt[row];
     if (!table_place(table, row, &input, &line))
-        return failure_input(
-            failure, NULL, 0, 0,
-            "cannot find the output of the best unit: the runs have too many rows together; name one run");
+        return failure_input(failure, NULL, 0, 0,
+                             "cannot find the output of the best unit, because the runs have too "
+                             "many rows together; give a single run");
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     int r = archive_open(input->path, &archive, failure);
     if (r < 0)
@@ -215,10 +217,10 @@ static int append_lines(const struct measurements *measurements, const struct te
 int answer_best(const struct measurements *measurements, const struct ranking *ranking, struct text *ret,
                 struct failure *failure) {
     if (!ranking->best)
-        return failure_input(
-            failure, measurements->table->inputs[0].path, 0, 0,
-            "no setting is the best: no measurement has a value of '%s'; 'assay report' says why",
-            measurements->response);
+        return failure_input(failure, measurements->table->inputs[0].path, 0, 0,
+                             "there is no best setting, because no measurement has a value of '%s'; "
+                             "'assay report' says why",
+                             measurements->response);
     size_t best = ranking->best->setting, row = measurements->settings.first[best];
     while (measurements->left_out[measurements->settings.rows[row]])
         row++;

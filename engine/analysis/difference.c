@@ -370,9 +370,10 @@ int difference_find(const struct measurements *measurements, size_t new_run, dou
     return ret->count > 0
                ? 0
                : failure_input(failure, inputs[new_run].path, 0, 0,
-                               "no setting has a value of '%s' here and in the runs before it: %zu settings "
-                               "have one only there, and %zu only here; compare runs of the same design "
-                               "('--with-flagged' uses what gates flagged)",
+                               "no setting has a value of '%s' both in this run and in the runs "
+                               "before it: %zu settings have a value only in the runs before, and %zu "
+                               "only in this run; compare runs of the same design, or add "
+                               "--with-flagged to use rows that gates flagged",
                                m->response, ret->only[0], ret->only[1]);
 }
 
@@ -392,16 +393,16 @@ static double shown_size(const struct difference *of, double size) {
 
 static void report_whole(struct report_section *in, const struct difference *of) {
     static const char *const methods[] = {
-        [DIFFERENCE_RUNS] = "each run counts once; the new one is tested as one more run (Student's t)",
-        [DIFFERENCE_NODES] = "each node counts once, paired (Student's t)",
-        [DIFFERENCE_BLOCKS] =
-            "units count in a setting (Welch's t-test), blocks of nodes in the whole; how much "
-            "runs differ from each other is not known: it takes 3 runs before the new one",
-        [DIFFERENCE_UNITS] =
-            "units count (Welch's t-test); how much runs differ from each other is not known: "
-            "it takes 3 runs before the new one",
-        [DIFFERENCE_SETTINGS] = "each setting was measured once: settings count in the whole, and none is "
-                                "tested by itself",
+        [DIFFERENCE_RUNS] = "each earlier run counts once; the new run is tested as one more run "
+                            "(Student's t)",
+        [DIFFERENCE_NODES] = "each node counts once, paired with itself (Student's t)",
+        [DIFFERENCE_BLOCKS] = "settings are compared over their units (Welch's t-test), the whole "
+                              "over blocks of nodes; the scatter between runs is not known: give at "
+                              "least 3 runs before the new run",
+        [DIFFERENCE_UNITS] = "settings are compared over their units (Welch's t-test); the scatter "
+                             "between runs is not known: give at least 3 runs before the new run",
+        [DIFFERENCE_SETTINGS] = "each setting was measured once: only the whole is tested, over the "
+                                "settings, and no setting by itself",
     };
     const struct measurements *m = of->measurements;
     const struct difference_estimate *whole = &of->whole;
@@ -412,7 +413,8 @@ static void report_whole(struct report_section *in, const struct difference *of)
                         : xformat("95 %% interval %+.3g to %+.3g %s, p = %.2g", shown_size(of, whole->low),
                                   shown_size(of, whole->high), unit, whole->p);
     cleanup_free char *sentence =
-        xformat("%s: %s %+.3g %s over %zu setting%s (%s); of %zu tested %zu are worse, %zu better",
+        xformat("%s: %s changed by %+.3g %s over %zu setting%s (%s); settings tested: "
+                "%zu, of which worse: %zu, better: %zu",
                 words[of->sign + 1], m->response, shown_size(of, whole->size), unit, of->count,
                 of->count == 1 ? "" : "s", interval, of->tested, of->worse, of->better);
     report_verdict(in, "verdict",
@@ -477,7 +479,10 @@ void difference_report(struct report_section *in, const struct difference *diffe
     report_whole(in, difference);
     report_settings(in, difference);
     if (m->all_flagged)
-        report_note(in, REPORT_WARNING, "every measurement was flagged (%s), and all are used", m->flags);
+        report_note(in, REPORT_WARNING,
+                    "every measurement was flagged (%s); all are used nevertheless, so do "
+                    "not trust the result",
+                    m->flags);
     const struct table *table = m->table;
     for (size_t i = 0; i < table->note_count; i++)
         report_note(in, REPORT_NOTE, "%s", table->notes[i]);

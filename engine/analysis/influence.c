@@ -185,28 +185,26 @@ static void report_terms(struct influence *influence, const struct effects *effe
     for (size_t i = 0; i < effects->count; i++)
         report_term(influence, effects, &effects->items[i], table);
     if (influence->following.length > 0)
-        report_text(in, "following", "left out, as they follow from others", influence->following.bytes,
+        report_text(in, "following", "left out, as other factors determine them", influence->following.bytes,
                     false);
     if (influence->unknown.length > 0)
-        report_text(in, "unknown", "left out, as the design does not tell them from others",
+        report_text(in, "unknown", "left out, as the design cannot separate them from other factors",
                     influence->unknown.bytes, false);
     report_number(in, "residual_share", "left over", 100 * effects->residual_share, "%", 3, false);
     report_number(in, "residual_freedom", "degrees of freedom of the residuals", effects->residual_freedom,
                   "1", 6, true);
     report_text(in, "scale", NULL,
-                influence->is_logarithmic ? "logarithms of the response: effects multiply"
-                                          : "the response as it is",
+                influence->is_logarithmic ? "logarithm of the response: effects multiply"
+                                          : "the response itself: effects add",
                 true);
     report_text(
         in, "assumptions", NULL,
-        effects->residual_freedom == 0
-            ? "each setting was measured once: no share can be told from scatter; 'repetitions: 3' in the "
-              "design changes that"
-        : effects->has_interactions
-            ? "independent normal residuals of one variance; pairs of factors, but not more, act together; "
-              "nodes and order add up with the rest"
-            : "independent normal residuals of one variance; factors add up, as too few measurements tell "
-              "how they act together",
+        effects->residual_freedom == 0 ? "each setting was measured once: shares cannot be separated from "
+                                         "scatter; set 'repetitions: 3' in the design"
+        : effects->has_interactions ? "independent normal residuals of equal variance; interactions of two "
+                                      "factors but not of three; no interactions with nodes or order"
+                                    : "independent normal residuals of equal variance; no interactions, "
+                                      "because the measurements are too few to estimate them",
         false);
 }
 
@@ -224,11 +222,12 @@ void influence_report(struct report_section *in, const struct measurements *meas
     if (r == 0)
         report_terms(&influence, &effects, section);
     else
-        report_note(
-            section, REPORT_LINE,
-            influence.own_count == 0 ? "no factor varies: the run says how much the response scatters, not "
-                                       "what it depends on"
-            : r == -EDOM             ? "all measurements are equal: the response depends on no factor"
-            : r == -E2BIG ? "the factors have more than 200 levels in all: 'assay fit' models such a response"
-                          : "the analysis failed: values are too large or too small");
+        report_note(section, REPORT_LINE,
+                    influence.own_count == 0
+                        ? "no factor varies: the run shows only how much the response scatters"
+                    : r == -EDOM  ? "all measurements are equal: the response depends on no factor"
+                    : r == -E2BIG ? "the factors have more than 200 levels in all, the most accepted; "
+                                    "model the response with 'assay fit'"
+                                  : "the response was not analysed, because its values are too large or "
+                                    "too small for a double");
 }

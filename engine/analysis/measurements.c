@@ -27,12 +27,11 @@ static int assume_response(struct measurements *measurements, struct failure *fa
     const char *experiment = table->inputs[0].experiment, *path = table->inputs[0].path;
     const struct column *only = NULL;
     if (table->ranks_nothing)
-        return failure_input(
-            failure, path, 0, 0,
-            "the experiment '%s' declares no response by which its settings are ranked; name "
-            "one: 'assay report %s --most RESPONSE' or '--least RESPONSE', or make a model "
-            "of the measurements: 'assay fit %s'",
-            experiment, path, path);
+        return failure_input(failure, path, 0, 0,
+                             "the experiment '%s' declares no response by which settings are "
+                             "ranked; choose a response: 'assay report %s --most RESPONSE' or "
+                             "'--least RESPONSE', or fit a model to the measurements: 'assay fit %s'",
+                             experiment, path, path);
     cleanup(text_clear) struct text names;
     text_init(&names, FAILURE_TEXT_SIZE / 2);
     size_t count = 0;
@@ -49,10 +48,10 @@ static int assume_response(struct measurements *measurements, struct failure *fa
                              experiment);
     if (count > 1)
         return failure_input(failure, path, 0, 0,
-                             "the experiment '%s' does not say which of its responses (%s) is its answer; "
-                             "rank this run by 'assay report %s --most RESPONSE' or '--least RESPONSE', and "
-                             "later runs by a line in experiment.yaml, such as "
-                             "'answer: {response: %s, best: least}'",
+                             "the experiment '%s' does not say by which of its responses (%s) "
+                             "settings are ranked; choose a response: 'assay report %s --most "
+                             "RESPONSE' or '--least RESPONSE', or for later runs add a line to "
+                             "experiment.yaml, such as 'answer: {response: %s, best: least}'",
                              experiment, names.bytes, path, only->name);
     measurements->response = only->name;
     measurements->unit = only->unit;
@@ -86,8 +85,8 @@ static int check_inputs(const struct table *table, struct failure *failure) {
                                  "this is not a run; expected the archive of a run, or its folder");
         if (strcmp(input->experiment, first->experiment) != 0)
             return failure_input(failure, input->path, 0, 0,
-                                 "this is a run of the experiment '%s', and '%s' one of '%s'; expected runs "
-                                 "of one experiment",
+                                 "this is a run of the experiment '%s', but '%s' is a run of '%s'; "
+                                 "expected runs of the same experiment",
                                  input->experiment, first->path, first->experiment);
     }
     return 0;

@@ -223,9 +223,9 @@ static void report_coverage(const struct plots *plots, struct report_section *in
         free(names);
     }
     report_note(section, REPORT_LINE,
-                "%zu settings were measured, of %.9g combinations of these levels; each %zu to %zu times, "
-                "without what "
-                "is flagged. Units failed: %llu, not measured: %llu",
+                "%zu settings were measured, of %.9g combinations of these levels; "
+                "each was measured %zu to %zu times, not counting flagged rows. Units "
+                "failed: %llu, not measured: %llu",
                 m->settings.count, combinations, m->settings.count ? least : 0, most,
                 (unsigned long long)m->failed, (unsigned long long)m->missing);
     report_pairs(plots, section);
@@ -262,7 +262,7 @@ static void add_order_chart(const struct plots *plots, const char *name, const d
     chart.series = series;
     report_chart(in, name, &chart);
     if (each > 1)
-        report_note(in, REPORT_NOTE, "one measurement of %zu is drawn", each);
+        report_note(in, REPORT_NOTE, "only every %zu-th measurement is drawn", each);
 }
 
 static void report_order(const struct plots *plots, struct report_section *in) {
@@ -273,7 +273,8 @@ static void report_order(const struct plots *plots, struct report_section *in) {
                                    .y_name = plots->response,
                                    .y_unit = plots->unit,
                                    .link = "order"};
-    const struct chart relative = {.title = "the same relative to the mean of its setting; below 0 is worse",
+    const struct chart relative = {.title =
+                                       "the response relative to the mean of its setting; below 0 is worse",
                                    .x_name = "order of measurement",
                                    .y_name = "difference to the setting's mean, %",
                                    .y_unit = "%",
@@ -284,10 +285,9 @@ static void report_order(const struct plots *plots, struct report_section *in) {
     if (plots->has_relative)
         add_order_chart(plots, "relative", plots->relative, &relative, false, section);
     else
-        report_note(
-            section, REPORT_NOTE,
-            "no setting was measured twice: what is due to the order cannot be told from what is due to the "
-            "setting");
+        report_note(section, REPORT_NOTE,
+                    "no setting was measured twice, so that effects of the order and of "
+                    "the settings cannot be separated; set 'repetitions' in the design");
 }
 
 /* ---- Nodes */

@@ -68,13 +68,15 @@ static int find_result(struct scenarios_of *scenarios, const char *path, const s
     }
     if (*ret && can_convert((*ret)->unit, m->unit, &scenarios->multiply, &scenarios->divide))
         return 0;
-    return *ret ? failure_input(failure, path, 0, 0, "'%s' is in '%s'; expected '%s', as in the runs",
+    return *ret ? failure_input(failure, path, 0, 0,
+                                "the result '%s' has the unit '%s'; expected a unit that converts to "
+                                "'%s', the unit in the runs",
                                 (*ret)->name, unit_label((*ret)->unit), unit_label(m->unit))
-                : failure_input(
-                      failure, path, 0, 0,
-                      "the prediction has no result '%s', nor one in its unit '%s'; its results: %s; "
-                      "name one that the runs have too: '--most RESPONSE' or '--least RESPONSE'",
-                      m->response, unit_label(m->unit), names.bytes);
+                : failure_input(failure, path, 0, 0,
+                                "the prediction has no result '%s', and no result in the unit '%s'; "
+                                "its results: %s; choose a response that both have: '--most RESPONSE' "
+                                "or '--least RESPONSE'",
+                                m->response, unit_label(m->unit), names.bytes);
 }
 
 /* Factors of the runs that the prediction has, too, in the same unit. */
@@ -88,7 +90,9 @@ static int find_factors(struct scenarios_of *scenarios, const char *path, struct
             if (column->role != COLUMN_ROLE_FACTOR || strcmp(column->name, own->name) != 0)
                 continue;
             if (strcmp(column->unit ? column->unit : "1", own->unit ? own->unit : "1") != 0)
-                return failure_input(failure, path, 0, 0, "'%s' is in '%s'; expected '%s', as in the runs",
+                return failure_input(failure, path, 0, 0,
+                                     "the result '%s' has the unit '%s'; expected a unit that converts to "
+                                     "'%s', the unit in the runs",
                                      own->name, unit_label(column->unit), unit_label(own->unit));
             scenarios->factors[scenarios->factor_count++] = f;
         }
@@ -96,8 +100,8 @@ static int find_factors(struct scenarios_of *scenarios, const char *path, struct
     return scenarios->factor_count > 0
                ? 0
                : failure_input(failure, path, 0, 0,
-                               "the prediction has no parameter that is a factor of '%s'; expected one at "
-                               "least, by which settings and scenarios are joined",
+                               "no parameter of the prediction is a factor of the experiment '%s'; "
+                               "expected at least one, by which scenarios and settings are matched",
                                m->table->inputs[0].experiment);
 }
 
@@ -171,8 +175,9 @@ static int read_scenarios(struct scenarios_of *scenarios, const char *path, stru
     for (size_t i = 1; i < rows; i++)
         if (compare_scenarios(&scenarios->order[i - 1], &scenarios->order[i], scenarios) == 0)
             return failure_input(failure, path, 0, 0,
-                                 "scenarios %zu and %zu are the same setting of the runs: they differ in "
-                                 "parameters that are no factors of the runs; predict each setting once",
+                                 "scenarios %zu and %zu match the same setting of the runs, because "
+                                 "they differ only in parameters that are no factors of the runs; "
+                                 "predict each setting once",
                                  scenarios->order[i - 1] + 1, scenarios->order[i] + 1);
     return 0;
 }
@@ -276,11 +281,11 @@ int prediction_error_find(const char *path, const struct measurements *measureme
         return r;
     join(&scenarios, ranking, ret);
     if (ret->count == 0)
-        return failure_input(
-            failure, path, 0, 0,
-            "no scenario is a setting that was measured: %zu settings and %zu scenarios have "
-            "different levels of the factors that both have",
-            ret->not_predicted, ret->not_measured);
+        return failure_input(failure, path, 0, 0,
+                             "none of the predicted scenarios was measured: the %zu settings of the "
+                             "runs and the %zu scenarios have different levels of their common "
+                             "factors; predict the settings that were measured",
+                             ret->not_predicted, ret->not_measured);
     summarise(ret);
     find_regret(measurements, ret);
     return 0;
@@ -327,9 +332,8 @@ void prediction_error_report(struct report_section *in, const struct measurement
                              const struct prediction_error *error, double most) {
     cleanup_free char *worst = name_setting(m, error->worst);
     cleanup_free char *sentence =
-        xformat("the prediction of %s is off by %+.3g %% in the mean (%.3g %% in "
-                "size) over %zu setting%s, by %+.3g %% at "
-                "worst (%s)",
+        xformat("the prediction of %s has a mean error of %+.3g %% (mean absolute "
+                "error %.3g %%) over %zu setting%s; the largest error is %+.3g %% (%s)",
                 m->response, 100 * error->mean, 100 * error->mean_absolute, error->count,
                 error->count == 1 ? "" : "s", 100 * error->worst->error, worst);
     report_verdict(in, "verdict",
@@ -343,11 +347,11 @@ void prediction_error_report(struct report_section *in, const struct measurement
     report_number(in, "spearman", "Spearman's correlation", error->spearman, "1", 3, isnan(error->spearman));
     if (error->chosen) {
         cleanup_free char *chosen = name_setting(m, error->chosen);
-        report_number(in, "regret", "regret of the setting that is chosen by it", 100 * error->regret, "%", 3,
-                      false);
-        report_text(in, "chosen", "the setting that is chosen by it", chosen, false);
+        report_number(in, "regret", "regret of the setting with the best prediction", 100 * error->regret,
+                      "%", 3, false);
+        report_text(in, "chosen", "setting with the best prediction", chosen, false);
     }
-    report_number(in, "regret_worst", "worst regret of all sizes", 100 * error->regret_worst, "%", 3,
+    report_number(in, "regret_worst", "largest regret over the sizes", 100 * error->regret_worst, "%", 3,
                   error->sizes < 2);
     report_number(in, "scatter", "standard deviation of the repetitions", 100 * error->scatter, "%", 3,
                   false);

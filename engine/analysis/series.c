@@ -509,11 +509,13 @@ int series_report(struct report_section *in, struct archive_reader *archive, str
         return r;
     struct report_section *section = report_section(in, "series", "Sensors over time", false);
     add_overviews(&series, section);
-    report_note(
-        section, REPORT_NOTE, "phases are shaded in turns, marks at the lower edge are starts of units. %s",
-        series.is_thinned ? "Samples are too many for a page: of neighbouring samples, the least and the "
-                            "greatest are here, so that no peak is lost; the archive has all"
-                          : "Every sample is here");
+    report_note(section, REPORT_NOTE,
+                "Phases alternate in shade; marks at the lower edge are starts of "
+                "units. %s",
+                series.is_thinned ? "The samples are too many for a page: of neighbouring samples only the "
+                                    "least and the greatest are shown, so that no peak is lost; the "
+                                    "archive has all samples"
+                                  : "Every sample is shown");
     report_section(section, "nodes", "Each node", false);
     report_move(section, nodes->root);
     return 0;

@@ -140,15 +140,17 @@ static char *describe(const struct trust *trust, enum check check, const struct 
         return xformat("drift: %s changes by %+.2g %% from the first measurement to the last", response,
                        size);
     case CHECK_AUTOCORRELATION:
-        return xformat("measurements are like the one before them (correlation %.2f), so that intervals are "
-                       "too narrow: something changes during the run",
+        return xformat("autocorrelation: each measurement resembles the measurement before it "
+                       "(correlation %.2f), so that intervals are too narrow; a condition "
+                       "changes during the run: see the charts of 'assay report'",
                        size);
     case CHECK_CARRY_OVER:
         return xformat("carry-over: %s changes by %+.2g %% with the setting that was measured before",
                        response, size);
     case CHECK_ORDER:
-        return xformat("settings were not measured in random order, they explain %.0f %% of it: a drift "
-                       "would be taken for their effect; 'order: random' in the design changes that",
+        return xformat("settings were not measured in random order: they explain %.0f %% of "
+                       "the order, so that a drift would look like their effect; set 'order: "
+                       "random' in the design",
                        size);
     case CHECK_MODES:
         return xformat("two modes: %s is %.2g %% greater in %.0f %% of the measurements", response, size,
@@ -160,8 +162,9 @@ static char *describe(const struct trust *trust, enum check check, const struct 
                        check == CHECK_NODES ? "nodes" : "cores", name, by, direction(trust, size));
     }
     case CHECK_NEIGHBOURS:
-        return xformat("units that run on one node at the same time are alike (correlation %.2f): they "
-                       "share what they need, or something else disturbs all of them",
+        return xformat("units that run on one node at the same time have similar results "
+                       "(correlation %.2f): they compete for a shared resource, or another "
+                       "load disturbs all of them; run fewer at a time",
                        size);
     case CHECK_FREQUENCY:
         return xformat("%s follows the frequency: it is %.2g %% %s where the frequency is high than where it "
@@ -200,12 +203,13 @@ static void report_verdict_of(struct report_section *in, const struct trust *tru
     cleanup_free char *sentence =
         m->all_flagged ? xformat("can it be trusted: no: every unit was flagged (%s)", m->flags)
         : checks->tested == 0
-            ? xformat("can it be trusted: unknown: %zu measurements of %zu settings are too few to test; "
-                      "'repetitions' in the design gives more",
+            ? xformat("can it be trusted: unknown: %zu measurements of %zu settings are too "
+                      "few to test; set more 'repetitions' in the design",
                       trust->rows.count, m->settings.count)
         : faults > 0
             ? xformat("can it be trusted: with care: %zu of %zu checks found a fault", faults, checks->tested)
-            : xformat("can it be trusted: yes: %zu check%s found no fault (least adjusted p %.2g)",
+            : xformat("can it be trusted: yes: %zu check%s found no fault (least adjusted "
+                      "p-value %.2g)",
                       checks->tested, plural, least);
     report_verdict(in, "verdict",
                    m->all_flagged || faults > 0 ? REPORT_NOT_USABLE
@@ -245,7 +249,7 @@ static void report_tests(struct report_section *in, const struct checks *checks)
     }
 
     if (untested.length > 0)
-        report_text(in, "untested", "not tested, for lack of measurements", untested.bytes, false);
+        report_text(in, "untested", "not tested, because measurements are too few", untested.bytes, false);
 }
 
 void trust_report(struct report_section *in, const struct measurements *measurements, bool with_tests) {

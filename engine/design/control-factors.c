@@ -82,15 +82,15 @@ const struct control_kind control_kinds[CONTROL_FACTORS + 1] = {
     {CONTROL("hyperthreads"), CHOICES(on_or_off), .expectation = "on or off"},
     {CONTROL("governor"), .admits = is_word, .expectation = "a governor's name, such as performance"},
     {CONTROL("frequency"), .admits = is_frequency,
-     .expectation = "a frequency such as 2.1GHz, 80% (of the base frequency), min, base or max, or two of "
-                    "them, the lower first, as 1GHz..2GHz"},
+     .expectation = "a frequency such as 2.1GHz, 80% (of the base frequency), min, base or "
+                    "max, or a range with the lower first, such as 1GHz..2GHz"},
     {CONTROL("energy-preference"), .admits = is_word,
-     .expectation = "a preference, such as performance, or its number"},
+     .expectation = "an energy preference such as performance, or its number"},
     {CONTROL("idle-states"), .admits = is_idle_state,
-     .expectation = "all, the deepest state that may be used, such as C1, or the largest exit latency, such "
-                    "as 10us"},
+     .expectation = "all, or the deepest idle state that may be used, such as C1, or the "
+                    "largest exit latency, such as 10us"},
     {CONTROL("uncore-frequency"), .admits = is_uncore_frequency,
-     .expectation = "a frequency such as 2.1GHz, min or max, or two of them as 1GHz..2GHz"},
+     .expectation = "a frequency such as 2.1GHz, min or max, or a range such as 1GHz..2GHz"},
     {CONTROL("numa-balancing"), CHOICES(on_or_off), .expectation = "on or off"},
     {CONTROL("transparent-huge-pages"), CHOICES(pages), .expectation = "always, madvise or never"},
     {CONTROL("daemons"), CHOICES(running_or_stopped), .expectation = "running or stopped"},

@@ -94,10 +94,10 @@ static int parse_source(struct resolving *resolving, size_t i, enum source sourc
     const char *own = source_names[source];
     for (size_t j = 0; own && j < count; j++)
         if (strcmp(resolving->names[j], own) == 0)
-            return failure_input(failure, factors->file, lines[source], columns[source],
-                                 "%s of '%s' calls its own value '%s', which is also %s",
-                                 source_words[source], factor->about.name, own,
-                                 j < factors->count ? "a factor" : "an option");
+            return failure_input(
+                failure, factors->file, lines[source], columns[source],
+                "%s of '%s' uses '%s' for the factor's own value, but this is also the name of %s",
+                source_words[source], factor->about.name, own, j < factors->count ? "a factor" : "an option");
     resolving->names[count] = own;
     struct expression **expression = &resolving->items[i].sources[source];
     if (*expression)
@@ -239,7 +239,7 @@ static int resolve_value(const struct resolving *resolving, size_t i, size_t row
     }
     char number[NUMBER_TEXT_SIZE], expectation[DESIGN_EXPECTATION_SIZE];
     number_format_double(*ret, number);
-    return design_failure(design, row, failure, "%s of '%s', %.128s, is %s here, expected %s",
+    return design_failure(design, row, failure, "%s of '%s', %.128s, is %s in this row, expected %s",
                           source_words[source], factor->about.name, expression_text(expression), number,
                           design_factor_expectation(factor, expectation));
 }
@@ -310,9 +310,11 @@ static int resolve_all(struct resolving *resolving, struct failure *failure) {
     while (!resolving->items[waiting].sources[source])
         source++;
     const struct expression *expression = resolving->items[waiting].sources[source];
-    return expression_failure(
-        expression, failure, "%s of '%s', %.128s, needs itself, directly or by way of other defaults",
-        source_words[source], resolving->factors->items[waiting].about.name, expression_text(expression));
+    return expression_failure(expression, failure,
+                              "%s of '%s', %.128s, depends on itself, directly or through other "
+                              "defaults",
+                              source_words[source], resolving->factors->items[waiting].about.name,
+                              expression_text(expression));
 }
 
 /* What a column must be, or NULL. */
@@ -371,7 +373,7 @@ static int finite_value(const struct design *design, size_t row, const struct ex
     if (!isfinite(value)) {
         char text[NUMBER_TEXT_SIZE];
         number_format_double(value, text);
-        return design_failure(design, row, failure, "%.256s is %s here, expected a finite number",
+        return design_failure(design, row, failure, "%.256s is %s in this row, expected a finite number",
                               expression_text(expression), text);
     }
     *ret = value;
@@ -388,8 +390,10 @@ int design_compute(struct design *design, const char *name, const char *text, co
     int r = expression_parse(text, names, design->column_count, file, line, place, &expression, failure);
     for (size_t i = 0; r == 0 && i < design->column_count; i++)
         if (design->columns[i].about.type == COLUMN_STRING && expression_uses(expression, i))
-            r = expression_failure(expression, failure, "'%s' is computed from '%s', which is a text", name,
-                                   names[i]);
+            r = expression_failure(expression, failure,
+                                   "'%s' is computed from '%s', which is a text; expected columns of "
+                                   "numbers",
+                                   name, names[i]);
     struct design_column *column;
     r = r < 0 ? r : design_add_column(design, name, COLUMN_NUMBER, &column, failure);
     if (r < 0)

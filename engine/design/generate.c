@@ -55,10 +55,13 @@ static int count_combinations(const struct levels *levels, size_t count, const c
         uint64_t each = levels_count(&levels[i]);
         if (each == 0)
             return levels_failure(&levels[i], failure,
-                                  "the range of '%s' cannot be counted, expected a step or a list",
+                                  "the range of '%s' has no step, so that its values are not countable; "
+                                  "expected a step or a list",
                                   levels[i].name);
         if (each > DESIGN_ROWS_MAX / factor / rows)
-            return levels_failure(&levels[i], failure, "with '%s', the %s has more than the limit of %d rows",
+            return levels_failure(&levels[i], failure,
+                                  "with the factor '%s' the %s has more than %d rows, the most accepted; "
+                                  "give fewer values",
                                   levels[i].name, what, DESIGN_ROWS_MAX);
         rows *= each;
     }
@@ -193,10 +196,13 @@ int design_generate_log_uniform(const struct levels *levels, size_t count, size_
         if (!one->is_range)
             continue;
         if (one->low <= 0)
-            return levels_failure(
-                one, failure, "the range of '%s' does not begin above 0, as log-uniform needs", one->name);
+            return levels_failure(one, failure,
+                                  "the range of '%s' does not begin above 0; log-uniform needs a range "
+                                  "above 0",
+                                  one->name);
         if (one->step > 0)
-            return levels_failure(one, failure, "the range of '%s' has a step, which log-uniform cannot use",
+            return levels_failure(one, failure,
+                                  "the range of '%s' has a step, but log-uniform accepts none; remove it",
                                   one->name);
         draws[i].logarithmic = true;
         draws[i].from = portable_log(one->low);

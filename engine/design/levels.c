@@ -98,7 +98,7 @@ int levels_from_range(const char *name, const char *low, const char *high, const
     if (r < 0)
         return r;
     if (control_of_column(name))
-        return levels_failure(&levels, failure, "'%s' is given a range, expected a list of values", name);
+        return levels_failure(&levels, failure, "'%s' has a range, expected a list of values", name);
     r = bind_range(&levels, low, high, step, failure);
     return r < 0 ? r : hand_over(&levels, ret);
 }
@@ -142,8 +142,8 @@ int levels_from_steps(const char *name, const char *low, const char *high, const
                               steps, LEVELS_MAX);
     if (logarithmic && !(levels.low > 0 && isfinite(levels.high / levels.low)))
         return levels_failure(&levels, failure,
-                              "the range of '%s' begins at %.64s, which a logarithmic scale cannot; expected "
-                              "a number above 0",
+                              "the range of '%s' begins at %.64s; a logarithmic scale needs a number "
+                              "above 0",
                               name, low);
     levels.is_range = false;
     levels.steps = (size_t)count;
@@ -195,7 +195,7 @@ int levels_from_list(const char *name, const char *const *texts, size_t count, s
 static int refuse_value(const struct levels *levels, const struct design_factor *factor, const char *text,
                         struct failure *failure) {
     char expectation[DESIGN_EXPECTATION_SIZE];
-    return levels_failure(levels, failure, "'%s' is given %.64s, expected %s", levels->name, text,
+    return levels_failure(levels, failure, "'%s' is %.64s, expected %s", levels->name, text,
                           design_factor_expectation(factor, expectation));
 }
 

@@ -33,10 +33,10 @@ static int begin(enum design_order_kind kind, uint64_t seed, size_t rows, size_t
 
 static int reserve_blocks(struct design_order *order, size_t states, size_t count, struct failure *failure) {
     if (count > DESIGN_BLOCKS_MAX)
-        return failure_input(
-            failure, NULL, 0, 0,
-            "%zu blocks, in each of which the controls have one state, are more than the limit of %d", count,
-            DESIGN_BLOCKS_MAX);
+        return failure_input(failure, NULL, 0, 0,
+                             "the order has %zu blocks of one state of the controls each; expected "
+                             "at most %d",
+                             count, DESIGN_BLOCKS_MAX);
     order->blocks = xcalloc(count, sizeof *order->blocks);
     order->state_count = states;
     return 0;
@@ -165,12 +165,13 @@ int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, si
     rounds = in_rounds ? repetitions : rounds;
     if (rounds > 1 && !in_rounds && kind == DESIGN_ORDER_AS_WRITTEN)
         return failure_input(failure, NULL, 0, 0,
-                             "%zu blocks of each state, but the order is as-written, and changes the state "
-                             "where the table does; expected order random",
+                             "%zu blocks of each state are set, but with the order as-written the "
+                             "table determines when the state changes; set 'order: random'",
                              rounds);
     if (rounds < 1 || rounds > repetitions)
         return failure_input(failure, NULL, 0, 0,
-                             "%zu blocks of each state, expected from 1 to %zu, as many as repetitions",
+                             "%zu blocks of each state are set, expected from 1 to %zu, the number "
+                             "of repetitions",
                              rounds, repetitions);
     cleanup_free uint32_t *same = states ? NULL : xcalloc(rows, sizeof *same);
     struct design_states all = {.items = same, .count = 1};

@@ -71,7 +71,8 @@ static int bind_until(const struct document *document, const struct document_nod
         r = bind_between(document, between, &repeat->between, failure);
     if (r == 0 && at_least && repeat->at_least > repeat->at_most)
         r = bind_refuse(document, at_least, failure,
-                        "'at-least' is %lld and 'at-most' %lld, expected no more than that",
+                        "'at-least' is %lld, but 'at-most' is %lld, expected 'at-least' not "
+                        "above 'at-most'",
                         (long long)repeat->at_least, (long long)repeat->at_most);
     repeat->at_most_place = place_of(until, "at-most");
     repeat->between_place = place_of(until, "between");

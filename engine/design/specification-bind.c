@@ -139,8 +139,9 @@ static int refuse_dots(const struct binding *binding, const char *name, const st
     if (!is_number(value->text, (size_t)(dots - value->text)) || !is_number(high, length))
         return 0;
     return refuse(binding, value,
-                  "'%s' is '%.64s', which is a text here, expected {from: %.*s, to: %.*s%s%.32s}", name,
-                  value->text, (int)(dots - value->text), value->text, (int)length, high,
+                  "'%s' is the text '%.64s'; a range is written {from: %.*s, to: "
+                  "%.*s%s%.32s}",
+                  name, value->text, (int)(dots - value->text), value->text, (int)length, high,
                   high[length] ? ", step: " : "", high[length] ? high + length + 1 : "");
 }
 
@@ -173,9 +174,9 @@ static int levels_of_mapping(const struct binding *binding, const char *name,
                       "'%s' expects either 'from' and 'to', with 'step' or 'steps' if wanted, or 'choices'",
                       name);
     if (written.steps && written.step)
-        return refuse(binding, node, "'%s' has both 'step' and 'steps', expected one of them", name);
+        return refuse(binding, node, "'%s' has both 'step' and 'steps'; remove one", name);
     if (!written.steps && document_get(node, "scale"))
-        return refuse(binding, node, "'%s' has a 'scale' without 'steps', expected both", name);
+        return refuse(binding, node, "'%s' has a 'scale' without 'steps'; set both", name);
     if (written.choices)
         return levels_of_sequence(binding, name, written.choices, false, ret);
     if (written.steps)
@@ -270,7 +271,7 @@ static int check_kind(const struct binding *binding) {
                                *file = document_get(node, "file"), *factors = document_get(node, "factors");
     struct design_specification *specification = binding->specification;
     if (generate && file)
-        return refuse(binding, file, "both 'file' and 'generate', expected one of them");
+        return refuse(binding, file, "both 'file' and 'generate' are set; remove one");
     if (!generate)
         specification->kind = file ? DESIGN_KIND_FILE : factors ? DESIGN_KIND_FACTORIAL : DESIGN_KIND_SINGLE;
     unsigned kind = 1u << specification->kind;
@@ -279,7 +280,7 @@ static int check_kind(const struct binding *binding) {
         if (!value || uses[i].kinds & kind)
             continue;
         if (specification->kind == DESIGN_KIND_SINGLE)
-            return refuse(binding, value, "'%s' without 'generate', expected that too", uses[i].key);
+            return refuse(binding, value, "'%s' is set without 'generate'; set 'generate', too", uses[i].key);
         return refuse(binding, value, "'%s' is not used by %s", uses[i].key,
                       file ? "a design from a file" : design_kind_names[specification->kind]);
     }
@@ -322,7 +323,7 @@ static int bind_repeat(const struct binding *binding, const struct document_node
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const struct document_node *other = document_get(binding->node, others[i]);
         if (other)
-            return refuse(binding, other, "both '%s' and 'repeat', expected one of them", others[i]);
+            return refuse(binding, other, "both '%s' and 'repeat' are set; remove one", others[i]);
     }
     struct design_specification *specification = binding->specification;
     int r = design_repeat_bind(binding->document, repeat, &specification->repeat, binding->failure);

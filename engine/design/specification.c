@@ -89,8 +89,8 @@ int design_specification_set_blocks(struct design_specification *specification, 
                                     struct failure *failure) {
     if (specification->repeat.wanted)
         return failure_input(failure, NULL, 0, 0,
-                             "'repeat' has a block of each state in every repetition, so that blocks cannot "
-                             "be set");
+                             "'blocks' cannot be set with 'repeat', which makes a block of each "
+                             "state in every repetition; remove 'blocks'");
     return set_count("blocks", text, &specification->blocks, failure);
 }
 
@@ -281,10 +281,10 @@ static int make_order(const struct design_specification *specification, const st
     if (design->control_count > 0)
         r = design_control_states(design, &states, failure);
     else if (specification->blocks > 0)
-        r = failure_input(
-            failure, NULL, 0, 0,
-            "'blocks' is how many times each state of the controls comes, but the design has no "
-            "column of a control, such as control.turbo");
+        r = failure_input(failure, NULL, 0, 0,
+                          "'blocks' is the number of times that each state of the controls is "
+                          "visited, but the design has no column of a control, such as "
+                          "control.turbo; remove 'blocks'");
     if (r == 0)
         r = design_order_new(specification->order, specification->seed, design->row_count,
                              (size_t)specification->repetitions, states.items ? &states : NULL, rounds, ret,

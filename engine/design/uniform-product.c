@@ -31,7 +31,8 @@ int uniform_product_add_factor(struct uniform_product *product, const char *name
     if (name[0] == '\0')
         return failure_input(failure, NULL, 0, 0, "a factor without a name");
     if (control_of_column(name))
-        return failure_input(failure, NULL, 0, 0, "'%.64s' is a control and has no size; see 'cross'", name);
+        return failure_input(failure, NULL, 0, 0,
+                             "'%.64s' is a control, which has no size; use 'cross' for controls", name);
     if (text_find(name, (const char *const *)product->names, product->count) < product->count)
         return failure_input(failure, NULL, 0, 0, "factor '%s' is given twice", name);
     product->names[product->count++] = xstrdup(name);
@@ -68,7 +69,7 @@ int uniform_product_add_row(struct uniform_product *product, const char *const *
     if (count == 0)
         return 0;
     if (count != product->count)
-        return failure_input(failure, NULL, 0, 0, "an added row of %zu sizes, expected %zu", count,
+        return failure_input(failure, NULL, 0, 0, "an added row has %zu sizes, expected %zu", count,
                              product->count);
     if (product->added_count == UNIFORM_PRODUCT_ADDED_MAX)
         return failure_input(failure, NULL, 0, 0, "more than %d added rows", UNIFORM_PRODUCT_ADDED_MAX);

@@ -138,7 +138,7 @@ int document_check_bytes(const char *file, const char *bytes, size_t length, siz
     if (nul)
         return failure_input(failure, file, place.line, place.column, "a NUL byte, expected text");
     return failure_input(failure, file, place.line, place.column,
-                         "byte 0x%02x is not UTF-8 here, expected UTF-8 text",
+                         "byte 0x%02x is not UTF-8, expected UTF-8 text",
                          (unsigned)(unsigned char)bytes[invalid]);
 }
 

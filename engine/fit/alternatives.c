@@ -230,18 +230,18 @@ int alternatives_make(const struct installation *installation, struct table *tab
     if (r < 0)
         return r;
     if (table->rows > ALTERNATIVES_ROWS_MAX / ret->count)
-        return failure_input(
-            failure, NULL, 0, 0,
-            "%zu rows for each of %zu alternatives; expected at most %zu in all: --where leaves "
-            "rows out",
-            table->rows, ret->count, ALTERNATIVES_ROWS_MAX);
+        return failure_input(failure, NULL, 0, 0,
+                             "%zu rows times %zu alternatives; expected at most %zu in all: choose "
+                             "fewer rows with --where, or fewer alternatives",
+                             table->rows, ret->count, ALTERNATIVES_ROWS_MAX);
     cleanup_free uint32_t *settings = xcalloc(table->rows + 1, sizeof *settings);
     cleanup_free uint8_t *folds = xcalloc(table->rows + 1, 1);
     ret->settings = find_settings(table, &columns, &options, settings);
     ret->folds = folds_deal(settings, ret->settings, table->rows, options.folds, options.seed, folds);
     if (ret->folds < 2)
         return failure_input(failure, NULL, 0, 0,
-                             "%zu setting%s in %zu rows; expected at least two, of which one can be left out",
+                             "%zu setting%s in %zu rows; expected at least two: cross-validation "
+                             "fits to the other settings to predict one setting",
                              ret->settings, ret->settings == 1 ? "" : "s", table->rows);
     options.folds = ret->folds;
     options.row_folds = folds;
@@ -298,10 +298,10 @@ void alternatives_report(struct report_section *root, const struct alternatives 
         report_note(root, REPORT_NOTE, "%s", table->notes[i]);
     report_text(root, "response", NULL, options->response, false);
     report_number(root, "rows", "rows judged", (double)alternatives->choice.rows, NULL, 0, false);
-    report_number(root, "rows_beyond", "rows that some cannot predict",
+    report_number(root, "rows_beyond", "rows left out, as some model cannot predict them",
                   (double)alternatives->choice.rows_beyond, NULL, 0, alternatives->choice.rows_beyond == 0);
     report_number(root, "folds", NULL, (double)alternatives->folds, NULL, 0, false);
-    report_text(root, "folds_by", "left out together", units[options->folds_by], false);
+    report_text(root, "folds_by", "rows in one fold share", units[options->folds_by], false);
     report_number(root, "settings", NULL, (double)alternatives->settings, NULL, 0, false);
     for (size_t i = 0; i < count; i++) {
         const struct alternative *item = &alternatives->items[i];
@@ -321,7 +321,8 @@ void alternatives_report(struct report_section *root, const struct alternatives 
         if (!item->is_repeated && (item->reason || !is_compared))
             report_note(root, REPORT_NOTE, "%s %s by %s: %s%s", labels[i * LABELS], labels[i * LABELS + 1],
                         by[i], is_compared ? "" : "not judged: ",
-                        item->reason ? item->reason : "some groups cannot be fitted without a fold");
+                        item->reason ? item->reason
+                                     : "some groups have too few rows to be fitted when a fold is left out");
         free(by[i]);
     }
 }

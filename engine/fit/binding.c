@@ -63,8 +63,9 @@ static char *find_usual(const struct fit_binding *binding, const struct plugin_p
 }
 
 static int refuse_missing(const struct plugin_parameter *parameter, struct failure *failure) {
-    return failure_input(failure, NULL, 0, 0, "no column for %s (%s); set it with --set %s=COLUMN",
-                         parameter->name, parameter->help, parameter->name);
+    return failure_input(failure, NULL, 0, 0,
+                         "no column is given for %s (%s); choose one with --set %s=COLUMN", parameter->name,
+                         parameter->help, parameter->name);
 }
 
 /* --sizes name the parameters that are columns, in their order. */
@@ -84,8 +85,9 @@ static int take_sizes(struct fit_binding *binding, struct failure *failure) {
     }
     return size == options->size_count
                ? 0
-               : failure_input(failure, NULL, 0, 0, "%zu sizes; %s takes %zu", options->size_count,
-                               binding->library->plugin->name, size);
+               : failure_input(failure, NULL, 0, 0,
+                               "--sizes has %zu columns; the method %s accepts at most %zu",
+                               options->size_count, binding->library->plugin->name, size);
 }
 
 /* The model has the column in the parameter's unit; an expression is a column of its own. */
@@ -108,8 +110,10 @@ static int column_scale(const struct plugin_parameter *parameter, const struct c
         strcmp(column->unit, "1") == 0)
         return 0;
     if (!unit_conversion(column->unit, parameter->unit, &multiply, &divide))
-        return failure_input(failure, NULL, 0, 0, "the %s '%s' is in '%s'; expected '%s'", parameter->name,
-                             column->name, column->unit, parameter->unit);
+        return failure_input(failure, NULL, 0, 0,
+                             "the column of %s, '%s', has the unit '%s'; expected a unit that "
+                             "converts to '%s'",
+                             parameter->name, column->name, column->unit, parameter->unit);
     *ret = multiply / divide;
     return 0;
 }
@@ -271,9 +275,11 @@ static int choose_response_unit(struct fit_binding *binding, struct failure *fai
             binding->response_unit = xstrdup(units[i]);
             return 0;
         }
-    return failure_input(failure, NULL, 0, 0, "the response '%s' is in '%s'; expected '%s'%s",
+    return failure_input(failure, NULL, 0, 0,
+                         "the response '%s' has the unit '%s'; expected a unit that converts to "
+                         "'%s'%s",
                          binding->options->response, unit, units[0],
-                         units[1] ? ", or another that it takes" : "");
+                         units[1] ? ", or to another unit that the method accepts" : "");
 }
 
 /* Whether the response is a time or another cost, which is never 0 or less. */
@@ -320,8 +326,9 @@ static int bind_parameters(struct fit_binding *binding, struct failure *failure)
     const char *plugin = binding->library->plugin->name;
     if (options->terms && !options->suggested && !binding->library->fit->takes_terms)
         return failure_input(failure, NULL, 0, 0,
-                             "%s takes no terms; 'assay fit %s --parameters' lists what can be set", plugin,
-                             plugin);
+                             "the method %s has no --terms; 'assay fit %s --parameters' lists its "
+                             "parameters",
+                             plugin, plugin);
     int r = parameters_init(&binding->parameters, binding->library->fit->parameters, failure);
     for (size_t i = 0; r == 0 && i < options->setting_count; i++)
         r = parameters_set_pair(&binding->parameters, options->settings[i], failure);

@@ -271,19 +271,20 @@ static void report_scores(struct report_table *table, const struct contender *co
 static void report_sufficient(struct report_section *in, const struct contender *contenders,
                               const struct choice *choice) {
     if (choice->sufficient == SIZE_MAX) {
-        report_note(in, REPORT_WARNING, "none of them could be judged");
+        report_note(in, REPORT_WARNING, "no model could be compared: no row is predicted by all of them");
         return;
     }
     const struct contender *sufficient = &contenders[choice->sufficient];
-    report_note(
-        in, REPORT_LINE,
-        "* suffices: of the models whose log likelihood of a row is at most %g standard errors below the "
-        "best (+), it has the fewest parameters of the mean; its noise is the simplest within one "
-        "standard error",
-        CHOICE_MEAN_ERRORS);
+    report_note(in, REPORT_LINE,
+                "* is the simplest sufficient model: among the models whose log "
+                "likelihood of a row is at most %g standard errors below the best "
+                "model's (+), it has the fewest parameters of the mean, and the "
+                "simplest noise within one standard error",
+                CHOICE_MEAN_ERRORS);
     if (sufficient->grade != REPORT_NOT_USABLE && sufficient->score.relative > relative_most)
         report_note(in, REPORT_WARNING,
-                    "none of them predicts well: the error of this one is %.3g %% of the mean",
+                    "no model predicts well: even the error of the model marked * is %.3g "
+                    "%% of the mean",
                     100 * sufficient->score.relative);
 }
 

@@ -22,7 +22,8 @@ void comparison_clear(struct comparison *comparison) {
 static int read_models(const char *const *files, size_t count, struct comparison *ret,
                        struct failure *failure) {
     if (count < 2 || count > COMPARISON_MODELS_MAX)
-        return failure_input(failure, NULL, 0, 0, "'compare' is given %zu model%s; expected 2 to %d", count,
+        return failure_input(failure, NULL, 0, 0,
+                             "'assay fit compare' got %zu model file%s; expected 2 to %d", count,
                              count == 1 ? "" : "s", (int)COMPARISON_MODELS_MAX);
     for (; ret->count < count; ret->count++) {
         int r = model_file_read(files[ret->count], &ret->models[ret->count], failure);
@@ -34,8 +35,8 @@ static int read_models(const char *const *files, size_t count, struct comparison
     for (size_t i = 1; i < count; i++)
         if (strcmp(ret->models[i]->response, first->response) != 0)
             return failure_input(failure, ret->models[i]->file, 0, 0,
-                                 "the model is of '%s'; expected '%s', as in '%s'", ret->models[i]->response,
-                                 first->response, first->file);
+                                 "the model's response is '%s'; expected '%s', the response of '%s'",
+                                 ret->models[i]->response, first->response, first->file);
     return 0;
 }
 
@@ -57,7 +58,9 @@ static int predict(struct comparison *comparison, size_t i, const char *const *i
                   contender->predicted);
     return contender_convert(contender, rows->count, model->response_unit, first->response_unit)
                ? 0
-               : failure_input(failure, model->file, 0, 0, "'%s' is in '%s'; expected '%s', as in '%s'",
+               : failure_input(failure, model->file, 0, 0,
+                               "the response '%s' has the unit '%s'; expected a unit that converts to "
+                               "'%s', the unit in '%s'",
                                model->response, model->response_unit, first->response_unit, first->file);
 }
 
@@ -116,12 +119,13 @@ static void report_models(struct report_section *in, const struct comparison *co
         for (size_t k = 0; comparison->tables[i] && k < comparison->tables[i]->input_count; k++)
             if (is_input(comparison->models[i], &comparison->tables[i]->inputs[k]))
                 report_note(in, REPORT_WARNING,
-                            "%s was fitted to '%s': its errors there are not those of a prediction",
+                            "model %s was fitted to '%s': its errors on these data are smaller "
+                            "than on data that it has not seen",
                             letter(i), comparison->tables[i]->inputs[k].name);
     }
     report_number(in, "rows", "rows of the data", (double)comparison->choice.rows, NULL, 0, !table);
-    report_number(in, "rows_beyond", "rows that some cannot predict", (double)comparison->choice.rows_beyond,
-                  NULL, 0, comparison->choice.rows_beyond == 0);
+    report_number(in, "rows_beyond", "rows left out, as some model cannot predict them",
+                  (double)comparison->choice.rows_beyond, NULL, 0, comparison->choice.rows_beyond == 0);
     choice_report(in, columns, labels, 3, comparison->contenders, comparison->count, &comparison->choice,
                   comparison->models[0]->response_unit);
     for (size_t i = 0; i < comparison->count; i++)
@@ -129,9 +133,12 @@ static void report_models(struct report_section *in, const struct comparison *co
             report_note(in, REPORT_WARNING, "%s is %s", letter(i), comparison->contenders[i].verdict);
     if (!table)
         report_note(in, REPORT_NOTE,
-                    "which suffices is judged on measurements that all predict: --data INPUT");
+                    "to see which model suffices, give measurements that all models can "
+                    "predict: --data INPUT");
     else if (comparison->choice.rows == 0)
-        report_note(in, REPORT_WARNING, "there is no row that the models can be judged on");
+        report_note(in, REPORT_WARNING,
+                    "the models could not be compared: no row of the data is predicted by "
+                    "all of them");
 }
 
 /* ---- Estimates */
@@ -208,8 +215,9 @@ static void report_estimates(struct report_section *in, const struct comparison 
     for (size_t i = 1; i < comparison->count; i++)
         if (is_shared(first, comparison->models[i]))
             report_note(section, REPORT_NOTE,
-                        "A and %s were fitted to the same data: their estimates err together, so that the "
-                        "standard error of their difference is not known",
+                        "models A and %s were fitted to the same data: the errors of their "
+                        "estimates are correlated, so that the standard error of the "
+                        "difference is not known",
                         letter(i));
 }
 

@@ -56,7 +56,7 @@ static int add_term(struct fitting *fitting, const char *name, struct failure *f
                                       .column_count = binding->model_column_count};
     int r = formula_read(name, &context, &formula, failure);
     if (r == 0 && formula.term_count != 1)
-        r = failure_set(failure, -EPROTO, "'%s' is not one term", name);
+        r = failure_set(failure, -EPROTO, "'%s' is not a single term", name);
     if (r == 0) {
         *term = model_term_copy(&formula.terms[0]);
         model->term_count++;
@@ -197,7 +197,7 @@ static int call_fit(struct fitting *fitting, const struct rows *rows, bool is_fo
     message->text[0] = '\0';
     int r = library->fit->fit(&rows->view, &fitting->binding.view, &ear, message);
     if (r > 0)
-        ret->problem = "fit() returns a number above 0";
+        ret->problem = "fit() returned a number above 0; expected 0 or a negative error number";
     if (r >= 0 && ret->problem)
         return failure_set(failure, -EPROTO, "fit-%s: %s", library->plugin->name, ret->problem);
     if (r == 0 && ret->undefined)
@@ -235,8 +235,8 @@ static int leave_out(struct fitting *fitting, size_t begin, size_t end, struct p
     rows_window(&fitting->left_out, layout, &fitting->folded, begin, end - begin);
     size_t rows_min = fitting->binding.library->fit->rows_min;
     if (fitting->others.view.count < (rows_min > 0 ? rows_min : 1))
-        return plugin_refuse(message, -EDOM, "%zu rows; expected at least %zu", fitting->others.view.count,
-                             rows_min > 0 ? rows_min : 1);
+        return plugin_refuse(message, -EDOM, "%zu rows remain outside the fold; expected at least %zu",
+                             fitting->others.view.count, rows_min > 0 ? rows_min : 1);
     int r = call_fit(fitting, &fitting->others, true, NULL, &result, message, failure);
     struct model_group group = {.rows = fitting->others.view.count};
     if (r == 0) {
@@ -314,7 +314,7 @@ static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint
     struct predictions predictions = predictions_new(count);
     rows_arrange(&fitting->folded, &fitting->binding.layout, &fitting->all, folds, scores->folds + 1, first,
                  order);
-    int r = scores->folds < 2 ? plugin_refuse(message, -EDOM, "there are none") : 0;
+    int r = scores->folds < 2 ? plugin_refuse(message, -EDOM, "fewer than two folds could be made") : 0;
     for (size_t fold = 0; r == 0 && fold < scores->folds; fold++) {
         size_t begin = first[fold], end = first[fold + 1];
         if (begin == end)
@@ -332,7 +332,7 @@ static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint
     for (size_t i = first[scores->folds]; i < count; i++)
         is_skipped[i] = true;
     if (r == 0 && done < 2)
-        r = message->text[0] ? -EDOM : plugin_refuse(message, -EDOM, "fewer than two folds are left");
+        r = message->text[0] ? -EDOM : plugin_refuse(message, -EDOM, "fewer than two folds could be fitted");
     for (size_t i = 0; r == 0 && fitting->binding.options->held_out && i < count; i++)
         fitting->binding.options->held_out[rows->view.numbers[i]] =
             (struct score_row){.mean = is_skipped[i] ? NAN : predictions.mean[i],
@@ -359,7 +359,8 @@ static void keep_rare_levels(const struct fitting *fitting, struct model_group *
                                    &first);
         if (kept > 0)
             xappend(&group->notes, &group->note_count,
-                    xformat("%zu row%s not cross-validated: the level '%s'%s of '%s' is in one fold alone",
+                    xformat("%zu row%s not cross-validated: the level '%s'%s of '%s' occurs in one "
+                            "fold only",
                             kept, kept == 1 ? " is" : "s are", column->texts[column->codes[first]],
                             kept == 1 ? "" : ", or another,", column->name));
     }
@@ -388,13 +389,14 @@ static int cross_validate(struct fitting *fitting, struct model_group *group, st
     if (r < 0 && r != -EDOM)
         return r;
     if (r < 0)
-        xappend(
-            &group->notes, &group->note_count,
-            xformat("no cross-validation: the rows outside of a fold cannot be fitted: %s", message.text));
+        xappend(&group->notes, &group->note_count,
+                xformat("not cross-validated: without the rows of a fold the model cannot be "
+                        "fitted: %s",
+                        message.text));
     else if (failed > 0)
         xappend(&group->notes, &group->note_count,
-                xformat("%zu of %zu rows are not cross-validated: the rows outside of their folds cannot be "
-                        "fitted: %s",
+                xformat("%zu of %zu rows are not cross-validated: without the rows of their "
+                        "fold the model cannot be fitted: %s",
                         failed, count, message.text));
     add_scores(group, &scores);
     return 0;
@@ -436,7 +438,7 @@ static int test_lack_of_fit(struct fitting *fitting, struct model_group *group, 
         }
         if (outliers > 0)
             xappend(&group->notes, &group->note_count,
-                    xformat("%zu of %zu rows are outliers: they are not scored", outliers, count));
+                    xformat("%zu of %zu rows are outliers, and are left out of the scores", outliers, count));
         keep_predictions(fitting, &predictions);
         add_score(group, "settings", (double)lack.settings, "1");
         add_score(group, "pure_error", lack.pure_error, NULL);
@@ -456,7 +458,7 @@ static void note_measured(const struct fitting *fitting, struct model_group *gro
         count += rows->response[i] <= 0;
     if (count > 0)
         xappend(&group->notes, &group->note_count,
-                xformat("'%s' is measured as 0 or less in %zu of %zu rows",
+                xformat("the measured response '%s' is 0 or less in %zu of %zu rows",
                         fitting->binding.options->response, count, rows->count));
 }
 

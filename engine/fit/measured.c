@@ -62,8 +62,9 @@ static int convert(const struct table *table, struct table_numbers *numbers, con
         return 0;
     if (!unit_conversion(numbers->unit, unit, &multiply, &divide))
         return failure_input(failure, table->inputs[0].path, 0, 0,
-                             "the column '%s' is in '%s'; expected '%s', as in the model", numbers->name,
-                             numbers->unit, unit);
+                             "the column '%s' has the unit '%s'; expected a unit that converts to "
+                             "'%s', the unit in the model",
+                             numbers->name, numbers->unit, unit);
     for (size_t row = 0; row < table->rows; row++)
         numbers->values[row] = numbers->values[row] * multiply / divide;
     return 0;

@@ -28,7 +28,8 @@ static void report_findings(struct report_section *section, const char *path, co
         report_cell_text(table, finding->sentence);
     }
     if (findings->count > FINDINGS_SHOWN)
-        report_note(section, REPORT_NOTE, "%s: and %zu more", path, findings->count - FINDINGS_SHOWN);
+        report_note(section, REPORT_NOTE, "%s: %zu more findings are not shown", path,
+                    findings->count - FINDINGS_SHOWN);
 }
 
 /* ---- Measurements */
@@ -77,11 +78,12 @@ static void report_scores(struct report_section *section, const struct model *mo
             report_score(table, model->groups[g].name, &score);
     }
     if (all->rows_without_group > 0)
-        report_note(section, REPORT_NOTE, "%llu rows are in no group of the model",
+        report_note(section, REPORT_NOTE, "%llu rows belong to no group of the model, and are not compared",
                     (unsigned long long)all->rows_without_group);
     if (all->rows_missing > 0)
         report_note(section, REPORT_NOTE,
-                    "%llu rows are left out: a value is missing, or the model is not defined there",
+                    "%llu rows are left out: a value is missing, or the model has no value "
+                    "for the row",
                     (unsigned long long)all->rows_missing);
 }
 
@@ -91,11 +93,13 @@ static void find_reason(const struct score *score, double most, char reason[stat
     if (score->rows == 0)
         snprintf(reason, FAILURE_TEXT_SIZE, "no row of the data could be compared");
     else if (!(score->noise > 0))
-        snprintf(reason, FAILURE_TEXT_SIZE, "it has no noise, which errors could be compared with");
+        snprintf(reason, FAILURE_TEXT_SIZE,
+                 "the model states no noise, with which its errors could be compared");
     else if (!(times <= most))
         snprintf(reason, FAILURE_TEXT_SIZE,
-                 "the errors are %.3g times what the noise says; expected at most %.3g times (--most)", times,
-                 most);
+                 "the errors are %.3g times the standard deviation that the model "
+                 "states; at most %.3g times is accepted (--most)",
+                 times, most);
 }
 
 static int compare(const struct model_check *check, const struct model *model, struct report_section *section,

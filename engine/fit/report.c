@@ -73,8 +73,10 @@ static char *outlier_hint(const struct fit *fit, const struct table *table, bool
     }
     if (count == 0 || (double)count > few * (double)rows || outer < much * all)
         return NULL;
-    return xformat("%zu of %zu rows make %.0f %% of the squared error%s", count, rows, 100 * outer / all,
-                   has_outliers ? ": --set outliers=3 leaves such rows out" : ": see them with --verbose");
+    return xformat("%zu of %zu rows cause %.0f %% of the squared error%s", count, rows, 100 * outer / all,
+                   has_outliers ? ": --set outliers=3 leaves rows out that lie more than 3 standard "
+                                  "deviations from the fit"
+                                : ": --verbose lists these rows");
 }
 
 /* "calls.csv:17"; of archives the line of their table. */
@@ -200,7 +202,9 @@ int fit_plot(const struct fit *fit, const struct library *library, const struct 
     cleanup(report_cleanup) struct report *report = report_new();
     size_t worst[WORST];
     if (find_worst(fit, table, worst) == 0)
-        return failure_input(failure, NULL, 0, 0, "--plot: '%s' leaves no residuals that could be drawn",
+        return failure_input(failure, NULL, 0, 0,
+                             "--plot: the method '%s' has no residuals that could be drawn; remove "
+                             "--plot",
                              library->plugin->name);
     report_residuals(fit, table, report->root);
     fit_report_curves(report->root, fit, table);
@@ -213,7 +217,7 @@ static void report_notes(struct report_section *section, const struct fit *fit, 
     for (size_t i = 0; i < fit->note_count; i++)
         report_note(section, REPORT_NOTE, "%s", fit->notes[i]);
     if (table->rows_not_matching > 0)
-        report_note(section, REPORT_NOTE, "%llu rows do not meet --where and are left out",
+        report_note(section, REPORT_NOTE, "%llu rows do not match --where and are left out",
                     (unsigned long long)table->rows_not_matching);
     double missing = 0;
     for (size_t g = 0; g < fit->model->group_count; g++) {

@@ -54,7 +54,7 @@ static void take_kind(void *context, const char *kind, const char *over, const c
         names->named_by = xstrdup_or_null(named_by);
         names->kind_is_set = true;
     } else if (strcmp(names->kind, kind) != 0) {
-        result->problem = "it gives groups of different kinds";
+        result->problem = "the plugin gave groups of different kinds; expected one kind";
     }
 }
 
@@ -66,13 +66,14 @@ static void take_term(void *context, const char *name, const struct model_estima
     struct result *result = context;
     struct result_part *part = in_hand(result);
     if (part->part.covariance || part->part.noise.coefficients)
-        result->problem = "it gives a term behind the covariance or the noise of its part";
+        result->problem = "the plugin gave a term after the covariance or the noise of its part; "
+                          "expected terms first";
     if (!estimate->dropped && !isfinite(estimate->estimate))
         result->undefined = "an estimate is not a number, or beyond the range of a double";
     size_t index = formula_names_add(result->names, name);
     for (size_t i = 0; i < part->count; i++)
         if (part->terms[i] == index)
-            result->problem = "it gives a term of a part twice";
+            result->problem = "the plugin gave the same term of a part twice";
     part->terms = xrealloc(part->terms, (part->count + 1) * sizeof *part->terms);
     part->part.estimates = xrealloc(part->part.estimates, (part->count + 1) * sizeof *part->part.estimates);
     part->terms[part->count] = index;
@@ -109,9 +110,10 @@ static void take_noise(void *context, const struct model_noise *noise) {
     struct result_part *part = in_hand(result);
     if ((unsigned)noise->kind > MODEL_NOISE_MIXTURE ||
         (noise->kind == MODEL_NOISE_MIXTURE && noise->component_count == 0))
-        result->problem = "it gives a noise of no kind that there is";
+        result->problem = "the plugin gave a noise of an unknown kind, or a mixture without "
+                          "components";
     if (noise->coefficients && part->count == 0)
-        result->problem = "it gives the noise of a part before its terms";
+        result->problem = "the plugin gave the noise of a part before the terms of the part";
     model_noise_clear(&part->part.noise);
     part->part.noise = *noise;
     part->part.noise.method = xstrdup_or_null(noise->method);

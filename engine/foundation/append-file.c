@@ -47,8 +47,8 @@ static int cut(struct append_file *file, uint64_t keep, struct failure *failure)
     if (!S_ISREG(status.st_mode))
         return failure_set(failure, -EINVAL, "'%s' is not a file", file->path);
     if (keep > (uint64_t)status.st_size)
-        return failure_set(failure, -ESPIPE, "'%s' has %jd bytes, and %" PRIu64 " were written", file->path,
-                           (intmax_t)status.st_size, keep);
+        return failure_set(failure, -ESPIPE, "'%s' has %jd bytes, but %" PRIu64 " bytes were written",
+                           file->path, (intmax_t)status.st_size, keep);
     bool longer = (uint64_t)status.st_size > keep;
     /* Synced even if nothing is cut: a writer that was killed may not have synced what it had written. */
     if ((longer && ftruncate(file->descriptor, (off_t)keep) < 0) || fsync(file->descriptor) < 0 ||
@@ -83,7 +83,9 @@ int append_file_commit(struct append_file *file, struct failure *failure) {
     if (file->pending.length == 0)
         return 0;
     if (file->broken)
-        return failure_set(failure, -EIO, "cannot write '%s': it ends in a line that could not be taken back",
+        return failure_set(failure, -EIO,
+                           "cannot write '%s': it ends in an incomplete line that could not be "
+                           "removed; check the file system",
                            file->path);
     int r = file_write_all(file->descriptor, file->pending.bytes, file->pending.length);
     if (r == 0 && fdatasync(file->descriptor) < 0)

@@ -139,7 +139,10 @@ static int read_range(const struct reading *reading, const char **at, struct ran
         return refuse(reading, start, "the range %.*s runs backwards; expected the lower number first",
                       length, start);
     if (*second == '0' && high_digits > 1 && high_digits != low_digits)
-        return refuse(reading, start, "the ends of the range %.*s have two widths", length, start);
+        return refuse(reading, start,
+                      "the ends of the range %.*s have different numbers of digits; expected "
+                      "the same number, such as 08-12",
+                      length, start);
     return 0;
 }
 

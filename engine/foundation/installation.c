@@ -55,7 +55,8 @@ static int prefix_of_program(char **ret, struct failure *failure) {
     if (length < 0 || (size_t)length == sizeof program) {
         int code = length < 0 ? -errno : -ENAMETOOLONG;
         return failure_set(failure, code,
-                           "cannot tell where assay is installed: cannot read '/proc/self/exe': %s",
+                           "cannot find out where assay is installed: cannot read "
+                           "'/proc/self/exe': %s",
                            strerror(-code));
     }
     program[length] = '\0';
@@ -72,7 +73,7 @@ static int prefix_of_program(char **ret, struct failure *failure) {
 static int absolute(const char *path, char **ret, struct failure *failure) {
     cleanup_free char *here = path[0] == '/' ? xstrdup("") : getcwd(NULL, 0);
     if (!here)
-        return failure_set(failure, -errno, "cannot tell what the working directory is: %s", strerror(errno));
+        return failure_set(failure, -errno, "cannot find out the working directory: %s", strerror(errno));
     *ret = here[0] ? xformat("%s/%s", here, path) : xstrdup(path);
     return 0;
 }

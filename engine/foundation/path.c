@@ -263,7 +263,10 @@ static int take_step(struct walk *walk, bool make) {
 static int complain(const struct walk *walk, int code, const char *what, const char *path,
                     struct failure *failure) {
     if (code == -EXDEV && walk->confined && !walk->suspect[0])
-        return failure_set(failure, code, "'%.256s' leaves the run directory through a link", path);
+        return failure_set(failure, code,
+                           "'%.256s' leads out of the run directory through a link; expected a "
+                           "path below it",
+                           path);
     if (code == -EXDEV)
         return failure_set_kind(failure, FAILURE_INPUT, code, "cannot %s '%.256s': %s", what, path,
                                 walk->suspect);
@@ -274,11 +277,12 @@ static int complain(const struct walk *walk, int code, const char *what, const c
 
 static int check_relative(const char *path, struct failure *failure) {
     if (path[0] == '\0')
-        return failure_set(failure, -EINVAL, "a path is empty; expected one below the run directory");
+        return failure_set(failure, -EINVAL, "a path is empty; expected a path below the run directory");
     for (const char *part = path; part; part = strchr(part, '/')) {
         part += *part == '/';
         if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == '\0'))
-            return failure_set(failure, -EXDEV, "'%.256s' leaves the run directory", path);
+            return failure_set(failure, -EXDEV,
+                               "'%.256s' leads out of the run directory; expected a path below it", path);
     }
     return 0;
 }
@@ -330,7 +334,7 @@ int path_open_parent(int directory, const char *path, char ret_name[static NAME_
     if (fstatat(walk.folder, walk.name, &status, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(status.st_mode) &&
         !S_ISLNK(status.st_mode))
         return failure_set(failure, S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL,
-                           "cannot write '%.256s': it is %s", path,
+                           "cannot write '%.256s': the path is %s", path,
                            S_ISDIR(status.st_mode) ? "a folder" : "not a file");
     int folder = openat(walk.folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
@@ -369,7 +373,7 @@ static int walk_from_here(struct walk *walk, const char *path, bool make, const 
     char whole[PATH_MAX] = "";
     cleanup_close int root = open("/", FOLDER);
     if (path[0] != '/' && !getcwd(whole, sizeof whole))
-        return failure_set(failure, -errno, "cannot tell what the working directory is: %s", strerror(errno));
+        return failure_set(failure, -errno, "cannot find out the working directory: %s", strerror(errno));
     size_t length = strlen(whole);
     if ((size_t)snprintf(whole + length, sizeof whole - length, "%s%s", length ? "/" : "", path) >=
         sizeof whole - length)
@@ -384,7 +388,10 @@ int path_make(const char *path, struct failure *failure) {
     cleanup(walk_clear) struct walk walk = {.folder = -1};
     struct stat status;
     if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode) && stat(path, &status) < 0)
-        return failure_set(failure, -ENOTDIR, "cannot make folder '%.256s': it is a link to nothing", path);
+        return failure_set(failure, -ENOTDIR,
+                           "cannot make folder '%.256s': a link with this name leads to a file "
+                           "that does not exist; remove the link",
+                           path);
     int r = walk_from_here(&walk, path, true, "make folder", failure);
     if (r < 0)
         return r;

@@ -263,7 +263,8 @@ int history_store_add(struct history_store *store, const char *path, bool with_f
     adding.run = archive_run(archive);
     if (archive_is_folder(archive) || adding.run->kind == ARCHIVE_OF_PREDICTION || !adding.run->run_id ||
         !adding.run->name)
-        return failure_input(failure, path, 0, 0, "this is not the archive of a run or of an import");
+        return failure_input(failure, path, 0, 0,
+                             "this is not the archive of a run or of an import; give such an archive");
     r = table_open(&path, 1, &options, &adding.table, failure);
     r = r < 0 ? r : add_opened(&adding, archive, failure);
     table_free(adding.table);

@@ -205,7 +205,7 @@ static int report_finding(struct history_store *store, const struct finding *fin
     report_cell(table, finding->p);
     report_cell(table, finding->adjusted);
     report_cell(table, (double)finding->runs);
-    report_cell_text(table, !store ? NULL : why.length > 0 ? why.bytes : "nothing that was recorded");
+    report_cell_text(table, !store ? NULL : why.length > 0 ? why.bytes : "no recorded fact");
     return 0;
 }
 
@@ -221,15 +221,16 @@ static int report_all(struct history_store *store, const struct checking *checki
         {.name = "setting", .type = COLUMN_STRING},
         {.name = "since", .type = COLUMN_TIME},
         {.name = "change", .unit = "%", .digits = 3},
-        {.name = "low", .unit = "%", .digits = 3, .help = "of the 95 % interval of the change"},
-        {.name = "high", .unit = "%", .digits = 3, .help = "of the 95 % interval of the change"},
+        {.name = "low", .unit = "%", .digits = 3, .help = "end of the 95 % interval of the change"},
+        {.name = "high", .unit = "%", .digits = 3, .help = "end of the 95 % interval of the change"},
         {.name = "p", .unit = "1", .digits = 2},
         {.name = "p_adjusted", .unit = "1", .label = "p adjusted", .digits = 2, .detail = true},
         {.name = "runs", .unit = "1", .digits = 6, .detail = true},
-        {.name = "changed", .type = COLUMN_STRING, .label = "what changed then"},
+        {.name = "changed", .type = COLUMN_STRING, .label = "recorded facts that changed with it"},
     };
     cleanup_free char *verdict =
-        xformat("%zu of %zu series changed, of %zu runs at most; %zu series have too few runs to be tested",
+        xformat("%zu of %zu series changed (the longest has %zu runs); %zu series have "
+                "too few runs to be tested",
                 result->changed, result->series, checking->most_runs, result->untested);
     bool all_untested = result->untested == result->series;
     report_verdict(in, "verdict",
@@ -286,8 +287,8 @@ static int plot_all(const struct checking *checking, const struct history_source
     int r = read_series(source, filter, plot_series, &plotting, failure);
     if (checking->count > HISTORY_CHARTS_MAX)
         report_note(in, REPORT_NOTE,
-                    "the first %d of %zu series have a chart; --node, --response or "
-                    "--campaign chooses others",
+                    "only the first %d of %zu series have a chart; choose others with "
+                    "--node, --response or --campaign",
                     (int)HISTORY_CHARTS_MAX, checking->count);
     text_set_clear(&plotting.nodes);
     free(plotting.of_nodes);

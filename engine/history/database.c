@@ -40,8 +40,8 @@ static int refuse(struct history_store *store, struct failure *failure) {
     int code = sqlite3_errcode(store->database);
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
         return failure_input(failure, store->path, 0, 0,
-                             "this is no history of assay, or a damaged one (%s); expected a file that "
-                             "'assay history add' has made",
+                             "this file is no history of assay, or is damaged (%s); expected a file "
+                             "that 'assay history add' has made",
                              sqlite3_errmsg(store->database));
     return failure_set(failure, -EIO, "%s: %s", store->path, sqlite3_errmsg(store->database));
 }
@@ -172,15 +172,13 @@ static int check_tables(struct history_store *store, bool create, struct failure
     if (r < 0)
         return r;
     if (application != APPLICATION)
-        return failure_input(
-            failure, store->path, 0, 0,
-            "this is a database of another program; expected a file that 'assay history add' "
-            "has made");
+        return failure_input(failure, store->path, 0, 0,
+                             "this file is a database of another program; expected a file that "
+                             "'assay history add' has made");
     if (version > VERSION)
         return failure_input(failure, store->path, 0, 0,
-                             "this history has the version %" PRId64
-                             ", which a later assay has made; this one "
-                             "reads versions up to %d",
+                             "this history has the version %" PRId64 " of a later assay; this assay "
+                             "reads versions up to %d: use the later one",
                              version, VERSION);
     return 0;
 }

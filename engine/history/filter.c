@@ -36,5 +36,7 @@ int history_filter_refuse(const struct history_filter *filter, const char *place
     if (list.length == 0)
         return failure_input(failure, place, 0, 0, "%s", empty);
     return failure_input(failure, place, 0, 0,
-                         "no series has %s at once; 'assay history export' prints all series", list.bytes);
+                         "no single series has %s together; 'assay history export' prints all "
+                         "series",
+                         list.bytes);
 }

@@ -60,15 +60,16 @@ static int fill(const struct history_series *series, size_t since, double p_most
         if (i + 1 == since)
             add_event(ret, ret->x[i], "changed since this run");
         else if (series->is_cut[i])
-            add_event(ret, ret->x[i], "a change of the log");
+            add_event(ret, ret->x[i], "change noted in the log");
     }
     return r;
 }
 
 int history_plot(struct report_section *in, const struct history_series *series, size_t since, double p_most,
                  size_t charts) {
-    static const char *const names[LINES] = {"a run", "an outlier of the log", "mean of the last 5 runs",
-                                             "least expected of that mean", "most expected of that mean"};
+    static const char *const names[LINES] = {"a run", "outlier noted in the log", "mean of the last 5 runs",
+                                             "lower limit of the mean of the last 5 runs",
+                                             "upper limit of the mean of the last 5 runs"};
     cleanup(plot_clear) struct plot plot = {0};
     struct chart_series lines[LINES];
     const char *response = series->response[0] ? series->response : "value";

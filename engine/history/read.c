@@ -29,12 +29,14 @@ static int read_time(const char *text, double *ret, struct failure *failure) {
     end = end && *end == 'Z' ? end + 1 : end;
     if (!end || *end)
         return failure_input(failure, NULL, 0, 0,
-                             "'%.64s' is not a time; expected UTC as in 2026-10-12 or 2026-10-12T08:30",
+                             "'%.64s' is not a time; expected a time in UTC such as 2026-10-12 or "
+                             "2026-10-12T08:30",
                              text);
     int day = parts.tm_mday;
     *ret = (double)timegm(&parts);
     if (parts.tm_mday != day)
-        return failure_input(failure, NULL, 0, 0, "'%.64s' is no day of that month", text);
+        return failure_input(failure, NULL, 0, 0,
+                             "'%.64s' is not a day of its month; expected a date that exists", text);
     return 0;
 }
 
@@ -49,15 +51,15 @@ static int find_run(struct history_store *store, const char *run, char **ret, st
         return r;
     if (r == 0 || !run[0])
         return failure_input(failure, store->path, 0, 0,
-                             "no run has an id that begins with '%.64s'; the column 'run' of 'assay history "
-                             "list' has the ids",
+                             "no run has an id that begins with '%.64s'; 'assay history list' shows "
+                             "the ids in the column 'run'",
                              run);
     cleanup_free char *found = xstrdup(database_text(statement, 0));
     r = database_step(store, statement, failure);
     if (r == 1)
         return failure_input(failure, store->path, 0, 0,
-                             "several runs have ids that begin with '%.64s'; expected more characters of "
-                             "the id",
+                             "several runs have ids that begin with '%.64s'; give more characters "
+                             "of the id",
                              run);
     if (r < 0)
         return r;
@@ -112,7 +114,7 @@ int history_store_report_archives(struct history_store *store, const char *run, 
                                   struct failure *failure) {
     (void)run;
     static const struct column columns[] = {
-        {.name = "archive", .digits = 9, .help = "its number, as 'assay history export' has it"},
+        {.name = "archive", .digits = 9, .help = "number of the run, as in 'assay history export'"},
         {.name = "started", .type = COLUMN_TIME},
         {.name = "campaign", .type = COLUMN_STRING},
         {.name = "experiment", .type = COLUMN_STRING},
@@ -351,9 +353,10 @@ int history_store_read(struct history_store *store, const struct history_filter 
         taken++;
     }
     return r == 0 && taken == 0
-               ? history_filter_refuse(
-                     filter, store->path,
-                     "there are no values; 'assay history add ARCHIVE...' adds the values of runs", failure)
+               ? history_filter_refuse(filter, store->path,
+                                       "the history has no values; add runs with 'assay history add "
+                                       "ARCHIVE...'",
+                                       failure)
                : r;
 }
 
@@ -371,9 +374,9 @@ int history_store_describe_changes(struct history_store *store, const char *node
         bool had = sqlite3_column_type(statement, 1) != SQLITE_NULL;
         bool has = sqlite3_column_type(statement, 2) != SQLITE_NULL;
         const char *old = database_text(statement, 1), *new = database_text(statement, 2);
-        r = had && has ? text_printf(ret, "%s%s %s became %s", comma, name, old, new)
+        r = had && has ? text_printf(ret, "%s%s changed from %s to %s", comma, name, old, new)
                        : text_printf(ret, "%s%s %s %s", comma, name, had ? old : new,
-                                     had ? "is no longer recorded" : "was not recorded before");
+                                     had ? "is recorded no longer" : "is recorded for the first time");
         r = r == -EFBIG;
     }
     return r < 0 ? r : 0; /* a list that is too long is cut */

@@ -48,8 +48,8 @@ static int load(struct csv_rows *rows, const char *const *paths, size_t count, s
     for (size_t i = 0; i < table->input_count; i++)
         if (table->inputs[i].archive)
             return failure_input(failure, table->inputs[i].path, 0, 0,
-                                 "this is an archive; 'assay history add' puts it into a history, which "
-                                 "'assay history check' without operands tests");
+                                 "this is an archive; add it to a history with 'assay history add', "
+                                 "then run 'assay history check' without a file");
     if (!table_find(table, number_names[VALUE]))
         return table_no_column(table, "number", number_names[VALUE], failure);
     struct table_selection selection = {.numbers = numbers, .categories = texts};
@@ -72,8 +72,8 @@ static int load(struct csv_rows *rows, const char *const *paths, size_t count, s
     for (size_t i = 0; rows->numbers[STARTED] && i < table->rows; i++)
         if (!(rows->numbers[STARTED][i] >= 0 && rows->numbers[STARTED][i] <= STARTED_MOST))
             return failure_input(failure, table->inputs[0].path, 0, 0,
-                                 "row %zu has the time %.12g in the column 'started'; expected s since 1970, "
-                                 "from 0 to %.0f (the year 9999)",
+                                 "row %zu has the time %.12g in the column 'started'; expected seconds "
+                                 "since 1970, from 0 to %.0f (the year 9999)",
                                  i + 1, rows->numbers[STARTED][i], STARTED_MOST);
     return 0;
 }

@@ -464,7 +464,8 @@ static int bind_inputs(struct bound *bound, const char *const *names, size_t cou
             k++;
         if (k == count)
             return failure_input(failure, NULL, 0, 0,
-                                 "the model '%s' needs the column '%.128s'%s, which is not known here",
+                                 "the model '%s' needs the column '%.128s'%s, for which this method has "
+                                 "no value",
                                  evaluator->model->file, column->name, column->is_text ? ", a text" : "");
         bound->sources[i] = k;
         bound->codes[i] = column->is_text ? evaluator_code(evaluator, i, names[k] + length + 1) : NAN;
@@ -507,11 +508,10 @@ static int bind_terms(struct bound *bound, uint8_t *slots, struct failure *failu
         for (size_t f = 0; f < model->terms[t].factor_count; f++) {
             size_t slot = find_slot(bound, &model->terms[t].factors[f]);
             if (slot >= SLOTS_MAX)
-                return failure_input(
-                    failure, NULL, 0, 0,
-                    "the terms of '%s' have more than %d columns and powers, the most that a "
-                    "bound call has",
-                    model->file, SLOTS_MAX - SLOT_VALUES);
+                return failure_input(failure, NULL, 0, 0,
+                                     "the terms of the model '%s' have more than %d columns and powers, the "
+                                     "most accepted",
+                                     model->file, SLOTS_MAX - SLOT_VALUES);
             slots[t * bound->width + f] = (uint8_t)slot;
         }
     return 0;

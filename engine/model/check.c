@@ -58,7 +58,7 @@ static void check_origin(struct check *check) {
     const struct model_origin *origin = &check->model->origin;
     const struct document_node *node = document_get(check->root, "origin");
     if (!node) {
-        complain(check, check->root, "'origin' is missing: what the model was made of");
+        complain(check, check->root, "'origin' is missing; expected the inputs that the model was made from");
         return;
     }
     expect_text(check, node, "plugin", origin->plugin);
@@ -82,7 +82,7 @@ static void check_origin(struct check *check) {
 static void expect_column(struct check *check, const struct document_node *at, const char *name,
                           const char *user) {
     if (name && !model_column_find(check->model, name))
-        complain(check, at, "'columns' has no '%.64s', which %s use", name, user);
+        complain(check, at, "'columns' has no '%.64s', but %s use this column", name, user);
 }
 
 static void check_factor(struct check *check, const struct document_node *at,
@@ -92,7 +92,7 @@ static void check_factor(struct check *check, const struct document_node *at,
     for (size_t l = 0; !seen && l < column->level_count; l++)
         seen = strcmp(column->levels[l], factor->level) == 0;
     if (!seen)
-        complain(check, at, "the level '%.64s' is not among those of '%.64s'", factor->level, factor->column);
+        complain(check, at, "'%.64s' is no level of the column '%.64s'", factor->level, factor->column);
     expect_column(check, at, factor->column, "terms");
 }
 
@@ -102,7 +102,7 @@ static void expect_new(struct check *check, struct text_set *names, const char *
                        const struct document_node *at) {
     size_t before = names->count;
     if (text_set_add(names, name, strlen(name)) < before)
-        complain(check, at, "%s '%.128s' is there twice", what, name);
+        complain(check, at, "%s '%.128s' occurs twice", what, name);
 }
 
 static void check_names(struct check *check) {
@@ -141,9 +141,9 @@ static void check_unit(struct check *check, const struct document_node *at, cons
     for (const char *c = unit; *c; c++)
         is_word &= isalnum((unsigned char)*c) || (unsigned char)*c >= 0x80 || strchr("/.*^%[]{}()'\"_+-", *c);
     model_findings_add(check->findings, at, is_word,
-                       is_word
-                           ? "assay does not know the unit '%.64s' of '%.64s', and converts it to no other"
-                           : "'%.64s' is no unit of '%.64s'; expected one such as s or By/s",
+                       is_word ? "the unit '%.64s' of '%.64s' is not known, so that values cannot be "
+                                 "converted to other units"
+                               : "'%.64s' is not a unit for '%.64s'; expected a unit such as s or By/s",
                        unit, name);
 }
 
@@ -186,14 +186,15 @@ static void check_estimate(struct check *check, const struct model_part *part, s
                  error);
     /* A kind of its plugin's own may have another covariance there: a population's is of its members. */
     if (check->evaluator && !isnan(error) && !isnan(root) && differ(error, root))
-        complain(
-            check, check->node,
-            "the standard error of '%.64s' is %.9g, and the root of its variance is %.9g; expected the same",
-            name, error, root);
+        complain(check, check->node,
+                 "the standard error of '%.64s' is %.9g, but the root of its variance "
+                 "is %.9g; expected equal values",
+                 name, error, root);
     if (error > 0 && !isnan(estimate->t) && differ(estimate->t, ratio))
         complain(check, check->node,
-                 "t of '%.64s' is %.9g; expected %.9g, its estimate over its standard error", name,
-                 estimate->t, ratio);
+                 "t of '%.64s' is %.9g; expected %.9g, the estimate divided by its "
+                 "standard error",
+                 name, estimate->t, ratio);
     if (estimate->p < 0 || estimate->p > 1)
         complain(check, check->node, "p of '%.64s' is %.6g; expected 0 to 1", name, estimate->p);
 }
@@ -209,16 +210,16 @@ static void check_covariance(struct check *check, const struct model_part *part)
             if (!(fabs(covariance[i * count + j] - covariance[j * count + i]) <=
                   rounding * sqrt(covariance[i * count + i]) * sqrt(covariance[j * count + j]))) {
                 complain(check, check->node,
-                         "covariance is not symmetric: of '%.64s' and '%.64s' it is %.9g and %.9g",
+                         "the covariance is not symmetric: for '%.64s' and '%.64s' its two "
+                         "entries are %.9g and %.9g",
                          check->model->terms[i].name, check->model->terms[j].name, covariance[i * count + j],
                          covariance[j * count + i]);
                 return;
             }
     if (cholesky_factor_semidefinite(count, covariance, triangle) < 0)
-        complain(
-            check, check->node,
-            "covariance is not positive semidefinite: some combination of the terms would have a variance "
-            "below 0");
+        complain(check, check->node,
+                 "the covariance is not positive semidefinite: a combination of the "
+                 "terms has a variance below 0");
 }
 
 /* ---- Values */
@@ -280,7 +281,9 @@ static void check_domain(struct check *check, const struct model_part *part) {
             known = strcmp(check->model->terms[t].name, name) == 0;
         if (!known)
             complain(check, document_get(check->node, "domain"),
-                     "the domain has a range of '%.64s'; expected a column or a term", name);
+                     "the domain has a range of '%.64s', which is neither a column nor a "
+                     "term",
+                     name);
     }
 }
 
@@ -324,8 +327,9 @@ static void check_corners(struct check *check, struct model_part *part) {
     }
     if (below > 0)
         complain(check, document_get(check->node, "noise"),
-                 "sigma is below 0, and not defined, at %zu of the %zu corners of the domain", below,
-                 corners);
+                 "sigma is below 0, and so undefined, at %zu of the %zu corners of the "
+                 "domain",
+                 below, corners);
     if (times > 0)
         model_findings_add(check->findings, check->node, true,
                            "the predicted time is 0 or less at %zu of the %zu corners of the domain", times,
@@ -374,7 +378,8 @@ static void check_group(struct check *check, const struct document_node *node,
         if (check->evaluator && check->model->over && p > 0 && text_is_same(part->name, part[-1].name) &&
             part->from > part[-1].to)
             complain(check, check->node,
-                     "the segment begins at %.9g, and the one before it ends at %.9g; expected no gap",
+                     "the segment begins at %.9g, but the segment before it ends at %.9g; "
+                     "expected no gap",
                      part->from, part[-1].to);
     }
 }

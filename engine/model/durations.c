@@ -32,8 +32,8 @@ static int find_columns(const struct evaluator *evaluator, const struct design *
         bool is_text = columns[i] != SIZE_MAX && design->columns[columns[i]].about.type == COLUMN_STRING;
         if (columns[i] == SIZE_MAX || (is_text && !input->is_text))
             return failure_input(failure, evaluator->model->file, 0, 0,
-                                 "the model needs '%s', which is %s; expected a %s of the design",
-                                 input->name, is_text ? "a text there" : "no column of the design",
+                                 "the model uses '%s', which is %s; expected a %s of the design", input->name,
+                                 is_text ? "a text there" : "no column of the design",
                                  input->is_text ? "column" : "number");
     }
     return 0;

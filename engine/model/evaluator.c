@@ -139,8 +139,9 @@ static void bind_hull(struct evaluator *evaluator) {
 int evaluator_new(const struct model *model, struct evaluator **ret, struct failure *failure) {
     if (!evaluator_knows(model->kind))
         return failure_input(failure, model->file, 0, 0,
-                             "the model is of the kind '%.64s', which is not evaluated row by row; expected "
-                             "'linear', 'piecewise', 'maximum', 'minimum', 'harmonic' or 'smpi'",
+                             "the model has the kind '%.64s', which gives no value for a row; "
+                             "expected 'linear', 'piecewise', 'maximum', 'minimum', 'harmonic' or "
+                             "'smpi'",
                              model->kind);
     struct evaluator *evaluator = xcalloc(1, sizeof *evaluator);
     evaluator->model = model;

@@ -139,19 +139,22 @@ const char *extrapolation_describe(const struct evaluator_value *value,
                                    char buffer[static EXTRAPOLATION_SENTENCE_SIZE]) {
     size_t size = EXTRAPOLATION_SENTENCE_SIZE;
     if (value->extrapolation && isfinite(value->extrapolated_by))
-        snprintf(buffer, size, "'%.128s' is %.3g times %s value that was measured", value->extrapolation,
-                 value->extrapolated_by, value->extrapolated_above ? "the greatest" : "below the least");
+        snprintf(buffer, size, "'%.128s' is %.3g times %s measured value", value->extrapolation,
+                 value->extrapolated_by,
+                 value->extrapolated_above ? "the greatest" : "smaller than the least");
     else if (value->extrapolation)
-        snprintf(buffer, size, "'%.128s' is outside of what was measured", value->extrapolation);
+        snprintf(buffer, size, "'%.128s' is outside its measured range", value->extrapolation);
     else if (value->outside_hull > 0 && isfinite(value->outside_hull))
         snprintf(buffer, size,
-                 "its values together lie outside of what was measured, by %.2g times its width, though each "
-                 "is within its range",
+                 "each value is within its measured range, but the combination lies "
+                 "outside the measured rows, by %.2g times the width of their hull",
                  value->outside_hull);
     else if (value->outside_hull > 0)
-        snprintf(buffer, size, "its values together are none that was measured, though each is in its range");
+        snprintf(buffer, size,
+                 "each value is within its measured range, but the combination lies "
+                 "outside the measured rows");
     else
-        snprintf(buffer, size, "it is inside of what was measured");
+        snprintf(buffer, size, "all values are within the measured range");
     return buffer;
 }
 
@@ -175,11 +178,11 @@ const char *extrapolation_summarise(const struct extrapolation_tally *tally,
         return NULL;
     extrapolation_describe(&tally->furthest, clause);
     if (tally->outside > 0 && tally->rows == 1)
-        length = snprintf(buffer, size, "the row is outside of what the model was fitted to: %.600s", clause);
+        length = snprintf(buffer, size, "the row is outside the domain of the model: %.600s", clause);
     else if (tally->outside > 0)
         length = snprintf(buffer, size,
-                          "%" PRIu64 " of %" PRIu64 " rows are outside of what the model was fitted to; of "
-                          "the one furthest out, %.500s",
+                          "%" PRIu64 " of %" PRIu64 " rows are outside the domain of the model; in the "
+                          "farthest row, %.500s",
                           tally->outside, tally->rows, clause);
     if (tally->not_positive > 0 && tally->rows == 1)
         snprintf(buffer + length, size - (size_t)length, "%sthe predicted time is 0 or less",

@@ -126,18 +126,19 @@ static int multiply(const struct parser *parser, const char *at, struct model_te
                     const char *function, int32_t power) {
     bool texts = holds_texts(parser->context, column);
     if (parser->context->response && strcmp(column, parser->context->response) == 0)
-        return refuse(parser, at, "'%s' is the response and cannot explain itself", column);
+        return refuse(parser, at, "'%s' is the response, and cannot be a term of its own model", column);
     if (texts && function && strcmp(function, FORMULA_CATEGORY) != 0)
-        return refuse(parser, at, "'%s' holds texts, which have no logarithm", column);
+        return refuse(parser, at, "'%s' has texts, of which there is no logarithm", column);
     function = texts ? FORMULA_CATEGORY : function;
     bool category = function && strcmp(function, FORMULA_CATEGORY) == 0;
     if (category && power != 1)
-        return refuse(parser, at, "'%s' is a category, which has no powers", column);
+        return refuse(parser, at, "'%s' is a category, of which there are no powers", column);
     int32_t powers = abs(power);
     for (size_t f = 0; f < term->factor_count; f++)
         powers += abs(term->factors[f].power);
     if (powers > FORMULA_POWERS_MAX)
-        return refuse(parser, at, "the powers of a term add up to more than %d", FORMULA_POWERS_MAX);
+        return refuse(parser, at, "the powers of a term add up to more than %d, the most accepted",
+                      FORMULA_POWERS_MAX);
     for (size_t f = 0; f < term->factor_count; f++) {
         struct model_factor *factor = &term->factors[f];
         if (strcmp(factor->column, column) != 0 || !factor->function != !function ||
@@ -145,8 +146,10 @@ static int multiply(const struct parser *parser, const char *at, struct model_te
             continue;
         factor->power += power;
         if (category)
-            return refuse(parser, at, "the category '%s' is given twice in one term", column);
-        return factor->power == 0 ? refuse(parser, at, "the powers of '%s' cancel out", column) : 0;
+            return refuse(parser, at, "the category '%s' occurs twice in the same term", column);
+        return factor->power == 0
+                   ? refuse(parser, at, "the powers of '%s' cancel; remove it from the term", column)
+                   : 0;
     }
     term->factors = xrealloc(term->factors, (term->factor_count + 1) * sizeof *term->factors);
     term->factors[term->factor_count++] = (struct model_factor){
@@ -162,15 +165,18 @@ static int multiply_letters(struct parser *parser, const char *at, struct model_
             return no_such_column(parser, at, word);
     if (*parser->at == '^')
         return refuse(parser, at,
-                      "a power after '%s' could mean the last letter or the whole; write it with '*'", word);
+                      "a power after '%s' may mean the last letter or the whole product; "
+                      "separate the letters by '*'",
+                      word);
     for (const char *letter = word; *letter; letter++) {
         int r = multiply(parser, at, term, (char[]){*letter, '\0'}, NULL, 1);
         if (r < 0)
             return r;
         if (memchr(word, *letter, (size_t)(letter - word)) && !parser->formula->note)
-            parser->formula->note = xformat("'%.32s' is no column and is read as the product of its letters; "
-                                            "'*' and '^' say so without doubt",
-                                            word);
+            parser->formula->note =
+                xformat("'%.32s' is no column, and is read as the product of its letters; "
+                        "write products with '*' to be clear",
+                        word);
     }
     return 0;
 }
@@ -213,7 +219,7 @@ static int read_word(struct parser *parser, char **ret, bool *ret_quoted) {
         if (length == 0 && *start)
             return refuse(parser, start, "'%c' where a column or 1 was expected", *start);
         if (length == 0)
-            return refuse(parser, start, "it ends where a column or 1 was expected");
+            return refuse(parser, start, "the terms end where a column or 1 was expected");
         parser->at = start + length;
     }
     skip_blanks(parser);
@@ -224,7 +230,7 @@ static int read_word(struct parser *parser, char **ret, bool *ret_quoted) {
 /* log2(column) or category(column), at the parenthesis. */
 static int read_call(struct parser *parser, const char *at, struct model_term *term, const char *function) {
     if (strcmp(function, "log2") != 0 && strcmp(function, FORMULA_CATEGORY) != 0)
-        return refuse(parser, at, "there is no function '%s'; there are: log2, category", function);
+        return refuse(parser, at, "there is no function '%s'; the functions are log2 and category", function);
     parser->at++;
     skip_blanks(parser);
     const char *start = parser->at;
@@ -307,7 +313,7 @@ static int read_term(struct parser *parser) {
     skip_blanks(parser);
     const char *start = parser->at;
     if (formula->term_count == FORMULA_TERMS_MAX)
-        return refuse(parser, start, "more than %d terms", FORMULA_TERMS_MAX);
+        return refuse(parser, start, "more than %d terms, the most accepted", FORMULA_TERMS_MAX);
     size_t t = formula->term_count;
     formula->terms = xrealloc(formula->terms, (t + 1) * sizeof *formula->terms);
     formula->places = xrealloc(formula->places, (t + 1) * sizeof *formula->places);
@@ -333,7 +339,8 @@ static int read_term(struct parser *parser) {
 
 static int read_terms(struct parser *parser) {
     if (strlen(parser->text) > FORMULA_BYTES_MAX)
-        return refuse(parser, parser->text, "longer than %d bytes", FORMULA_BYTES_MAX);
+        return refuse(parser, parser->text, "the terms are longer than %d bytes, the most accepted",
+                      FORMULA_BYTES_MAX);
     for (;; parser->at++) {
         int r = read_term(parser);
         if (r < 0)
@@ -358,14 +365,16 @@ static char *named_formula(const struct formula_context *context, char degree, s
     text_init(&text, SIZE_MAX);
     text_append_string(&text, "1");
     if (count > FORMULA_SIZES_MAX) {
-        failure_input(failure, NULL, 0, 0, "%zu sizes; expected at most %d", count, FORMULA_SIZES_MAX);
+        failure_input(failure, NULL, 0, 0, "%zu sizes are given; expected at most %d", count,
+                      FORMULA_SIZES_MAX);
         return NULL;
     }
     for (size_t i = 0; degree > '0' && i < count; i++)
         if (formula_find_column(context->columns, context->column_count, sizes[i]) == context->column_count) {
             failure_input(failure, NULL, 0, 0,
-                          "M-%c is over the sizes %s%s%s%s%s%s, and there is no column '%s'; say which "
-                          "columns they are with --sizes, or write the --terms",
+                          "the model M-%c uses the sizes %s%s%s%s%s%s, but there is no column "
+                          "'%s'; name the columns of the sizes with --sizes, or write the terms "
+                          "with --terms",
                           degree, sizes[0], count > 1 ? ", " : "", count > 1 ? sizes[1] : "",
                           count > 2 ? ", " : "", count > 2 ? sizes[2] : "", count > 3 ? ", ..." : "",
                           sizes[i]);
@@ -472,11 +481,13 @@ static int list_categories(struct expansion *expansion) {
             if (!is_category(&term->factors[f]))
                 continue;
             if (!add_category(expansion, term->factors[f].column))
-                return refuse_term(expansion, t, "has a category whose levels are not known, or the 65th");
+                return refuse_term(expansion, t,
+                                   "has a category whose levels are not known, or more than 64 categories "
+                                   "are used");
             share->categories |= find_category(expansion, term->factors[f].column);
         }
         if (__builtin_popcountll(share->categories) > FORMULA_CROSSED_MAX)
-            return refuse_term(expansion, t, "has more than 8 categories");
+            return refuse_term(expansion, t, "has more than 8 categories, the most accepted");
     }
     return 0;
 }
@@ -501,8 +512,8 @@ static int refuse_twice(const struct expansion *expansion, size_t t) {
         free(lower.factors);
     }
     text_printf(&sentence,
-                "is rank deficient: with a dummy for each combination it contains what other terms say; "
-                "expected '%s' in the formula too",
+                "is rank deficient: with a dummy variable for each combination of "
+                "levels it contains other terms; add '%s' to the formula",
                 missing.bytes);
     return refuse_term(expansion, t, sentence.bytes);
 }
@@ -585,8 +596,8 @@ static int expand_term(struct expansion *expansion, size_t t) {
             count *= levels - (levels > 0 && (contrasts & bit));
         if (expansion->ret->term_count + count > FORMULA_TERMS_MAX)
             return refuse_term(expansion, t,
-                               "makes more than 1024 terms with a dummy for each level of its categories; "
-                               "fit groups with --by where levels are that many");
+                               "makes more than 1024 terms with a dummy variable for each level of "
+                               "its categories; fit groups with --by instead");
     }
     for (size_t i = 0; i < count; i++)
         add_combination(expansion, &expansion->formula->terms[t], t, contrasts, i);
@@ -610,8 +621,8 @@ int formula_expand(const struct formula *formula, const struct model_column *col
         r = expand_term(&expansion, t);
     if (r == 0 && expanded.term_count == 0)
         r = failure_input(failure, NULL, 0, 0,
-                          "terms '%.400s': no term is left, for the categories have one level or none, and "
-                          "the first has no dummy",
+                          "terms '%.400s': no term is left, because the categories have a single "
+                          "level, and the first level has no dummy variable",
                           formula->text);
     if (r < 0)
         return r;

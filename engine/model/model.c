@@ -138,7 +138,7 @@ double model_unit_seconds(const char *unit) {
 int model_response_seconds(const struct model *model, double *ret, struct failure *failure) {
     if (isnan(model->response_seconds))
         return failure_input(failure, model->file, 0, 0,
-                             "the response '%.128s' is in %.64s, which is no time", model->response,
+                             "the response '%.128s' has the unit %.64s; expected a time", model->response,
                              model->response_unit);
     *ret = model->response_seconds > 0 ? model->response_seconds : 1;
     return 0;

@@ -172,7 +172,7 @@ static void numbers_of(struct reading *reading, const struct document_node *list
                        size_t count, double *ret) {
     bool good = list->kind == DOCUMENT_SEQUENCE && list->count == count;
     if (!good)
-        refuse(reading, list, "'%s' is no list of %zu numbers, as it must be here", key, count);
+        refuse(reading, list, "'%s' is not a list of %zu numbers; expected such a list", key, count);
     for (size_t i = 0; i < count; i++)
         ret[i] = good ? to_number(reading, list->items[i], key) : NAN;
 }
@@ -195,11 +195,11 @@ static void read_factor(struct reading *reading, const struct document_node *nod
     ret->function = may_text(reading, node, "function");
     if (!(fabs(power) <= POWER_MAX) || power != rint(power) || power == 0 || (ret->level && power != 1))
         refuse(reading, node, "'power' is %g; expected %s", power,
-               ret->level ? "1, as of a level" : "a whole number, not 0, from -1000 to 1000");
+               ret->level ? "1, because the factor is a level" : "a whole number, not 0, from -1000 to 1000");
     else
         ret->power = (int32_t)power;
     if (ret->function && (ret->level || strcmp(ret->function, "log2") != 0))
-        refuse(reading, node, "'function' is '%.64s'; expected log2, of a number", ret->function);
+        refuse(reading, node, "'function' is '%.64s'; expected log2", ret->function);
 }
 
 static void read_terms(struct reading *reading, const struct document_node *root) {
@@ -254,7 +254,9 @@ static void read_hull(struct reading *reading, const struct document_node *root)
     hull->maximum = need_numbers(reading, node, "maximum", count);
     for (size_t d = 0; d < count; d++)
         if (hull->minimum[d] > hull->maximum[d])
-            refuse(reading, node, "the hull is from %g to %g in direction %zu; expected the minimum first",
+            refuse(reading, node,
+                   "the hull goes from %g to %g in direction %zu; expected the minimum "
+                   "first",
                    hull->minimum[d], hull->maximum[d], d + 1);
 }
 
@@ -312,14 +314,17 @@ static void read_estimates(struct reading *reading, const struct document_node *
     const struct document_node *list = list_of(reading, node, "estimates", true, SIZE_MAX);
     ret->estimates = xcalloc(model->term_count + 1, sizeof *ret->estimates);
     if (list->count != model->term_count)
-        refuse(reading, list->items ? list : node, "'estimates' has %zu entries; expected %zu, one a term",
-               list->count, model->term_count);
+        refuse(reading, list->items ? list : node,
+               "'estimates' has %zu entries; expected %zu, one for each term", list->count,
+               model->term_count);
     for (size_t t = 0; t < list->count && t < model->term_count; t++) {
         struct model_estimate *estimate = &ret->estimates[t];
         const struct document_node *item = list->items[t];
         cleanup_free char *name = need_text(reading, item, "term");
         if (strcmp(name, model->terms[t].name) != 0)
-            refuse(reading, item, "the estimate is of the term '%.64s'; expected '%.64s', as in 'terms'",
+            refuse(reading, item,
+                   "the estimate belongs to the term '%.64s'; expected '%.64s', in the "
+                   "order of 'terms'",
                    name, model->terms[t].name);
         *estimate =
             (struct model_estimate){.estimate = need_number(reading, item, "estimate"),
@@ -329,7 +334,7 @@ static void read_estimates(struct reading *reading, const struct document_node *
                                     .dropped = may_flag(reading, item, "dropped"),
                                     .at_bound = may_flag(reading, item, "at_bound")};
         if (estimate->estimate != 0 && (estimate->dropped || estimate->at_bound))
-            refuse(reading, item, "the estimate of '%.64s' is %g; expected 0, as of a term that is %s", name,
+            refuse(reading, item, "the estimate of '%.64s' is %g; expected 0, because the term is %s", name,
                    estimate->estimate, estimate->dropped ? "dropped" : "at its bound");
     }
 }
@@ -344,7 +349,10 @@ static double *read_covariance(struct reading *reading, const struct document_no
     for (size_t i = 0; i < rows->count; i++)
         square = square && rows->items[i]->kind == DOCUMENT_SEQUENCE && rows->items[i]->count == count;
     if (!square) {
-        refuse(reading, node, "'covariance' is no square of %zu rows, one a term", count);
+        refuse(reading, node,
+               "'covariance' is not a square matrix of %zu rows; expected a row for "
+               "each term",
+               count);
         return NULL;
     }
     double *ret = xcalloc(count * count + 1, sizeof *ret);
@@ -369,7 +377,9 @@ static void read_floor(struct reading *reading, const struct document_node *nois
     ret->freedom = read_freedom(reading, node);
     ret->covariance = read_covariance(reading, node);
     if (ret->sigma < 0 || !ret->covariance || ret->freedom == 0)
-        refuse(reading, node, "'floor' lacks a part; expected sigma of at least 0, freedom and covariance");
+        refuse(reading, node,
+               "'floor' is incomplete; expected sigma of at least 0, freedom and "
+               "covariance");
 }
 
 static void read_domain(struct reading *reading, const struct document_node *node, struct model_part *ret) {
@@ -402,8 +412,9 @@ static void read_components(struct reading *reading, const struct document_node 
         component->sigma = need_number(reading, list->items[i], "sigma");
         if (component->weight < 0 || component->sigma < 0)
             refuse(reading, list->items[i],
-                   "a component has the weight %g and the sigma %g; expected 0 or more", component->weight,
-                   component->sigma);
+                   "a component has the weight %g and the sigma %g; expected both at "
+                   "least 0",
+                   component->weight, component->sigma);
         sum += component->weight;
     }
     if (!(fabs(sum - 1) <= rounding))
@@ -423,7 +434,7 @@ static void read_noise(struct reading *reading, const struct document_node *part
         if (strcmp(kind, kinds[k]) == 0)
             ret->kind = k;
     if (ret->kind == MODEL_NOISE_NONE)
-        refuse(reading, node, "the noise is of the kind '%.64s'; expected N-1, N-2 or mixture", kind);
+        refuse(reading, node, "the noise has the kind '%.64s'; expected N-1, N-2 or mixture", kind);
     ret->half_normal = distribution && strcmp(distribution, "half-normal") == 0;
     if (distribution && !ret->half_normal && strcmp(distribution, "normal") != 0)
         refuse(reading, node, "the distribution is '%.64s'; expected normal or half-normal", distribution);
@@ -462,7 +473,7 @@ static void read_part(struct reading *reading, const struct document_node *node,
     ret->from = may_number(reading, node, "from", -INFINITY);
     ret->to = may_number(reading, node, "to", INFINITY);
     if (ret->from >= ret->to)
-        refuse(reading, node, "the part is from %g to %g; expected 'from' below 'to'", ret->from, ret->to);
+        refuse(reading, node, "the part goes from %g to %g; expected 'from' below 'to'", ret->from, ret->to);
     read_estimates(reading, node, ret);
     ret->covariance = read_covariance(reading, node);
     ret->freedom = read_freedom(reading, node);
@@ -478,7 +489,10 @@ static char **read_labels(struct reading *reading, const struct document_node *n
     const struct document_node *map = need(reading, node, "labels", DOCUMENT_MAPPING);
     char **labels = xcalloc(model->by_count + 1, sizeof *labels);
     if (map && map->count > model->by_count)
-        refuse(reading, map, "there are %zu labels; expected %zu, as in 'by'", map->count, model->by_count);
+        refuse(reading, map,
+               "the group has %zu labels; expected %zu, a label for each column of "
+               "'by'",
+               map->count, model->by_count);
     for (size_t j = 0; j < model->by_count; j++)
         labels[j] = map ? need_text(reading, map, model->by[j]) : xstrdup("");
     return labels;
@@ -491,18 +505,18 @@ static void expect_order(struct reading *reading, const struct document_node *no
     if (!evaluator_knows(model->kind))
         return;
     if (!model->over && !model->named_by && group->part_count > 1)
-        refuse(
-            reading, node,
-            "the group has %zu parts; expected 1, as the model is neither 'over' a column nor 'named_by' one",
-            group->part_count);
+        refuse(reading, node,
+               "the group has %zu parts; expected 1, because the model has neither "
+               "'over' nor 'named_by'",
+               group->part_count);
     for (size_t p = 1; p < group->part_count; p++) {
         const struct model_part *part = &group->parts[p];
         bool other =
             model->named_by && strcmp(part->name ? part->name : "", part[-1].name ? part[-1].name : "");
         if (model->over && !other && part->from < part[-1].to)
             refuse(reading, list->items[p],
-                   "the segment begins at %g, and the one before it ends at %g; expected segments in order "
-                   "that do not overlap",
+                   "the segment begins at %g, but the segment before it ends at %g; "
+                   "expected ascending segments that do not overlap",
                    part->from, part[-1].to);
     }
 }
@@ -553,7 +567,7 @@ static int check_format(const struct document *document, struct failure *failure
     if (format->kind != DOCUMENT_NUMBER || !number_parse_int64(format->text, strlen(format->text), &number) ||
         number != MODEL_FORMAT)
         return failure_input(failure, document->file, format->line, format->column,
-                             "the model is of format %.32s; this assay reads format %d%s",
+                             "the model has the format %.32s; this assay reads format %d%s",
                              format->kind == DOCUMENT_NUMBER ? format->text : "?", MODEL_FORMAT,
                              number == 1 ? ": fit it again" : "");
     return 0;
@@ -584,7 +598,9 @@ int model_from_document(const struct document *document, struct model_findings *
     read_origin(&reading, root);
     read_groups(&reading, root);
     if (strcmp(model->kind, "smpi") == 0 && !model->named_by)
-        refuse(&reading, root, "'named_by' is missing, the column that names the parts of a row");
+        refuse(&reading, root,
+               "'named_by' is missing; expected the column whose value selects the "
+               "part of a row");
     if (reading.error < 0)
         return reading.error;
     *ret = take_pointer(model);

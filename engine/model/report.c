@@ -289,7 +289,7 @@ static void report_spreads(struct report_section *section, const struct model *m
         {.name = "maximum", .digits = 6},
         {.name = "standard_error", .label = "median std error", .digits = 3},
         {.name = "unit"}};
-    struct report_table *table = report_table(section, "spread", "over the groups", columns, 6);
+    struct report_table *table = report_table(section, "spread", "summary over the groups", columns, 6);
     struct report_table *more =
         report_table(report_section(section, "values", NULL, true), "values", "", columns, 6);
     for (size_t t = 0; t < model->term_count; t++) {
@@ -327,7 +327,7 @@ void model_report_groups(struct report_section *section, const struct model *mod
         report_note(section, REPORT_WARNING, "%s: not fitted: %s", model->skipped[i].name,
                     model->skipped[i].reason);
     if (model->skipped_count > SKIPPED_SHOWN)
-        report_note(section, REPORT_WARNING, "and %zu more groups are not fitted",
+        report_note(section, REPORT_WARNING, "%zu more groups are not fitted",
                     model->skipped_count - SKIPPED_SHOWN);
 }
 

@@ -144,7 +144,7 @@ static void append_groups(const struct model *model, struct text *text) {
         (void)text_printf(text, "; %zu of %zu groups are usable, the worst is '%s'", usable,
                           model->group_count, worst->name);
     if (unknown > 0)
-        (void)text_printf(text, "; how well it predicts is not known for %zu of %zu groups", unknown,
+        (void)text_printf(text, "; the prediction error is not known for %zu of %zu groups", unknown,
                           model->group_count);
 }
 
@@ -159,7 +159,7 @@ static void append_refused(const struct model *model, struct text *text) {
             refused++;
         }
     if (refused > 0 && model->group_count == 1)
-        (void)text_append_string(text, "; SimGrid cannot use it: see its note");
+        (void)text_append_string(text, "; SimGrid cannot use this model: see its note");
     else if (refused > 0)
         (void)text_printf(text, "; SimGrid cannot use %zu of %zu groups: see the note of group '%s'", refused,
                           model->group_count, first->name);
@@ -177,15 +177,17 @@ char *model_verdict(const struct model *model) {
     } else if (isnan(relative)) {
         (void)text_printf(&text, "fitted to %.0f rows", rows_of(model));
         append_domain(model, &text);
-        (void)text_append_string(&text, "; how well it predicts is not known");
+        (void)text_append_string(&text, "; its prediction error is not known");
     } else {
         append_scores(model, relative, greatest(model, "cv_median_relative"), &text);
         append_groups(model, &text);
     }
     append_lack_of_fit(model, &text);
     if (nonpositive > 0)
-        (void)text_printf(&text, "; 0 or less is predicted for %.0f of its own %.0f rows", nonpositive,
-                          rows_of(model));
+        (void)text_printf(&text,
+                          "; it predicts 0 or less for %.0f of the %.0f rows that it was fitted "
+                          "to",
+                          nonpositive, rows_of(model));
     append_refused(model, &text);
     return xstrdup(text.bytes);
 }
@@ -232,12 +234,13 @@ void model_verdict_speed(struct report_section *section, const struct model *mod
     if (spread.count == 0)
         return;
     double least = model_verdict_speed_of(model, slowest), most = model_verdict_speed_of(model, fastest);
-    report_number(section, "speed", "speed, asymptotic, of 2mnk operations",
+    report_number(section, "speed", "asymptotic speed, from 2mnk operations",
                   model_spread_quantile(&spread, 0.5), "flop/s", 3, false);
     if (spread.count == 1)
         return;
     cleanup_free char *slow = report_format(least, "flop/s", 3), *fast = report_format(most, "flop/s", 3);
-    cleanup_free char *pair = xformat("%s (%s) and %s (%s): the slowest has %.3g %% of the fastest", slow,
-                                      slowest->name, fast, fastest->name, 100 * least / most);
+    cleanup_free char *pair = xformat("%s (%s) and %s (%s): the slowest group has %.3g %% of the speed of "
+                                      "the fastest",
+                                      slow, slowest->name, fast, fastest->name, 100 * least / most);
     report_text(section, "speeds", "slowest and fastest group", pair, false);
 }

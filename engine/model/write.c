@@ -183,8 +183,8 @@ static int note_units(struct writing *writing, const struct model_value *values,
             model_values_add(&writing->values, &writing->value_count, &values[i]);
         if (!text_is_same(first->unit, values[i].unit))
             return failure_set(writing->failure, -EINVAL,
-                               "the value '%.64s' has the unit %.32s in one part of the model and %.32s in "
-                               "another; expected one",
+                               "the value '%.64s' has the unit %.32s in one part of the model and "
+                               "%.32s in another; expected the same unit",
                                values[i].name, first->unit ? first->unit : "none",
                                values[i].unit ? values[i].unit : "none");
     }

@@ -147,8 +147,8 @@ static int write_design(const struct grid *grid, struct design **ret, double **r
 int candidates_make(const struct candidate_range *ranges, size_t range_count, candidate_admits admits,
                     void *context, struct design **ret, double **ret_shares, struct failure *failure) {
     if (range_count > CANDIDATES_FACTORS_MAX)
-        return failure_input(failure, NULL, 0, 0, "%zu factors; expected at most %d", range_count,
-                             CANDIDATES_FACTORS_MAX);
+        return failure_input(failure, NULL, 0, 0, "the model has %zu factors; expected at most %d",
+                             range_count, CANDIDATES_FACTORS_MAX);
     cleanup(grid_clear) struct grid grid = {
         .ranges = ranges, .range_count = range_count, .levels = 2, .admits = admits, .context = context};
     while (range_count > 0 && grid.levels < CANDIDATES_LEVELS_MAX &&
@@ -157,7 +157,9 @@ int candidates_make(const struct candidate_range *ranges, size_t range_count, ca
     size_t count = (size_t)portable_power((double)grid.levels, (double)range_count);
     make_points(&grid, count);
     if (grid.count == 0)
-        return failure_input(failure, NULL, 0, 0, "not one of %zu points lies where the model was observed",
+        return failure_input(failure, NULL, 0, 0,
+                             "none of %zu points lies in the domain of the model, where "
+                             "measurements were made",
                              count);
     join_equal(&grid);
     return write_design(&grid, ret, ret_shares, failure);

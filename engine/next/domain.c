@@ -32,9 +32,10 @@ static int intersect(const struct next_rows *next, const char *name, struct cand
     for (size_t g = 0; g < next->group_count; g++) {
         const struct model_range *range = model_range_find(&model->groups[next->groups[g]].parts[0], name);
         if (!range)
-            return failure_input(
-                failure, model->file, 0, 0,
-                "the model does not say where '%s' was observed: it is no member of 'domain'", name);
+            return failure_input(failure, model->file, 0, 0,
+                                 "the model does not state the range of '%s' in 'domain'; fit the model "
+                                 "again",
+                                 name);
         ret->low = fmax(ret->low, range->minimum);
         ret->high = fmin(ret->high, range->maximum);
         ret->whole =
@@ -49,8 +50,8 @@ static int intersect(const struct next_rows *next, const char *name, struct cand
 static int read_within(struct next_rows *next, const char *text, struct failure *failure) {
     const char *equals = strchr(text, '='), *dots = equals ? strstr(equals, "..") : NULL;
     if (!dots || equals == text)
-        return failure_input(failure, NULL, 0, 0, "--within '%.64s', expected a range such as n=1..5000",
-                             text);
+        return failure_input(failure, NULL, 0, 0,
+                             "--within '%.64s' is not a range; expected a range such as n=1..5000", text);
     cleanup_free char *name = xstrndup(text, (size_t)(equals - text));
     cleanup_free char *low = xstrndup(equals + 1, (size_t)(dots - equals - 1));
     cleanup_free const char **names = xcalloc(next->evaluator->input_count + 1, sizeof *names);
@@ -70,12 +71,10 @@ static int read_within(struct next_rows *next, const char *text, struct failure 
     next->ranges[i].low = levels.low;
     next->ranges[i].high = levels.high;
     if (levels.low < domain->low || levels.high > domain->high)
-        xappend(
-            &next->notes, &next->note_count,
-            xformat(
-                "'%s' from %.6g to %.6g leaves the domain of the model, %.6g to %.6g: there its prediction "
-                "is an extrapolation, and so is its uncertainty",
-                name, levels.low, levels.high, domain->low, domain->high));
+        xappend(&next->notes, &next->note_count,
+                xformat("'%s' from %.6g to %.6g leaves the domain of the model, %.6g to %.6g: "
+                        "predictions and their uncertainty are extrapolated there",
+                        name, levels.low, levels.high, domain->low, domain->high));
     return 0;
 }
 
@@ -86,8 +85,9 @@ static int apply_bounds(const struct next_rows *next, struct candidate_range *ra
     size_t found = factors ? design_factor_find(factors, range->name) : SIZE_MAX;
     if (factors && found == SIZE_MAX)
         return failure_input(failure, factors->file, 0, 0,
-                             "the model's terms use '%s', which is no factor of the experiment and so cannot "
-                             "be set; choose another one with --experiment, or none",
+                             "the terms of the model use '%s', which is no factor of the experiment "
+                             "and so cannot be set; choose another experiment with --experiment, or "
+                             "remove --experiment",
                              range->name);
     if (found != SIZE_MAX) {
         range->whole = factors->items[found].about.type == COLUMN_INTEGER;
@@ -151,7 +151,8 @@ static void crossed_clear(struct crossed *crossed) {
 static int add_crossed(struct crossed *crossed, const char *name, const char *const *texts, size_t count,
                        struct failure *failure) {
     if (crossed->count == CROSSED_MAX)
-        return failure_input(failure, NULL, 0, 0, "more than %d columns beside the model's", CROSSED_MAX);
+        return failure_input(failure, NULL, 0, 0, "more than %d columns besides the columns of the model",
+                             CROSSED_MAX);
     int r = levels_from_list(name, texts, count, (struct levels_place){0}, &crossed->items[crossed->count],
                              failure);
     if (r == 0) {
@@ -191,10 +192,10 @@ static int cross_settings(const struct next_rows *next, struct crossed *crossed,
             return failure_input(failure, NULL, 0, 0, "--set '%.64s', expected NAME=VALUE", text);
         cleanup_free char *name = xstrndup(text, (size_t)(equals - text));
         if (find_factor(next, name) < next->evaluator->input_count)
-            return failure_input(
-                failure, NULL, 0, 0,
-                "--set: '%.64s' is a factor of the model; say where with --within %.64s=LOW..HIGH", name,
-                name);
+            return failure_input(failure, NULL, 0, 0,
+                                 "--set: '%.64s' is a factor of the model; give its range with --within "
+                                 "%.64s=LOW..HIGH",
+                                 name, name);
         r = add_crossed(crossed, name, &(const char *){equals + 1}, 1, failure);
     }
     return r;
@@ -226,7 +227,8 @@ static int spread(struct next_rows *next, struct failure *failure) {
 static int read_table(struct next_rows *next, struct failure *failure) {
     if (next->request->setting_count > 0)
         return failure_input(failure, NULL, 0, 0,
-                             "both --candidates and --set; expected the values as a column of the table");
+                             "both --candidates and --set are given; remove --set, and add its "
+                             "values as a column of the table");
     int r = design_read(next->request->candidates, next->request->factors, &next->candidates, failure);
     if (r < 0)
         return r;
@@ -271,13 +273,15 @@ static int bar_impossible(struct next_rows *next, struct failure *failure) {
         outside += is_outside && !next->barred[row];
     }
     if (outside > 0)
-        xappend(
-            &next->notes, &next->note_count,
-            xformat("%zu of the %zu candidates leave the domain of the model", outside, design->row_count));
+        xappend(&next->notes, &next->note_count,
+                xformat("%zu of the %zu candidates lie outside the domain of the model, where "
+                        "predictions are extrapolated",
+                        outside, design->row_count));
     if (next->candidate_count > 0)
         return 0;
     return failure_input(
-        failure, NULL, 0, 0, "the domain is empty: not one of %zu candidates is within %s", design->row_count,
+        failure, NULL, 0, 0, "the domain is empty: none of the %zu candidates satisfies %s",
+        design->row_count,
         next->request->condition_count ? "the experiment's conditions ('require') and --within" : "--within");
 }
 

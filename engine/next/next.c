@@ -64,15 +64,15 @@ static int check_model(struct next_rows *next, struct failure *failure) {
     const struct model *model = next->request->model;
     if (strcmp(model->kind, "linear") != 0)
         return failure_input(failure, model->file, 0, 0,
-                             "the model is of the kind '%.64s'; expected 'linear', of which the covariance "
-                             "says where it is unsure",
+                             "the model has the kind '%.64s'; expected a model of the kind "
+                             "'linear', whose covariance gives the uncertainty of predictions",
                              model->kind);
     int r = evaluator_new(model, &next->evaluator, failure);
     for (size_t i = 0; r == 0 && i < next->evaluator->input_count; i++)
         if (next->evaluator->inputs[i].is_text)
             r = failure_input(failure, model->file, 0, 0,
-                              "the model's terms use the category '%.64s'; expected terms of numbers alone, "
-                              "which rows can be chosen for",
+                              "the terms of the model use the category '%.64s'; rows can be chosen "
+                              "only for models with numerical terms",
                               next->evaluator->inputs[i].name);
     return r;
 }
@@ -99,15 +99,14 @@ static int choose_groups(struct next_rows *next, struct failure *failure) {
                             undefined + next->group_count));
         return r;
     }
-    return failure_input(
-        failure, model->file, 0, 0,
-        exact ? "the model has no uncertainty to reduce: its terms explain every row to the last digit"
-        : unscaled
-            ? "the model has no residual standard error of its response, as of a criterion of its logarithm "
-              "or "
-              "reciprocal; expected a fit of the response itself"
-            : "the model has no covariance of its coefficients, so that where it is unsure is not known; fit "
-              "it to more rows than it has terms");
+    return failure_input(failure, model->file, 0, 0,
+                         exact      ? "the model has no uncertainty that more measurements could reduce: its "
+                                      "terms explain every row exactly"
+                         : unscaled ? "the model has no residual standard error of its response, because the "
+                                      "fit minimised errors of the logarithm or reciprocal; fit the response "
+                                      "itself"
+                                    : "the model has no covariance of its coefficients, so that its "
+                                      "uncertainty is not known; fit it to more rows than it has terms");
 }
 
 /* ---- Classes of groups */
@@ -190,7 +189,8 @@ static int find_kinds(struct finding *finding, struct failure *failure) {
             continue;
         if (next->request->candidates && !next->barred[row])
             return design_failure(next->candidates, row, failure,
-                                  "the model has no group with these values of the columns that make groups");
+                                  "the model has no group with this row's values of the columns that "
+                                  "form groups");
         next->candidate_count -= !next->barred[row];
         next->barred[row] = true;
         next->shares[row] = 0;
@@ -209,8 +209,9 @@ static int bind_columns(const struct next_rows *next, size_t *ret, struct failur
         if (ret[i] == SIZE_MAX || design->columns[ret[i]].about.type == COLUMN_STRING)
             return failure_input(failure, design->file, design->lines ? 1 : 0, 0,
                                  ret[i] == SIZE_MAX
-                                     ? "no column '%s', which the model's terms use"
-                                     : "the column '%s' has texts, and the model's terms use it as a number",
+                                     ? "the candidates have no column '%s', which the terms of the model use"
+                                     : "the column '%s' has texts, but the terms of the model use it as a "
+                                       "number",
                                  name);
     }
     return 0;
@@ -227,7 +228,8 @@ static int predict_row(struct finding *finding, size_t row, const double *inputs
         if (finding->kind_of_group[i] != finding->kind_of[row])
             continue;
         if (evaluator_row(next->evaluator, group, inputs, &mean, &sigma) < 0)
-            return design_failure(next->candidates, row, failure, "'%s' is beyond the range of a double here",
+            return design_failure(next->candidates, row, failure,
+                                  "the predicted '%s' of this row exceeds the range of a double",
                                   model->response);
         bool varies = group->parts[0].noise.kind == MODEL_NOISE_HETEROSCEDASTIC;
         finding->varies = finding->varies || varies;
@@ -295,10 +297,10 @@ static int evaluate(const struct finding *finding, const char *option, const cha
         double value = finding->next->barred[row] ? 1 : expression_value(expression, values);
         (*ret)[row] = value;
         if (!isfinite(value) || value <= 0)
-            r = design_failure(
-                design, row, failure,
-                "%s %.200s is %g here, where %s is predicted to be %g; expected a number above 0", option,
-                text, value, response, finding->responses[row]);
+            r = design_failure(design, row, failure,
+                               "%s %.200s is %g for this row, where %s is predicted to be %g; "
+                               "expected a number above 0",
+                               option, text, value, response, finding->responses[row]);
     }
     return r;
 }
@@ -311,8 +313,8 @@ static int weigh(struct finding *finding, struct failure *failure) {
         weights = fitted;
     if (!weights && fitted)
         return failure_input(failure, model->file, 0, 0,
-                             "the model was fitted with the weights '%s'; give those of new rows, with "
-                             "--weights EXPRESSION or a column of the candidates",
+                             "the model was fitted with the weights '%s'; give the weights of new "
+                             "rows with --weights EXPRESSION, or as a column of the candidates",
                              fitted);
     if (!weights) {
         next->weights = finding->varies ? take_pointer(finding->noise) : NULL;
@@ -343,14 +345,15 @@ static int estimate_times(struct next_rows *next, double seconds, struct failure
     }
     if (nonpositive == next->candidate_count)
         return failure_input(failure, next->request->model->file, 0, 0,
-                             "the model predicts that each of %zu candidates takes 0 s or less; say what a "
-                             "row costs, with --cost EXPRESSION, or fit another model",
+                             "the model predicts a time of 0 s or less for each of the %zu "
+                             "candidates; give the cost of a row with --cost EXPRESSION, or fit "
+                             "another model",
                              nonpositive);
     if (nonpositive > 0)
-        xappend(
-            &next->notes, &next->note_count,
-            xformat("%zu of %zu candidates are left out, since the model predicts that they take 0 s or less",
-                    nonpositive, next->candidate_count));
+        xappend(&next->notes, &next->note_count,
+                xformat("%zu of %zu candidates are left out, because the model predicts a time "
+                        "of 0 s or less for them",
+                        nonpositive, next->candidate_count));
     next->candidate_count -= nonpositive;
     return 0;
 }
@@ -368,14 +371,14 @@ static int estimate_costs(struct finding *finding, struct failure *failure) {
         return evaluate(finding, "--cost", next->request->cost, &next->costs, failure);
     if (isnan(seconds) && isfinite(next->request->budget))
         return failure_input(failure, model->file, 0, 0,
-                             "the model predicts '%s' in %s, which is no time; say what a row costs in "
-                             "seconds, with --cost EXPRESSION",
+                             "the model predicts '%s' in %s, which is no time; give the cost of a "
+                             "row in seconds with --cost EXPRESSION",
                              model->response, model->response_unit);
     if (isnan(seconds))
         return 0;
     if (seconds == 0)
         xappend(&next->notes, &next->note_count,
-                xformat("the model does not say the unit of '%s'; taken for s", model->response));
+                xformat("the model does not state the unit of '%s'; seconds are assumed", model->response));
     return estimate_times(next, seconds == 0 ? 1 : seconds, failure);
 }
 
@@ -439,7 +442,8 @@ static int refuse_budget(const struct next_rows *next, struct failure *failure) 
         return failure_input(failure, NULL, 0, 0, "no row of the domain reduces the prediction variance");
     char given[NUMBER_TEXT_SIZE], needed[NUMBER_TEXT_SIZE];
     return failure_input(failure, NULL, 0, 0,
-                         "the budget of %s is too small for one row: the %s of all takes %s",
+                         "the budget of %s is too small for a single row: the %s row takes %s; "
+                         "give at least as much",
                          number_describe_duration(budget, given), next->cost_is_time ? "fastest" : "cheapest",
                          number_describe_duration(least, needed));
 }
@@ -483,23 +487,26 @@ static void note_choice(struct next_rows *next) {
     double times = floor(next->request->budget / next->cost);
     if (next->rows.count == OPTIMAL_ROWS_MAX && isfinite(times) && times > 1)
         xappend(&next->notes, &next->note_count,
-                xformat("%d rows are the most there can be; the budget has room for %.0f repetitions of them",
+                xformat("the design has %d rows, the most that are chosen; the budget has room "
+                        "for %.0f repetitions of these rows",
                         OPTIMAL_ROWS_MAX, times));
     if (next->rows.count > 1 && same == next->rows.count)
         xappend(&next->notes, &next->note_count,
-                xformat("all %zu rows are one point: lack of fit cannot be tested", same));
+                xformat("all %zu rows have the same settings, so that lack of fit cannot be "
+                        "tested",
+                        same));
     const struct next_request *request = next->request;
     bool has_budget = isfinite(request->budget);
     double used = has_budget ? next->rows.cost / request->budget
                              : (double)next->rows.count / (double)request->rows_most;
     if (next->rows.count < OPTIMAL_ROWS_MAX && used < (has_budget ? 0.95 : 1))
-        xappend(
-            &next->notes, &next->note_count,
-            xformat("%.3g %% of the %s is left: another row would gain less than %g %% of what the best row "
-                    "gains, or exceed a limit: %zu rows in all, %g %% for lack of fit, %u repetitions of a "
-                    "row, half of the budget for one",
-                    100 - 100 * used, has_budget ? "budget" : "number of rows", 100 * NEXT_LEAST_GAIN,
-                    request->rows_most, 100 * request->lack_share, (unsigned)request->repeats_most));
+        xappend(&next->notes, &next->note_count,
+                xformat("%.3g %% of the %s is not used: another row would gain less than %g %% "
+                        "of the gain of the best row, or exceed a limit (%zu rows in all, %g "
+                        "%% of the rows for lack of fit, %u repetitions of a row, half of the "
+                        "budget for repetitions of one row)",
+                        100 - 100 * used, has_budget ? "budget" : "number of rows", 100 * NEXT_LEAST_GAIN,
+                        request->rows_most, 100 * request->lack_share, (unsigned)request->repeats_most));
 }
 
 int next_find(const struct next_request *request, struct next_rows *next, struct failure *failure) {

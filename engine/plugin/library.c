@@ -37,37 +37,40 @@ static int check(struct library *library, const char *prefix, const char *name, 
     uint32_t kind = strcmp(prefix, "fit") == 0 ? PLUGIN_FIT : PLUGIN_PREDICT;
     if (plugin->abi != ASSAY_PLUGIN_ABI)
         return refuse(library->path, failure,
-                      "it has ABI %u and this assay has ABI %u; build it with the headers of this assay",
+                      "the plugin has ABI %u, but this assay has ABI %u; build the plugin "
+                      "with the headers of this assay",
                       plugin->abi, ASSAY_PLUGIN_ABI);
     if (plugin->size < sizeof *plugin || !is_text(plugin->name) || !is_text(plugin->version) ||
         !is_text(plugin->summary) || !plugin->operations)
-        return refuse(library->path, failure, "it does not say its name, version, summary and functions");
+        return refuse(library->path, failure, "the plugin lacks its name, version, summary or functions");
     if (plugin->kind != kind)
         return refuse(library->path, failure,
-                      "it is a plugin of kind %u; expected %u, as its file's name says", plugin->kind, kind);
+                      "the plugin has the kind %u; expected the kind %u, by its file name", plugin->kind,
+                      kind);
     if (strcmp(plugin->name, name) != 0)
-        return refuse(library->path, failure, "it is called '%s'; expected '%s', as its file's name says",
+        return refuse(library->path, failure, "the plugin calls itself '%s'; expected '%s', by its file name",
                       plugin->name, name);
     if (kind == PLUGIN_FIT) {
         const struct fit_plugin *fit = plugin->operations;
         library->fit = fit;
         return PLUGIN_HAS(fit, needs_all_rows) && fit->fit
                    ? 0
-                   : refuse(library->path, failure, "it has no fit()");
+                   : refuse(library->path, failure, "the plugin has no function fit()");
     }
     const struct predict_plugin *predict = plugin->operations;
     library->predict = predict;
     return PLUGIN_HAS(predict, close) && predict->run && predict->roles
                ? 0
-               : refuse(library->path, failure, "it has no run(), or no roles of models");
+               : refuse(library->path, failure, "the plugin has no function run(), or no roles of models");
 }
 
 int library_open(const struct installation *installation, const char *prefix, const char *name,
                  struct library **ret, struct failure *failure) {
     if (!name[0] || strchr(name, '/'))
         return failure_input(failure, NULL, 0, 0,
-                             "'%s' is not the name of a plugin; expected one such as '%s'", name,
-                             strcmp(prefix, "fit") == 0 ? "linear" : "hpl");
+                             "'%s' is not the name of a plugin; expected a name such as '%s'; "
+                             "'assay plugins' lists them",
+                             name, strcmp(prefix, "fit") == 0 ? "linear" : "hpl");
     cleanup(library_cleanup) struct library *library = xcalloc(1, sizeof *library);
     cleanup_free char *wanted = xformat("%s-%s", prefix, name);
     int r = installation_find(installation, INSTALLATION_PLUGIN, wanted, &library->path, failure);
@@ -82,7 +85,7 @@ int library_open(const struct installation *installation, const char *prefix, co
                                 library->path, load_reason(library->path));
     library->plugin = dlsym(library->handle, ASSAY_PLUGIN_SYMBOL);
     if (!library->plugin)
-        return refuse(library->path, failure, "it has no symbol '%s', so it is no plugin of assay",
+        return refuse(library->path, failure, "the file has no symbol '%s', and so is no plugin of assay",
                       ASSAY_PLUGIN_SYMBOL);
     r = check(library, prefix, name, failure);
     if (r < 0)

@@ -101,7 +101,7 @@ static int parse_list(const struct plugin_parameter *parameter, const char *text
     for (size_t i = 0; i < ret->count; i++)
         if (!pieces[i][0])
             return failure_input(failure, place.file, place.line, place.column,
-                                 "%s: '%.200s' has an empty piece; expected values with commas between",
+                                 "%s: '%.200s' has an empty value; expected values separated by commas",
                                  parameter->name, text);
     if (parameter->type != PLUGIN_NUMBERS)
         return 0;
@@ -151,7 +151,7 @@ int parameters_init(struct parameters *parameters, const struct plugin_parameter
                     ? parameters_set(parameters, i, table[i].default_text, NULL, 0, 0, failure)
                     : 0;
         if (r < 0)
-            return failure_prefix(failure, "the plugin's own default");
+            return failure_prefix(failure, "the default that the plugin declares");
         parameters->values[i].is_set = false;
     }
     return 0;
@@ -181,7 +181,7 @@ int parameters_find(const struct parameters *parameters, const char *name, size_
 int parameters_set_pair(struct parameters *parameters, const char *pair, struct failure *failure) {
     const char *sign = strchr(pair, '=');
     if (!sign)
-        return failure_input(failure, NULL, 0, 0, "'%.200s' sets nothing; expected NAME=VALUE", pair);
+        return failure_input(failure, NULL, 0, 0, "'%.200s' is not a setting; expected NAME=VALUE", pair);
     int index = parameters_find(parameters, pair, (size_t)(sign - pair), failure);
     return index < 0 ? index : parameters_set(parameters, (size_t)index, sign + 1, NULL, 0, 0, failure);
 }
@@ -191,8 +191,9 @@ int parameters_check(const struct parameters *parameters, struct failure *failur
         const struct plugin_parameter *parameter = &parameters->table[i];
         if (parameter->required && !parameters->values[i].is_set && !parameters_is_column(parameter) &&
             !parameters_is_category(parameter))
-            return failure_input(failure, NULL, 0, 0, "the parameter '%s' is not set: %s", parameter->name,
-                                 parameter->help);
+            return failure_input(failure, NULL, 0, 0,
+                                 "the parameter '%s' is not set (%s); set it with --set %s=VALUE",
+                                 parameter->name, parameter->help, parameter->name);
     }
     return 0;
 }

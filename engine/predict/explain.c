@@ -84,14 +84,14 @@ int prediction_explain(struct prediction *prediction, struct report_section *sec
                              "has one row",
                              scenarios != 1 ? scenarios : rows, scenarios != 1 ? "scenarios" : "rows");
     if (column == prediction->column_count)
-        return failure_input(failure, NULL, 0, 0, "cannot explain the result of %s: it has no numbers",
+        return failure_input(failure, NULL, 0, 0,
+                             "--explain is not possible: the result of %s has no numbers",
                              prediction->library->plugin->name);
     if (!isfinite(row->values[column]) || row->values[column] == 0)
-        return failure_input(
-            failure, NULL, 0, 0,
-            "cannot explain %s, which is %g here; run the scenario without --explain and see "
-            "its warnings",
-            columns[column].name, row->values[column]);
+        return failure_input(failure, NULL, 0, 0,
+                             "cannot explain %s: its value is %g, and shares need a number other "
+                             "than 0; run the scenario without --explain and read its warnings",
+                             columns[column].name, row->values[column]);
     cleanup_free char *title = xformat("parts of %s", columns[column].name);
     report_text(section, "explained", NULL, columns[column].name, true);
     struct report_table *parts = report_table(section, "parts", title, part_columns, 3);

@@ -89,16 +89,19 @@ void gantt_report(const struct prediction_rows *rows, struct report_section *in)
         report_cell_text(table, meaning);
     }
     if (gantt.words.count > LETTERS)
-        report_note(in, REPORT_NOTE, "'*' stands for %zu more words", gantt.words.count - LETTERS);
+        report_note(in, REPORT_NOTE,
+                    "'*' stands for %zu further words, for which there is no letter; a "
+                    "picture in a file, such as NAME=FILE.svg, shows all words",
+                    gantt.words.count - LETTERS);
     if (gantt.lanes.count > TEXT_LANES_MAX)
-        report_note(
-            in, REPORT_NOTE,
-            "the first %d of %zu lanes are shown; a picture in a file, such as NAME=FILE.svg, has more",
-            (int)TEXT_LANES_MAX, gantt.lanes.count);
+        report_note(in, REPORT_NOTE,
+                    "only the first %d of %zu lanes are shown; a picture in a file, such "
+                    "as NAME=FILE.svg, shows more",
+                    (int)TEXT_LANES_MAX, gantt.lanes.count);
     if (gantt.count < rows->count)
         report_note(in, REPORT_WARNING,
-                    "%zu of %zu intervals are not drawn: they end before they begin, or "
-                    "a time is not a number",
+                    "%zu of %zu intervals are not drawn, because their end lies before "
+                    "their begin or a time is not a number",
                     rows->count - gantt.count, rows->count);
 }
 
@@ -131,8 +134,9 @@ int gantt_append_svg(const struct prediction_rows *rows, const char *title, stru
     cleanup(gantt_clear) struct gantt gantt = gantt_of(rows);
     if (gantt.lanes.count > GANTT_LANES_MAX || gantt.count > GANTT_INTERVALS_MAX)
         return failure_input(failure, NULL, 0, 0,
-                             "cannot draw %zu intervals in %zu lanes; expected at most %d in %d: name a file "
-                             "NAME.json for trace events, which have no limit",
+                             "cannot draw %zu intervals in %zu lanes; expected at most %d intervals "
+                             "in %d lanes: write trace events instead, which have no limit, by a "
+                             "file name that ends in .json",
                              gantt.count, gantt.lanes.count, (int)GANTT_INTERVALS_MAX, (int)GANTT_LANES_MAX);
     int bottom = TOP + LANE_HEIGHT * (int)gantt.lanes.count;
     size_t shown = gantt.words.count < LETTERS ? gantt.words.count : LETTERS,

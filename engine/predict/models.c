@@ -95,11 +95,11 @@ static int choose_role(const struct role_models *models, const char *word, struc
     if (is_called ? takes(&roles[called], kind) : fitting == 1)
         return 0;
     cleanup_free char *reason =
-        is_called     ? xformat("the model is of the kind '%.64s', which the role '%s' does not take", kind,
+        is_called     ? xformat("the model has the kind '%.64s', which the role '%s' does not accept", kind,
                                 roles[called].name)
         : length > 0  ? xformat("there is no role '%.*s'", (int)(length < 64 ? length : 64), word)
-        : fitting > 1 ? xformat("the model may have one of several roles; name it by ROLE=FILE")
-                      : xformat("the model is of the kind '%.64s'", kind);
+        : fitting > 1 ? xformat("several roles accept the model; choose a role with ROLE=FILE")
+                      : xformat("the model has the kind '%.64s', which no role accepts", kind);
     return refuse_role(roles, given->model->file, reason, failure);
 }
 
@@ -113,8 +113,9 @@ static int check_time(struct role_models *models, struct given_model *given, str
         return r;
     given->model->response_seconds = 1;
     xappend(&models->notes, &models->note_count,
-            xformat("the unit of '%s' in '%s' is not known; it is taken as s", given->model->response,
-                    given->source.file));
+            xformat("the unit of the response '%s' in '%s' is not known; seconds are "
+                    "assumed",
+                    given->model->response, given->source.file));
     return 0;
 }
 
@@ -141,8 +142,8 @@ static bool is_needed(struct role_models *models, const char *word) {
     for (size_t i = 0; i < models->count && !models->library->predict->roles[role].many; i++)
         is_needed = is_needed && models->items[i].role != role;
     xappend(&models->notes, &models->note_count,
-            xformat(is_needed ? "'%s' is fitted for the role '%s'"
-                              : "'%s' is not used: the role '%s' has a model",
+            xformat(is_needed ? "fitted '%s' for the role '%s'"
+                              : "'%s' is not used, because a model is given for the role '%s'",
                     models_path(word), models->library->predict->roles[role].name));
     return is_needed;
 }
@@ -182,11 +183,13 @@ static int check_counts(const struct role_models *models, const size_t *counts, 
     const struct predict_role *roles = models->library->predict->roles;
     for (size_t i = 0; i < models->role_count; i++) {
         if (counts[i] == 0 && !roles[i].optional)
-            return failure_input(failure, NULL, 0, 0, "there is no %s for the role '%s' (%s); give %s=FILE",
+            return failure_input(failure, NULL, 0, 0, "no %s is given for the role '%s' (%s); add %s=FILE",
                                  roles[i].is_file ? "file" : "model", roles[i].name, roles[i].help,
                                  roles[i].name);
         if (counts[i] > 1 && !roles[i].many)
-            return failure_input(failure, NULL, 0, 0, "%zu models have the role '%s'; expected one",
+            return failure_input(failure, NULL, 0, 0,
+                                 "%zu models are given for the role '%s'; expected a single model: "
+                                 "remove the others",
                                  counts[i], roles[i].name);
     }
     return 0;
@@ -233,10 +236,11 @@ static int bind(void *context, const struct model *model, size_t group, const ch
     struct bound *bound;
     struct failure failure = {0};
     if (!given || group >= given->model->group_count)
-        return plugin_refuse(message, -EINVAL, "the plugin binds a model or group that it was not given");
+        return plugin_refuse(message, -EINVAL,
+                             "the plugin bound a model or group that the host had not given");
     if (!given->evaluator)
         return plugin_refuse(message, -EINVAL,
-                             "the model '%s' is of the kind '%s', which is not evaluated row by row",
+                             "the model '%s' has the kind '%s', which gives no value for a row",
                              given->source.file, model->kind);
     if (bound_new(given->evaluator, &given->model->groups[group], names, count, given, &bound, &failure) < 0)
         return plugin_refuse(message, -EINVAL, "%s", failure.text);
@@ -457,7 +461,8 @@ void models_warn(const struct role_models *models, struct predict_output *output
         char reason[EXTRAPOLATION_SENTENCE_SIZE];
         if (given->outside > noteworthy * given->all)
             predict_remark(output, true,
-                           "%.0f %% of what '%s' says here is extrapolated; where it is most, %s",
+                           "%.0f %% of the total that '%s' predicts is extrapolated; in the "
+                           "largest extrapolated prediction, %s",
                            100 * given->outside / given->all, given->source.file,
                            extrapolation_describe(&given->extrapolated, reason));
     }

@@ -33,8 +33,9 @@ static char *explain_no_intervals(const struct prediction *prediction) {
     for (size_t t = 0; t < prediction->table_count; t++)
         if (prediction->tables[t].table->shape == PREDICT_INTERVALS) /* what is too long is cut */
             (void)text_printf(&names, "%s%s", names.length ? ", " : "", prediction->tables[t].table->name);
-    return names.length > 0 ? xformat("it is no table of intervals of time, which are: %s; ", names.bytes)
-                            : xformat("it is no table of intervals of time, and %s-%s has none; ",
+    return names.length > 0 ? xformat("trace events need a table of time intervals (%s); ", names.bytes)
+                            : xformat("trace events need a table of time intervals, which %s-%s does not "
+                                      "have; ",
                                       prediction->prefix, prediction->library->plugin->name);
 }
 
@@ -52,11 +53,11 @@ int picture_read(const struct prediction *prediction, const char *word, struct p
         if (columns[c].unit && strcmp(columns[c].name, picture.name) == 0)
             picture.column = c;
     if (picture.table == SIZE_MAX && picture.column == SIZE_MAX)
-        return failure_input(
-            failure, NULL, 0, 0,
-            "%s-%s has no table or column of numbers '%.64s'; 'assay %s %s --help' lists both",
-            prediction->prefix, prediction->library->plugin->name, picture.name, prediction->prefix,
-            prediction->library->plugin->name);
+        return failure_input(failure, NULL, 0, 0,
+                             "%s-%s has no table and no column of numbers called '%.64s'; 'assay %s "
+                             "%s --help' lists them",
+                             prediction->prefix, prediction->library->plugin->name, picture.name,
+                             prediction->prefix, prediction->library->plugin->name);
     static const char *const forms[] = {[PREDICT_ROWS] = ".csv",
                                         [PREDICT_CURVE] = ".csv .svg .html",
                                         [PREDICT_INTERVALS] = ".csv .svg .html .json",
@@ -67,10 +68,10 @@ int picture_read(const struct prediction *prediction, const char *word, struct p
     if (picture.file && (picture.form == PICTURE_LINES || !strstr(allowed, ending))) {
         cleanup_free char *reason =
             picture.form == PICTURE_TRACE ? explain_no_intervals(prediction) : xstrdup("");
-        return failure_input(
-            failure, NULL, 0, 0,
-            "'%.64s' cannot be written into '%.200s'; %sexpected a name that ends in one of %s", picture.name,
-            picture.file, reason, allowed);
+        return failure_input(failure, NULL, 0, 0,
+                             "'%.64s' cannot be written into '%.200s'; %sexpected a file name that "
+                             "ends in one of %s",
+                             picture.name, picture.file, reason, allowed);
     }
     *ret = picture;
     picture.name = NULL;
@@ -255,11 +256,10 @@ static int draw_column(const struct prediction *prediction, size_t column, struc
     size_t parameter = find_varying(prediction), rows = 0, scenarios = prediction->scenarios.count,
            lines = prediction->draws > 0 && !of->exact ? 3 : 1, first[SERIES_MAX] = {0};
     if (parameter == SIZE_MAX)
-        return failure_input(
-            failure, NULL, 0, 0,
-            "cannot draw '%s': no number varies over the scenarios; give a parameter several "
-            "values, such as --set NAME=LOW..HIGH:STEP",
-            of->name);
+        return failure_input(failure, NULL, 0, 0,
+                             "cannot draw '%s': no number differs between the scenarios; give a "
+                             "parameter several values, such as --set NAME=LOW..HIGH:STEP",
+                             of->name);
     cleanup_free size_t *group_of = xcalloc(scenarios + 1, sizeof *group_of);
     size_t groups = find_groups(prediction, parameter, SERIES_MAX / lines, first, group_of);
     bool are_joined = groups > 0;
@@ -313,7 +313,8 @@ static int append(const struct prediction *prediction, const struct picture *pic
     }
     if (table && scenarios > most)
         return failure_input(failure, NULL, 0, 0,
-                             "cannot draw '%s' of %zu scenarios; expected at most %zu, or %s=FILE%s",
+                             "cannot draw '%s' for %zu scenarios; expected at most %zu scenarios, "
+                             "or a file for all: %s=FILE%s",
                              picture->name, scenarios, most, picture->name,
                              table->table->shape == PREDICT_INTERVALS ? ".json" : ".csv");
     if (!is_curve) {

@@ -114,7 +114,8 @@ static int write_tables(const struct prediction_archive *archive, const struct p
     const struct report_table *results = prediction_report_table(prediction, last, report->root);
     int r = 0;
     tables[count++] = (struct archive_table){
-        .path = ARCHIVE_RESULTS, .description = "a row a scenario, or as many as the method gives"};
+        .path = ARCHIVE_RESULTS,
+        .description = "one row for each scenario, or several where the method gives several"};
     tables->columns = report_table_columns(results, &tables->column_count);
     for (size_t t = 0; r == 0 && t < prediction->table_count; t++) {
         const struct predict_table *of = prediction->tables[t].table;
@@ -123,11 +124,11 @@ static int write_tables(const struct prediction_archive *archive, const struct p
                             &tables[count++], failure);
     }
     if (r == 0 && explanation && explanation->parts)
-        r = write_table(archive, explanation->parts, "explained-parts",
-                        "the share of each part of the result", &tables[count++], failure);
+        r = write_table(archive, explanation->parts, "explained-parts", "share of each part of the result",
+                        &tables[count++], failure);
     if (r == 0 && explanation && explanation->effects)
         r = write_table(archive, explanation->effects, "explained-effects",
-                        "the change of the result if a term or parameter is 1 % greater", &tables[count++],
+                        "change of the result if a term or parameter is 1 % greater", &tables[count++],
                         failure);
     cleanup_free char *package = file_join(archive->folder, ARCHIVE_DATAPACKAGE);
     r = r < 0 ? r
@@ -238,7 +239,7 @@ static void report_models(const struct archive_prediction *prediction, struct re
         {.name = "role"}, {.name = "input"}, {.name = "experiment"}, {.name = "sha256"}};
     const struct archive_prediction_model *models = prediction->models.items;
     struct report_table *table = report_table(in, "models", "models", columns, 6);
-    struct report_table *inputs = report_table(in, "inputs", "what they were fitted to", input_columns, 4);
+    struct report_table *inputs = report_table(in, "inputs", "inputs of the models", input_columns, 4);
     for (size_t i = 0; i < prediction->models.count; i++) {
         const struct archive_model_input *of = models[i].inputs.items;
         const char *const cells[] = {models[i].role,   models[i].file,  models[i].member,

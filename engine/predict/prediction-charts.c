@@ -85,7 +85,10 @@ static int read_table(struct archive_reader *archive, const char *name, struct d
     r = r < 0 ? r : archive_member_open(archive, name, &member, failure);
     r = r < 0 ? r : csv_open_function(place, archive_member_read, member, &csv, failure);
     if (r == 0 && csv_column_count(csv) != table->columns.count)
-        r = failure_set(failure, -EBADMSG, "%s: it has not the columns that datapackage.json says", place);
+        r = failure_set(failure, -EBADMSG,
+                        "%s: the number of columns differs from that in datapackage.json; "
+                        "verify the archive with 'assay archive verify'",
+                        place);
     r = r < 0 ? r : read_rows(csv, table, failure);
     if (member && archive_member_status(member, NULL) < 0)
         r = archive_member_status(member, failure);
@@ -225,7 +228,8 @@ static int draw_table(struct archive_reader *archive, const char *member, struct
     if (!is_intervals(&table) && !is_curve(&table))
         list_rows(&table, section);
     if (table.is_cut)
-        report_note(section, REPORT_NOTE, "the first %d rows are here; the archive has all", ROWS_MAX);
+        report_note(section, REPORT_NOTE, "only the first %d rows are shown; the archive has all rows",
+                    ROWS_MAX);
     return r;
 }
 

@@ -67,7 +67,7 @@ static struct shape shape_of(const struct prediction *prediction, size_t begin) 
     bool is_main = true; /* the first column with an interval */
     add_column(&shape, NAME, 0,
                (struct column){.name = SCENARIOS_NAME,
-                               .help = "of the scenario",
+                               .help = "name of the scenario",
                                .detail = !prediction->scenarios.items[0].name});
     for (size_t i = 0; i < prediction->scenarios.parameter_count; i++) {
         const struct plugin_parameter *parameter = &prediction->scenarios.table[first + i];
@@ -191,19 +191,22 @@ static void report_rest(const struct prediction *prediction, struct report_secti
     if (prediction->searched > 0) {
         const struct column *column = &prediction->plugin->columns[prediction_main_column(prediction)];
         size_t left_out = prediction->scenarios.left_out;
-        report_note(
-            in, REPORT_NOTE,
-            "the best of %zu scenarios that were run, of %s%zu combinations, by the %s %s; best first",
-            prediction->searched, left_out > 0 && !prediction->has_tried_all ? "at most " : "",
-            scenarios_combinations(&prediction->scenarios) - (prediction->has_tried_all ? left_out : 0),
-            column->goal == COLUMN_LESS ? "least" : "greatest", column->name);
+        report_note(in, REPORT_NOTE,
+                    "the best of %zu evaluated scenarios (of %s%zu combinations) are "
+                    "shown, by the %s %s; best first",
+                    prediction->searched, left_out > 0 && !prediction->has_tried_all ? "at most " : "",
+                    scenarios_combinations(&prediction->scenarios) -
+                        (prediction->has_tried_all ? left_out : 0),
+                    column->goal == COLUMN_LESS ? "least" : "greatest", column->name);
     }
     if (prediction->without_answer > 0)
-        report_note(in, REPORT_NOTE, "scenarios that were run and have no answer: %zu; the first: %s",
+        report_note(in, REPORT_NOTE, "scenarios for which the method has no answer: %zu; the first: %s",
                     prediction->without_answer, prediction->no_answer);
     if (prediction->scenarios.left_out > 0) {
         cleanup_free char *count = xformat("%zu", prediction->scenarios.left_out);
-        report_note(in, REPORT_NOTE, "combinations that are left out: %s; the first: %s",
+        report_note(in, REPORT_NOTE,
+                    "combinations left out, because a value is not possible: %s; the "
+                    "first: %s",
                     prediction->searched > 0 && !prediction->has_tried_all ? "some" : count,
                     prediction->scenarios.left_out_reason);
     }

@@ -158,8 +158,8 @@ static int check_given_once(const struct prediction *prediction, const struct sc
              role++)
             if (counts[role] > 0 && strcmp(roles[role].name, parameter->instead_of) == 0)
                 return failure_input(failure, NULL, 0, 0,
-                                     "%s is set, and a model is given for '%s'; remove one", parameter->name,
-                                     roles[role].name);
+                                     "%s is set, but the model for '%s' gives it, too; remove one",
+                                     parameter->name, roles[role].name);
     }
     return 0;
 }
@@ -185,7 +185,7 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
     models_begin(&prediction->models);
     collector->number = scenario->number;
     if (check_given_once(prediction, scenario, failure) < 0)
-        return scenario->line ? failure_prefix(failure, "the scenario in line %zu", scenario->line) : -EINVAL;
+        return scenario->line ? failure_prefix(failure, "scenario in line %zu", scenario->line) : -EINVAL;
     int r = hear_progress(collector, 0);
     if (r == 0)
         r = prediction->plugin->run(prediction->state, &prediction->models.view,
@@ -196,10 +196,11 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
                                 "interrupted in scenario %zu; no file was written", scenario->number);
     if (r < 0 && (r != -EDOM || !prediction->plugin->columns)) {
         library_failure(prediction->library, r, &message, failure);
-        return scenario->line ? failure_prefix(failure, "the scenario in line %zu", scenario->line) : r;
+        return scenario->line ? failure_prefix(failure, "scenario in line %zu", scenario->line) : r;
     }
     if (prediction->text.error < 0) /* the plugin need not look at what each of its texts returned */
-        return failure_set(failure, prediction->text.error, "%s: the text is longer than %d bytes",
+        return failure_set(failure, prediction->text.error,
+                           "the text that %s writes is longer than %d bytes, the most accepted",
                            prediction->library->plugin->name, (int)PREDICTION_TEXT_MAX);
     if (r < 0)
         predict_remark(&output, true, "no answer: %s", message.text);
@@ -312,7 +313,8 @@ static int find_intervals(struct prediction *prediction, size_t first, struct fa
         numbers += prediction->results[i].row_count * prediction->column_count;
     if (numbers > PREDICTION_NUMBERS_MAX / draws)
         return failure_input(failure, NULL, 0, 0,
-                             "%zu draws of %zu numbers are more than %d; expected fewer draws or scenarios",
+                             "%zu draws of %zu numbers exceed %d numbers, the most that are kept in "
+                             "memory; use fewer draws or scenarios",
                              draws, numbers, (int)PREDICTION_NUMBERS_MAX);
     cleanup_free double *memory = xcalloc(numbers * draws + 1, sizeof *memory);
     cleanup_free double **values = xcalloc(end - first + 1, sizeof *values);
@@ -342,8 +344,8 @@ static void warn_of_values(const struct parameters *parameters, size_t first, si
         cleanup_free char *found = report_format(value, parameter->unit, 0),
                           *low = report_format(minimum, parameter->unit, 0),
                           *high = report_format(maximum, parameter->unit, 0),
-                          *sentence =
-                              xformat("%s is %s; plausible are %s to %s", parameter->name, found, low, high);
+                          *sentence = xformat("%s is %s, but plausible values are %s to %s; check its unit",
+                                              parameter->name, found, low, high);
         add_remark(result, true, sentence);
     }
 }
@@ -355,7 +357,8 @@ static int check_request(const struct prediction *prediction, const struct predi
         return failure_input(failure, NULL, 0, 0, "%zu draws; expected at most %d", request->draws,
                              (int)PREDICTION_DRAWS_MAX);
     if (is_text && request->draws > 0)
-        return failure_input(failure, NULL, 0, 0, "%s writes a text, which has no intervals by draws",
+        return failure_input(failure, NULL, 0, 0,
+                             "%s writes a text, for which there are no intervals; remove --draws",
                              prediction->library->plugin->name);
     return 0;
 }

@@ -174,7 +174,7 @@ static int read_setting(struct reading *reading, const char *pair, struct failur
     struct scenarios *scenarios = reading->scenarios;
     const char *sign = strchr(pair, '=');
     if (!sign)
-        return failure_input(failure, NULL, 0, 0, "'%.200s' sets nothing; expected NAME=VALUE", pair);
+        return failure_input(failure, NULL, 0, 0, "'%.200s' is not a setting; expected NAME=VALUE", pair);
     int found = parameters_find(&scenarios->options, pair, (size_t)(sign - pair), failure);
     if (found < 0)
         return found;
@@ -207,7 +207,8 @@ static int bind_column(struct reading *reading, size_t c, struct failure *failur
         return 0;
     if (place == UNIT_PLACE_BRACKETS && !unit)
         return failure_input(failure, file, 1, 0,
-                             "unknown unit in column '%.128s'; expected such as [us], [MB/s] or [Gbit/s]",
+                             "unknown unit in column '%.128s'; expected a unit such as [us], [MB/s] "
+                             "or [Gbit/s]",
                              name);
     end = place == UNIT_PLACE_SUFFIX ? strlen(name) : end; /* no parameter has a unit in its name */
     if (unit && unit->dimension != UNIT_NONE && place != UNIT_PLACE_SUFFIX)
@@ -218,7 +219,9 @@ static int bind_column(struct reading *reading, size_t c, struct failure *failur
     column->parameter = (size_t)found;
     if (column->parameter < reading->scenarios->option_count)
         return failure_input(failure, file, 1, 0,
-                             "'%.128s' is the same for all scenarios; set it on the command line", name);
+                             "'%.128s' cannot be a column, because it has one value for all "
+                             "scenarios; set it on the command line",
+                             name);
     bool is_set = false, is_twice = false;
     for (size_t i = 0; i < reading->sweep_count; i++)
         is_set |= reading->sweeps[i].parameter == column->parameter;
@@ -227,7 +230,7 @@ static int bind_column(struct reading *reading, size_t c, struct failure *failur
     if (is_set || is_twice)
         return failure_input(failure, file, 1, 0, "the parameter '%s' has %s; remove one",
                              reading->scenarios->table[column->parameter].name,
-                             is_twice ? "two columns" : "a column and is set on the command line");
+                             is_twice ? "two columns" : "a column, and a value on the command line");
     return 0;
 }
 
@@ -245,7 +248,8 @@ static int read_field(const struct reading *reading, const struct csv_field *fie
         return 0;
     if (field->length == 0 || field->length > SCENARIOS_VALUE_MAX)
         return csv_failure(reading->csv, c, failure, "%s: %s", parameter->name,
-                           field->length ? "the value is too long" : "there is no value");
+                           field->length ? "the value is too long; expected at most 4096 bytes"
+                                         : "the field is empty; expected a value");
     double number;
     bool is_bare = column->unit && number_parse_double(field->bytes, field->length, &number);
     cleanup_free char *value =
@@ -269,8 +273,9 @@ static int compute(struct scenarios *scenarios, const struct sweep *sweep, struc
         bool is_option = input < scenarios->option_count;
         numbers[i] = (is_option ? &scenarios->options : &scenario->parameters)->values[input].number;
         if (isnan(numbers[i]) && expression_uses(sweep->expression, i))
-            return failure_input(failure, NULL, 0, 0, "%s=%s: '%s' has no value; set it, too",
-                                 parameter->name, text, table[input].name);
+            return failure_input(failure, NULL, 0, 0,
+                                 "%s=%s: the expression uses '%s', which has no value; set '%s', too",
+                                 parameter->name, text, table[input].name, table[input].name);
     }
     double value = expression_value(sweep->expression, numbers) * (unit ? unit->scale : 1);
     cleanup_free char *number = xformat("%.17g", value);
@@ -323,7 +328,7 @@ static int next_row(struct reading *reading, struct failure *failure) {
     int r = reading->csv ? csv_next(reading->csv, &reading->fields, failure) : reading->rows == 0;
     if (r == 0 && reading->rows == 0)
         return failure_input(failure, csv_file(reading->csv), 0, 0,
-                             "there are no scenarios; expected at least one row");
+                             "the table has no scenarios; expected at least one row");
     reading->rows += r > 0;
     reading->next = r > 0 ? 0 : reading->combinations;
     return r;
@@ -339,8 +344,8 @@ int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *fail
         r = add_scenario(reading, reading->fields, reading->next++, failure);
     }
     if (r == 0 && reading->scenarios_made == 0)
-        return failure_input(failure, NULL, 0, 0, "no scenario is left of %zu: %s", scenarios->left_out,
-                             scenarios->left_out_reason);
+        return failure_input(failure, NULL, 0, 0, "none of the %zu combinations is possible; the first: %s",
+                             scenarios->left_out, scenarios->left_out_reason);
     return r < 0 ? r : (int)(scenarios->count - begin);
 }
 
@@ -409,10 +414,12 @@ static int check_order(const struct reading *reading, struct failure *failure) {
                 size_t input = sweep->inputs[k];
                 if (reading->sweeps[later].expression && reading->sweeps[later].parameter == input &&
                     expression_uses(sweep->expression, k))
-                    return failure_input(failure, NULL, 0, 0,
-                                         "%s=%s: '%s' is set by a later expression; set '%s' before '%s'",
-                                         table[sweep->parameter].name, expression_text(sweep->expression),
-                                         table[input].name, table[input].name, table[sweep->parameter].name);
+                    return failure_input(
+                        failure, NULL, 0, 0,
+                        "%s=%s: the expression uses '%s', which is set later; set '%s' before "
+                        "'%s'",
+                        table[sweep->parameter].name, expression_text(sweep->expression), table[input].name,
+                        table[input].name, table[sweep->parameter].name);
             }
     return 0;
 }
@@ -431,7 +438,9 @@ int scenarios_open(struct scenarios *scenarios, const struct predict_plugin *plu
     r = r < 0 ? r : check_order(reading, failure);
     for (size_t i = 0; r == 0 && i < reading->sweep_count; i++)
         if (__builtin_mul_overflow(reading->combinations, reading->sweeps[i].count, &reading->combinations))
-            r = failure_input(failure, NULL, 0, 0, "the values that are set have too many combinations");
+            r = failure_input(failure, NULL, 0, 0,
+                              "the values that are set have more combinations than can be counted; "
+                              "set fewer values");
     reading->next = reading->combinations;
     return r < 0 || !file ? r : open_table(reading, file, failure);
 }

@@ -124,10 +124,11 @@ int search_best(struct prediction *prediction, size_t budget, int64_t budget_ns,
     size_t all = scenarios_combinations(&prediction->scenarios);
     if (all == 0 || search.column == prediction->column_count ||
         prediction->plugin->columns[search.column].goal == COLUMN_NO_GOAL)
-        return failure_input(failure, NULL, 0, 0, "%s cannot be searched: %s",
+        return failure_input(failure, NULL, 0, 0, "--search is not possible with %s: %s",
                              prediction->library->plugin->name,
-                             all ? "none of its columns has a goal"
-                                 : "a table of scenarios is given; set the values by --set NAME=VALUE,...");
+                             all ? "no column of its result is to be least or greatest"
+                                 : "scenarios come from a table; remove the table, and set the values by "
+                                   "--set NAME=VALUE,...");
     cleanup_free struct evaluation *done = xcalloc(budget + 1, sizeof *done);
     search.done = done;
     search.budget = budget < all ? budget : all;
@@ -152,7 +153,8 @@ int search_best(struct prediction *prediction, size_t budget, int64_t budget_ns,
         else if (i < SEARCH_SHOWN_MAX)
             search.error = scenarios_add(&prediction->scenarios, done[i].number, failure);
     if (search.error == 0 && prediction->scenarios.count == 0)
-        return failure_input(failure, NULL, 0, 0, "none of %zu scenarios has an answer: %s", search.count,
-                             search.count ? prediction->no_answer : prediction->scenarios.left_out_reason);
+        return failure_input(
+            failure, NULL, 0, 0, "the method has no answer for any of the %zu scenarios; the first: %s",
+            search.count, search.count ? prediction->no_answer : prediction->scenarios.left_out_reason);
     return search.error;
 }

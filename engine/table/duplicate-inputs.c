@@ -175,12 +175,11 @@ int duplicate_inputs_reason(const struct input *inputs, size_t count, size_t i, 
     if (r < 0)
         return r;
     if (!is_earlier)
-        return failure_input(
-            failure, path, 0, 0,
-            "this archive and '%s' are of one run (%s), and neither continues the other: the "
-            "run was resumed in two places, and what both have would count twice; give one of "
-            "them",
-            latest->about.path, input->about.run_id);
+        return failure_input(failure, path, 0, 0,
+                             "this archive and '%s' belong to the same run (%s), but neither "
+                             "continues the other: the run was resumed in two places, and rows that "
+                             "both have would count twice; give only one of the two archives",
+                             latest->about.path, input->about.run_id);
     *ret = xformat("'%s' is left out: it is an earlier part of the run in '%s'", path, latest->about.path);
     return 0;
 }
@@ -203,9 +202,9 @@ char *duplicate_inputs_describe_shared(const struct input *inputs, size_t i) {
         with = shared > most ? before : with;
         most = shared > most ? shared : most;
     }
-    return most ? xformat("'%s' has %zu of its %zu rows in common with '%s'; each counts twice. If they are "
-                          "the same "
-                          "measurements, put every row into one file only",
+    return most ? xformat("'%s' has %zu of its %zu rows in common with '%s', and each of these "
+                          "rows counts twice; if they are the same measurements, keep each row "
+                          "in one file only",
                           inputs[i].about.path, most, inputs[i].row_count, inputs[with].about.path)
                 : NULL;
 }

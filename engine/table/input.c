@@ -116,7 +116,8 @@ static int detect_archive(struct input *input, bool is_regular, bool *ret, struc
     input->pipe = is_regular ? -1 : take_descriptor(descriptor);
     if (begins_as_json(magic, (size_t)length))
         return failure_input(failure, path, 0, 0,
-                             "this is JSON, not a table; 'assay model show' prints what is in a model");
+                             "this file is JSON, not a table; if it is a model, 'assay model show' "
+                             "prints it");
     *ret = length >= 4 && (memcmp(magic, "PK\3\4", 4) == 0 || memcmp(magic, "PK\5\6", 4) == 0);
     return 0;
 }
@@ -155,7 +156,7 @@ int input_look(struct input *input, const char *path, const struct table_options
     int r =
         input->about.archive ? 0 : detect_archive(input, input->is_regular, &input->about.archive, failure);
     if (r == 0 && input->about.archive && input->pipe >= 0)
-        r = failure_input(failure, path, 0, 0, "this is an archive from a pipe; give its file");
+        r = failure_input(failure, path, 0, 0, "an archive cannot be read from a pipe; give its file name");
     r = r < 0 ? r : input_open(input, options, failure);
     if (r < 0)
         return r;

@@ -108,7 +108,7 @@ static int leave_repeats_out(struct table *table, struct failure *failure) {
 int table_open(const char *const *paths, size_t count, const struct table_options *options,
                struct table **ret, struct failure *failure) {
     if (count == 0 || count > TABLE_INPUTS_MAX)
-        return failure_input(failure, NULL, 0, 0, "%zu inputs; expected 1 to %d", count,
+        return failure_input(failure, NULL, 0, 0, "%zu inputs are given; expected 1 to %d", count,
                              (int)TABLE_INPUTS_MAX);
     cleanup(table_cleanup) struct table *table = xcalloc(1, sizeof *table);
     table->private = xcalloc(1, sizeof *table->private);
@@ -184,10 +184,10 @@ static int check_column(struct table *table, const char *name, bool is_number, s
         if (r < 0)
             return r;
         if (!is_number && unit && column->unit && strcmp(column->unit, unit) != 0)
-            return failure_input(
-                failure, inputs[i].about.path, 0, 0,
-                "'%s' is in '%s'; expected '%s', as in '%s': groups are compared by their texts", name,
-                column->unit, unit, inputs[0].about.path);
+            return failure_input(failure, inputs[i].about.path, 0, 0,
+                                 "the column '%s' has the unit '%s'; expected the same unit '%s' as in "
+                                 "'%s', because groups are compared as texts",
+                                 name, column->unit, unit, inputs[0].about.path);
         if (!unit || !is_number || (column->unit && strcmp(column->unit, unit) == 0))
             continue;
         if (!column->unit && strcmp(unit, "1") == 0)
@@ -198,18 +198,18 @@ static int check_column(struct table *table, const char *name, bool is_number, s
             converted = converted_count++ ? converted : &inputs[i];
         } else {
             return failure_input(failure, inputs[i].about.path, 0, 0,
-                                 "the column '%s' is in '%s'; expected '%s', as in the inputs before", name,
-                                 column->unit, unit);
+                                 "the column '%s' has the unit '%s'; expected a unit that converts to "
+                                 "'%s', the unit in the inputs before",
+                                 name, column->unit, unit);
         }
     }
     if (is_number && !unit && !inputs[0].about.archive && unit_is_time_name(name, strlen(name)))
-        xappend(
-            &table->notes, &table->note_count,
-            xformat(
-                "the column '%s' has no unit; it is taken as s (a header such as '%s [us]' names another)",
-                name, name));
+        xappend(&table->notes, &table->note_count,
+                xformat("the column '%s' has no unit, and seconds are assumed; a header such "
+                        "as '%s [us]' states another unit",
+                        name, name));
     note_inputs(table, name, converted, converted_count, "is converted to", unit);
-    note_inputs(table, name, unknown, unknown_count, "has no unit; it is taken to be in", unit);
+    note_inputs(table, name, unknown, unknown_count, "has no unit, and is assumed to be in", unit);
     return 0;
 }
 
@@ -428,7 +428,8 @@ static int keep_categories(const struct loading *loading, struct reading *readin
         for (size_t k = 0; k < count; k++)
             codes[k] = reading->translations[j][block->labels[reading->labels[j]][kept[k]]];
         if (loading->sets[j].count > TABLE_LEVELS_MAX)
-            return failure_input(failure, NULL, 0, 0, "the column '%s' has more than %d different texts",
+            return failure_input(failure, NULL, 0, 0,
+                                 "the column '%s' has more than %d different texts, the most accepted",
                                  loading->selection->categories[j], (int)TABLE_LEVELS_MAX);
     }
     return 0;
@@ -440,7 +441,8 @@ static int keep_block(const struct loading *loading, struct reading *reading, ui
     cleanup_free uint32_t *kept = xmalloc((block->rows + 1) * sizeof *kept);
     size_t count = choose_rows(loading, reading, block, kept);
     if (table->rows + count > TABLE_ROWS_MAX)
-        return failure_input(failure, NULL, 0, 0, "more than %zu rows", TABLE_ROWS_MAX);
+        return failure_input(failure, NULL, 0, 0, "the inputs have more than %zu rows, the most accepted",
+                             TABLE_ROWS_MAX);
     make_room(table, loading->selection, count);
     keep_numbers(loading, reading, block, kept, count);
     int r = keep_categories(loading, reading, block, kept, count, failure);
@@ -621,13 +623,15 @@ int table_load(struct table *table, const struct table_selection *selection, str
         loading.selection = &all;
         r = load_inputs(&loading, failure);
         xappend(&table->notes, &table->note_count,
-                xformat("all %zu rows were flagged by gates and are used all the same: the machine was "
-                        "disturbed, and what they say of it cannot be trusted",
+                xformat("all %zu rows were flagged by gates, because the machine was "
+                        "disturbed; the rows are used nevertheless, but do not trust the "
+                        "results",
                         table->rows));
     }
     if (r == 0 && table->rows_flagged > 0)
         xappend(&table->notes, &table->note_count,
-                xformat("%llu rows were flagged by gates and are left out (--with-flagged)",
+                xformat("%llu rows were flagged by gates and are left out (--with-flagged uses "
+                        "them)",
                         (unsigned long long)table->rows_flagged));
     loading.selection = selection;
     if (r < 0)

@@ -29,9 +29,9 @@ enum { CORES, LOAD, SECONDS, MOST_CORES, SETTINGS };
 static const struct setting settings[SETTINGS] = {
     [CORES] = {"cores", SETTING_WHOLE, .least = 1, .most = 4096, .in_rows = true, .help = "busy cores"},
     [LOAD] = {"load", SETTING_WORD, .words = loads, .fallback = "integer", .in_rows = true,
-              .help = "what they compute"},
+              .help = "what the cores compute"},
     [SECONDS] = {"seconds", SETTING_NUMBER, .low = 1e-3, .high = 86400, .fallback = "10", .in_rows = true,
-                 .help = "how long; the second half counts"},
+                 .help = "how long the cores compute, s; the second half is measured"},
     [MOST_CORES] = {"most-cores", SETTING_WHOLE, .least = 1, .most = 4096,
                     .help = "largest number of cores of the rows"},
 };
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
         unsigned count = (unsigned)values[CORES].whole;
         double sum = 0, slowest = 0, fastest = 0;
         if (count > values[MOST_CORES].whole)
-            rows_refuse("%u cores; expected at most --most-cores %llu", count,
+            rows_refuse("a row has %u cores; expected at most --most-cores %llu", count,
                         (unsigned long long)values[MOST_CORES].whole);
         team_run(count, keep_busy, NULL, &watch);
         for (unsigned i = 0; i < count; i++) {

@@ -67,7 +67,7 @@ static void *load_known(size_t which) {
         if (handle && !other)
             return handle;
         if (other) {
-            snprintf(why, sizeof why, "%s is another BLAS here", path);
+            snprintf(why, sizeof why, "%s is another BLAS on this machine", path);
             dlclose(handle);
         } else {
             snprintf(why, sizeof why, "%s", dlerror());
@@ -107,7 +107,7 @@ blas_function *blas_library_find(const struct blas_library *library, const char 
     blas_function *function;
     find_function(library->handle, symbol, &function);
     if (!function)
-        die(EXIT_WRONG, "cannot use BLAS '%s': it has no %s: %s", library->name, symbol, dlerror());
+        die(EXIT_WRONG, "cannot use BLAS '%s': the library has no %s: %s", library->name, symbol, dlerror());
     return function;
 }
 

@@ -66,15 +66,16 @@ static const struct setting settings[SETTINGS] = {
     [LDB] = SIZE("ldb", "leading dimension of B"),
     [LDC] = SIZE("ldc", "leading dimension of C"),
     [INC] = {"inc", SETTING_WHOLE, .least = 1, .most = INT_MAX, .fallback = "1", .in_rows = true,
-             .help = "elements from one of a vector to its next"},
+             .help = "distance between two elements of a vector (increment)"},
     [CONTENT] = {"content", SETTING_WORD, .words = content_words, .fallback = "random", .in_rows = true,
                  .help = "what fills the matrices"},
     [VALUE] = {"value", SETTING_NUMBER, .low = -1e6, .high = 1e6, .fallback = "0.987", .in_rows = true,
                .help = "every element when constant, -1e6 to 1e6"},
     [MASK] = {"mask", SETTING_WHOLE, .most = 53, .fallback = "0", .in_rows = true,
-              .help = "low-order bits of every element that are set to one, 0 to 53; single: 0 to 24"},
+              .help = "number of low-order bits of every element that are set to one, 0 to "
+                      "53; single precision: 0 to 24"},
     [BEFORE] = {"before", SETTING_WHOLE, .most = 1000000, .fallback = "0", .in_rows = true,
-                .help = "calls just before the one that is timed"},
+                .help = "calls just before the timed call"},
     [BLAS] = {"blas", SETTING_TEXT, .fallback = "openblas",
               .help = "openblas, blis, reference, mkl, or the path of a library"},
     [PRECISION] = {"precision", SETTING_WORD, .words = precisions, .fallback = "double",
@@ -86,11 +87,14 @@ static const struct setting settings[SETTINGS] = {
     [T_ELEMENTS] = {"t-elements", SETTING_WHOLE, .most = ELEMENTS_MOST, .fallback = "0",
                     .help = "elements of the largest triangle: n n"},
     [OFFSET_RANGE] = {"offset-range", SETTING_WHOLE, .most = ELEMENTS_MOST, .fallback = "1000000",
-                      .help = "each call starts at a random element, 0 to this, of each buffer"},
-    [SEED] = {"seed", SETTING_WHOLE, .most = UINT64_MAX, .fallback = "1", .help = "of content and offsets"},
+                      .help = "largest random offset, in elements, at which a call begins in each "
+                              "buffer"},
+    [SEED] = {"seed", SETTING_WHOLE, .most = UINT64_MAX, .fallback = "1",
+              .help = "seed of contents and offsets"},
     [RESPONSES] = {"responses", SETTING_TEXT, .fallback = "duration",
-                   .help = "such as duration,operations,bytes,class"},
-    [SYS] = {"sys", SETTING_TEXT, .fallback = "/sys", .help = "where the kernel says the classes of PUs"},
+                   .help = "responses that are printed, such as duration,operations,bytes,class"},
+    [SYS] = {"sys", SETTING_TEXT, .fallback = "/sys",
+             .help = "folder in which the kernel lists the classes of PUs"},
     [CHECK] = {"check", SETTING_FLAG, .help = "check one small call, print the facts, and end"},
 };
 
@@ -123,7 +127,9 @@ static void check_kernel(enum blas_kernel kernel) {
 
 static void check_mask(void) {
     if (values[PRECISION].word == 1 && values[MASK].whole > 24)
-        die(EXIT_INPUT, "--mask %llu is wider than a single's significand; expected at most 24",
+        die(EXIT_INPUT,
+            "--mask %llu is wider than the significand of single precision; "
+            "expected at most 24",
             (unsigned long long)values[MASK].whole);
 }
 
@@ -177,10 +183,11 @@ static void check_operand(const struct blas_call *call, enum blas_operand which)
     static const char lower[] = "abct", upper[] = "ABCT";
     struct blas_extent extent = blas_call_extent(call, which);
     if (extent.leading < extent.rows)
-        rows_refuse("ld%c = %d is less than %d, the rows of %c", lower[which], extent.leading, extent.rows,
-                    upper[which]);
+        rows_refuse("ld%c = %d is smaller than %d, the rows of %c; expected at least as "
+                    "much",
+                    lower[which], extent.leading, extent.rows, upper[which]);
     if (extent.elements > elements_of(which))
-        rows_refuse("%c needs %llu elements, more than --%c-elements %llu", upper[which],
+        rows_refuse("the matrix %c needs %llu elements; expected at most --%c-elements %llu", upper[which],
                     (unsigned long long)extent.elements, lower[which],
                     (unsigned long long)elements_of(which));
 }

@@ -25,8 +25,8 @@ const char *buffer_keep_local(void) {
     enum { POLICY_LOCAL = 4 }; /* MPOL_LOCAL of linux/mempolicy.h, Linux 3.8 */
     if (syscall(SYS_set_mempolicy, POLICY_LOCAL, NULL, 0UL) == 0)
         return "local";
-    return errno == EPERM ? "as started (set_mempolicy is not permitted here)"
-                          : "as started (no set_mempolicy)";
+    return errno == EPERM ? "as the process was started (set_mempolicy is not permitted)"
+                          : "as the process was started (the system has no set_mempolicy)";
 }
 
 void *buffer_allocate(uint64_t bytes, const char *what) {

@@ -77,7 +77,8 @@ void rows_answers(const char *const *names, const char *selected) {
         while (names[i] && strcmp(names[i], name) != 0)
             i++;
         if (!names[i] || rows.answer_count == COLUMNS_MAX)
-            die(EXIT_INPUT, "'%s' is no response of this kernel; expected such as '%s'", name, names[0]);
+            die(EXIT_INPUT, "'%s' is no response of this kernel; expected a response such as '%s'", name,
+                names[0]);
         rows.answers[rows.answer_count++] = i;
     }
     printf("unit,start,start_monotonic,%s", selected);
@@ -186,7 +187,9 @@ void rows_begin(const struct setting *settings, size_t count, struct value *valu
         rows.columns[i] = find_column(fields[i], count);
         has_unit = has_unit || strcmp(fields[i], "unit") == 0;
         if (rows.columns[i] < 0 && strcmp(fields[i], "unit") != 0)
-            die(EXIT_INPUT, "line 1 has %d columns; '%.64s' is none of this kernel, expected the header %s",
+            die(EXIT_INPUT,
+                "line 1 has %d columns; the column '%.64s' is not known, expected the "
+                "header %s",
                 found, fields[i], expected);
         if (rows_have(fields[i]))
             die(EXIT_INPUT, "line 1 has the column %s twice", fields[i]);

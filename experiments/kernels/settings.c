@@ -89,7 +89,7 @@ static size_t find_setting(const char *word, const struct setting *settings, siz
     while (i < count && (strncmp(word, "--", 2) != 0 || strcmp(word + 2, settings[i].name) != 0))
         i++;
     if (i == count)
-        die(EXIT_INPUT, "unknown option '%s'; '%s --help' lists them", word, program);
+        die(EXIT_INPUT, "unknown option '%s'; '%s --help' lists the options", word, program);
     return i;
 }
 
@@ -107,7 +107,8 @@ void settings_read(int argc, char **argv, const char *usage, const struct settin
             print_help(usage, settings, count);
         size_t k = find_setting(argv[i], settings, count);
         if (settings[k].kind != SETTING_FLAG && ++i == argc)
-            die(EXIT_INPUT, "option '%s' lacks its argument; '%s --help' lists them", argv[i - 1], program);
+            die(EXIT_INPUT, "the option '%s' needs a value; '%s --help' lists the options", argv[i - 1],
+                program);
         setting_set(&settings[k], argv[i], "--", &values[k]);
         values[k].given = true;
     }

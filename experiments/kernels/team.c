@@ -67,8 +67,10 @@ unsigned team_most(void) {
 
 void team_start(unsigned count) {
     if (count > team_most())
-        die(EXIT_INPUT, "%u threads; expected at most %u, the CPUs that this process may run on", count,
-            team_most());
+        die(EXIT_INPUT,
+            "%u threads are set; expected at most %u, the number of CPUs that this "
+            "process may run on",
+            count, team_most());
     for (unsigned i = 1; i < count; i++) {
         pthread_t thread;
         int failed = pthread_create(&thread, NULL, serve, (void *)(uintptr_t)i);

@@ -30,16 +30,17 @@ enum { KERNEL, SIZE, THREADS, VOLUME, LARGEST, MOST_THREADS, SYS, SETTINGS };
 static const struct setting settings[SETTINGS] = {
     [KERNEL] = {"kernel", SETTING_WORD, .words = kernel_names, .in_rows = true, .help = "what is done"},
     [SIZE] = {"size", SETTING_WHOLE, .least = LINE * ARRAYS_MAX, .most = UINT64_C(1) << 48, .in_rows = true,
-              .help = "bytes of a thread's arrays together"},
+              .help = "bytes of all arrays of a thread together"},
     [THREADS] = {"threads", SETTING_WHOLE, .least = 1, .most = 4096, .in_rows = true, .help = "threads"},
     [VOLUME] = {"volume", SETTING_WHOLE, .least = 1, .most = UINT64_C(1) << 48, .fallback = "67108864",
-                .help =
-                    "bytes that a thread moves at least while it is timed, in as many passes as that takes"},
+                .help = "least number of bytes that a thread moves while it is timed; passes "
+                        "are repeated until then"},
     [LARGEST] = {"largest", SETTING_WHOLE, .least = LINE * ARRAYS_MAX, .most = UINT64_C(1) << 48,
                  .help = "largest size of the rows"},
     [MOST_THREADS] = {"most-threads", SETTING_WHOLE, .least = 1, .most = 4096,
                       .help = "largest number of threads of the rows"},
-    [SYS] = {"sys", SETTING_TEXT, .fallback = "/sys", .help = "where the kernel says the classes of PUs"},
+    [SYS] = {"sys", SETTING_TEXT, .fallback = "/sys",
+             .help = "folder in which the kernel lists the classes of PUs"},
 };
 static struct value values[SETTINGS];
 
@@ -142,10 +143,10 @@ static void run_row(double class) {
     struct stopwatch watch;
     size_t arrays = array_counts[job.kernel];
     if (values[SIZE].whole > values[LARGEST].whole)
-        rows_refuse("size is %llu; expected at most --largest %llu", (unsigned long long)values[SIZE].whole,
-                    (unsigned long long)values[LARGEST].whole);
+        rows_refuse("a row has the size %llu; expected at most --largest %llu",
+                    (unsigned long long)values[SIZE].whole, (unsigned long long)values[LARGEST].whole);
     if (threads > values[MOST_THREADS].whole)
-        rows_refuse("%u threads; expected at most --most-threads %llu", threads,
+        rows_refuse("a row has %u threads; expected at most --most-threads %llu", threads,
                     (unsigned long long)values[MOST_THREADS].whole);
     job.count = values[SIZE].whole / arrays / LINE * (LINE / sizeof(double));
     uint64_t bytes = arrays * job.count * sizeof(double);

@@ -99,11 +99,14 @@ static void parse(int argc, char **argv) {
                                            {NULL, NULL, 0, 0, NULL}};
     ranks_parse(argc, argv, options, &sizes, usage);
     if (ranks < 2)
-        ranks_die(2, "there is %d rank; expected at least 2", ranks);
+        ranks_die(2, "%d rank was started; expected at least 2", ranks);
     if (TRIES * (double)OPERATIONS * (double)sizes.count * (double)repetitions > RANKS_LINES_MAX)
-        ranks_die(2, "more than %d lines would be printed: fewer sizes or repetitions", (int)RANKS_LINES_MAX);
+        ranks_die(2, "more than %d lines would be printed; set fewer sizes or repetitions",
+                  (int)RANKS_LINES_MAX);
     if ((double)sizes.largest * ranks > INT_MAX)
-        ranks_die(2, "blocks of %ld bytes from %d ranks are more than the 2147483647 bytes of a call",
+        ranks_die(2,
+                  "blocks of %ld bytes from %d ranks exceed 2147483647 bytes, the most "
+                  "of an MPI call; set a smaller --largest",
                   sizes.largest, ranks);
 }
 

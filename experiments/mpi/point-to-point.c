@@ -118,7 +118,7 @@ static struct pair *choose_pairs(size_t *ret_count) {
                 pairs[count++] = (struct pair){from, to, remote};
         }
     if (count == 0)
-        ranks_die(2, "there is %d rank; expected at least 2", ranks);
+        ranks_die(2, "%d rank was started; expected at least 2", ranks);
     *ret_count = count;
     return pairs;
 }
@@ -132,8 +132,10 @@ static struct measurement *make_list(const struct pair *pairs, size_t pair_count
     /* Iprobe and Test have a line for the probe in vain too. */
     double lines = (double)pair_count * (double)options.repetitions * ((double)options.sizes.count * 8 + 1);
     if (lines > RANKS_LINES_MAX)
-        ranks_die(2, "%.0f lines would be printed, more than %d: fewer pairs, sizes or repetitions", lines,
-                  (int)RANKS_LINES_MAX);
+        ranks_die(2,
+                  "%.0f lines would be printed; expected at most %d: set fewer pairs, "
+                  "sizes or repetitions",
+                  lines, (int)RANKS_LINES_MAX);
     struct measurement *list = ranks_allocate((size_t)lines, sizeof *list);
     size_t count = 0;
     uint64_t places =
@@ -360,7 +362,9 @@ static double time_to(const struct measurement *m, size_t index, double *ret_vai
             MPI_Send(message_of(m), (int)m->size, MPI_CHAR, from, TAG_DATA, MPI_COMM_WORLD);
     }
     if (message_of(m)[0] != stamp_of(index) || message_of(m)[m->size - 1] != stamp_of(index))
-        ranks_die(1, "%s: a message of %ld bytes from rank %d did not arrive as it was sent",
+        ranks_die(1,
+                  "%s: a message of %ld bytes from rank %d arrived with other contents "
+                  "than were sent",
                   operation_names[m->operation], m->size, from);
     return duration;
 }

@@ -104,11 +104,11 @@ static void parse_sizes(char *text, struct ranks_sizes *sizes) {
     for (char *field = strtok_r(text, ",", &rest); field; field = strtok_r(NULL, ",", &rest)) {
         long least = sizes->count ? sizes->at[sizes->count - 1] + 1 : 1;
         if (sizes->count == RANKS_SIZES_MAX)
-            ranks_die(2, "--at has more than %d sizes", (int)RANKS_SIZES_MAX);
+            ranks_die(2, "--at has more than %d sizes, the most accepted", (int)RANKS_SIZES_MAX);
         sizes->at[sizes->count++] = parse_whole("at", field, least, INT_MAX);
     }
     if (sizes->count == 0)
-        ranks_die(2, "--at has no sizes");
+        ranks_die(2, "--at has no sizes; expected sizes separated by commas");
     sizes->largest = sizes->at[sizes->count - 1];
 }
 
@@ -127,11 +127,11 @@ void ranks_parse(int argc, char **argv, const struct ranks_option *options, stru
         const char *word = argv[i], *name = word + 2;
         char *value = argv[i + 1]; /* NULL behind the last */
         if (strncmp(word, "--", 2) != 0)
-            ranks_die(2, "'%s' is one argument too many\n%s", word, usage);
+            ranks_die(2, "there is no argument '%s'\n%s", word, usage);
         const struct ranks_option *option = find(own, name);
         option = option ? option : find(options, name);
         if (!value || (!option && strcmp(name, "at") != 0))
-            ranks_die(2, "'%s' is no option, or has no value\n%s", word, usage);
+            ranks_die(2, "the option '%s' is unknown, or has no value\n%s", word, usage);
         if (!option)
             parse_sizes(value, sizes);
         else

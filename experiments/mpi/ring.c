@@ -57,9 +57,11 @@ static void parse(int argc, char **argv) {
                                            {NULL, NULL, 0, 0, NULL}};
     ranks_parse(argc, argv, options, &sizes, usage);
     if (ranks < 2)
-        ranks_die(2, "there is %d rank; expected at least 2", ranks);
+        ranks_die(2, "%d rank was started; expected at least 2", ranks);
     if ((double)sizes.count * (double)repetitions * ranks > RANKS_LINES_MAX)
-        ranks_die(2, "more than %d lines would be printed: fewer sizes, repetitions or ranks",
+        ranks_die(2,
+                  "more than %d lines would be printed; set fewer sizes or repetitions, "
+                  "or start fewer ranks",
                   (int)RANKS_LINES_MAX);
 }
 
@@ -110,7 +112,7 @@ static struct hop send_around(long size) {
         hop.probe /= hop.probes;
     MPI_Get_count(&status, MPI_CHAR, &count);
     if (count != size)
-        ranks_die(1, "%d bytes came instead of %ld", count, size);
+        ranks_die(1, "%d bytes were received instead of %ld", count, size);
     return hop;
 }
 

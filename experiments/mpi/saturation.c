@@ -50,7 +50,7 @@ static void parse(int argc, char **argv) {
                                            {NULL, NULL, 0, 0, NULL}};
     ranks_parse(argc, argv, options, &sizes, usage);
     if (ranks < 2)
-        ranks_die(2, "there is %d rank; expected at least 2", ranks);
+        ranks_die(2, "%d rank was started; expected at least 2", ranks);
 }
 
 /* 1, 2, 4, ... and all pairs; of an all-to-all 2, 4, 8, ... and all ranks. */
@@ -76,8 +76,10 @@ static struct measurement *make_list(uint64_t *state, size_t *ret_count) {
         sets += (size_t)active_sets[p];
     double lines = (double)sets * (double)sizes.count * (double)repetitions;
     if (lines > RANKS_LINES_MAX)
-        ranks_die(2, "%.0f lines would be printed, more than %d: fewer sizes or repetitions", lines,
-                  (int)RANKS_LINES_MAX);
+        ranks_die(2,
+                  "%.0f lines would be printed; expected at most %d: set fewer sizes or "
+                  "repetitions",
+                  lines, (int)RANKS_LINES_MAX);
     struct measurement *list = ranks_allocate((size_t)lines, sizeof *list);
     for (int p = 0; p < PATTERNS; p++)
         for (int a = 0; a < active_sets[p]; a++)

@@ -18,13 +18,13 @@
 enum { QUANTA, CYCLES, THRESHOLD, LINES, SETTINGS };
 static const struct setting settings[SETTINGS] = {
     [QUANTA] = {"quanta", SETTING_WHOLE, .least = 10, .most = 100000000, .fallback = "10000",
-                .help = "how often the work is done"},
+                .help = "number of times that the quantum of work is done"},
     [CYCLES] = {"cycles", SETTING_WHOLE, .least = CYCLES_STEP, .most = 1000000000, .fallback = "100000",
-                .help = "additions of one quantum, each of which takes a cycle"},
+                .help = "number of additions in a quantum; each takes a cycle"},
     [THRESHOLD] = {"threshold", SETTING_NUMBER, .low = 0, .high = 1e6, .fallback = "0.05",
-                   .help = "share of the median by which a detour takes longer than it"},
+                   .help = "share by which a quantum must exceed the median to count as a detour"},
     [LINES] = {"lines", SETTING_WHOLE, .most = 100000, .fallback = "10000",
-               .help = "detours that are printed at most, the first ones"},
+               .help = "largest number of detours that are printed (the first)"},
 };
 
 static int64_t now_ns(void) {

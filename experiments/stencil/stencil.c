@@ -419,7 +419,7 @@ __attribute__((noreturn)) static void refuse(const char *what) {
 /* Which of two it is. */
 static bool read_word(const char *text, const char *first, const char *second) {
     if (strcmp(text, first) != 0 && strcmp(text, second) != 0)
-        refuse("a word is not known");
+        refuse("a word is unknown");
     return strcmp(text, second) == 0;
 }
 
@@ -429,7 +429,8 @@ static void read_numbers(const char *text, int count, int *ret) {
         char *end;
         long number = strtol(text, &end, 10);
         if (end == text || number < 1 || number > MESH_MAX || *end != (i + 1 < count ? ',' : '\0'))
-            refuse("a number is not one from 1 to 1048576, or there are more or fewer of them than expected");
+            refuse("a number is not from 1 to 1048576, or there are too many or too few "
+                   "numbers");
         ret[i] = (int)number;
         text = end + 1;
     }
@@ -437,16 +438,16 @@ static void read_numbers(const char *text, int count, int *ret) {
 
 static struct options read_options(int argc, char **argv) {
     if (argc != 6)
-        refuse("there are more or fewer words than five");
+        refuse("expected five arguments");
     struct options options = {.problem = read_word(argv[1], "diffusion", "lbm") ? LBM : DIFFUSION,
                               .overlap = read_word(argv[5], "no", "yes")};
     read_numbers(argv[2], 3, options.mesh);
     read_numbers(argv[3], 2, options.parts);
     read_numbers(argv[4], 1, &options.steps);
     if ((long)options.parts[0] * options.parts[1] != ranks)
-        refuse("the parts are not as many as the ranks");
+        refuse("the number of parts, PARTS_Y times PARTS_Z, is not the number of ranks");
     if (options.mesh[1] % options.parts[0] || options.mesh[2] % options.parts[1])
-        refuse("the points in y or z are no multiple of the parts");
+        refuse("the points in y or z are not a multiple of the parts");
     if (options.mesh[0] < 3)
         refuse("there are fewer than 3 points in x");
     return options;

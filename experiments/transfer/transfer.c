@@ -21,13 +21,15 @@ static const struct setting settings[SETTINGS] = {
     [SIZE] = {"size", SETTING_WHOLE, .least = 1, .most = UINT64_C(1) << 48, .in_rows = true,
               .help = "bytes of the message"},
     [BUFFER] = {"buffer", SETTING_WORD, .words = places, .fallback = "moving", .in_rows = true,
-                .help = "whether each message has another place in memory, out of the caches"},
+                .help = "whether each message has its own place in memory, so that it is not "
+                        "in a cache"},
     [LARGEST] = {"largest", SETTING_WHOLE, .least = 1, .most = UINT64_C(1) << 48,
                  .help = "largest size of the rows"},
     [SPAN] = {"span", SETTING_WHOLE, .most = UINT64_C(1) << 48, .fallback = "67108864",
-              .help = "bytes over which messages move"},
+              .help = "bytes of memory over which the places of messages move"},
     [SEED] = {"seed", SETTING_WHOLE, .most = UINT64_MAX, .fallback = "1", .help = "of the places"},
-    [SYS] = {"sys", SETTING_TEXT, .fallback = "/sys", .help = "where the kernel says the classes of PUs"},
+    [SYS] = {"sys", SETTING_TEXT, .fallback = "/sys",
+             .help = "folder in which the kernel lists the classes of PUs"},
 };
 static struct value values[SETTINGS];
 
@@ -50,7 +52,7 @@ int main(int argc, char **argv) {
         struct stopwatch watch;
         size_t size = values[SIZE].whole, lines = values[BUFFER].word == 0 ? values[SPAN].whole / LINE : 0;
         if (size > values[LARGEST].whole)
-            rows_refuse("size is %zu; expected at most --largest %llu", size,
+            rows_refuse("a row has the size %zu; expected at most --largest %llu", size,
                         (unsigned long long)values[LARGEST].whole);
         char *source = from + draw_up_to(&state, lines) * LINE,
              *target = to + draw_up_to(&state, lines) * LINE;
@@ -62,7 +64,7 @@ int main(int argc, char **argv) {
         __asm__ volatile("" ::: "memory");
         stopwatch_stop(&watch);
         if (memcmp(target, source, size) != 0)
-            die(EXIT_WRONG, "a copy of %zu bytes differs", size);
+            die(EXIT_WRONG, "a copy of %zu bytes differs from its source", size);
         rows_answer(&watch, (const double[]){stopwatch_read(&watch), class});
     }
     return 0;

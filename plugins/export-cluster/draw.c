@@ -44,8 +44,8 @@ static int draw(struct cluster *cluster, const double *mean, const double *sigma
             double s = sigma[i * p + j] / (positive[i] ? mean[i] : 1) / (positive[j] ? mean[j] : 1);
             if (positive[i] && positive[j] && s <= -1)
                 return plugin_refuse(message, -EDOM,
-                                     "the covariance of '%.200s' and '%.200s' is below what values above 0 "
-                                     "can have",
+                                     "the covariance of '%.200s' and '%.200s' is too negative for values "
+                                     "that are above 0; no machine can be drawn",
                                      cluster->model->terms[i].name, cluster->model->terms[j].name);
             c[i * p + j] = positive[i] && positive[j] ? random_log(1 + s) : s;
         }
@@ -78,15 +78,15 @@ static int check_part(struct cluster *cluster, const struct model_part *part,
     static _Thread_local double factor[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
     for (size_t i = 0; is_component(part) && i < cluster->count; i++) {
         if (!isfinite(part->estimates[i].estimate))
-            return plugin_refuse(message, -EINVAL, "the group '%.200s' has no mean of '%.200s'",
+            return plugin_refuse(message, -EINVAL, "the group '%.200s' of the model has no mean of '%.200s'",
                                  cluster->group->name, cluster->model->terms[i].name);
         cluster->positive[i] = cluster->positive[i] && part->estimates[i].estimate > 0;
     }
     if (!part->covariance || cholesky_factor_semidefinite(cluster->count, part->covariance, factor) < 0)
-        return plugin_refuse(
-            message, -EINVAL,
-            "the covariance of a part '%.64s' of the group '%.200s' is missing or not positive semidefinite",
-            part->kind, cluster->group->name);
+        return plugin_refuse(message, -EINVAL,
+                             "the covariance of the part '%.64s' of the group '%.200s' is missing, "
+                             "or is not positive semidefinite; fit the model again",
+                             part->kind, cluster->group->name);
     return 0;
 }
 
@@ -111,7 +111,8 @@ int cluster_open(struct cluster *cluster, struct plugin_message *message) {
                              group->name, weight);
     if (r == 0 && cluster->days > 0 && !find_days(group))
         return plugin_refuse(message, -EINVAL,
-                             "the group '%.200s' does not have how days differ; days=0 draws machines alone",
+                             "the group '%.200s' has no covariance between days; set days=0 to draw "
+                             "machines without days",
                              group->name);
     return r < 0 || cluster->days == 0 ? r : check_part(cluster, find_days(group), message);
 }

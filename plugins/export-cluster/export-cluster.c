@@ -11,16 +11,16 @@ enum { FORM_MODEL, FORM_TABLE };
 
 static const char *const kinds[] = {"population", NULL};
 static const struct predict_role roles[] = {
-    {"population", kinds, .help = "the machines to draw from (assay fit population)"},
+    {"population", kinds, .help = "the population from which machines are drawn ('assay fit population')"},
     {0},
 };
 static const char *const forms[] = {"model", "table", NULL};
 static const struct plugin_parameter options[] = {
     [AS] = {"as", PLUGIN_TEXTS,
-            .help = "NAME=TERM, ...: what coefficients are of, such as alpha=m*n*k, beta=1, "
-                    "gamma=sigma(m*n*k), or none to leave one out"},
+            .help = "the term of each coefficient, NAME=TERM, ...: such as alpha=m*n*k, "
+                    "beta=1, gamma=sigma(m*n*k); NAME=none leaves a coefficient out"},
     [RESPONSE] = {"response", PLUGIN_TEXT, .default_text = "duration",
-                  .help = "what the model's terms explain"},
+                  .help = "name of the response of the written model"},
     [FORM] = {"form", PLUGIN_WORD, .choices = forms, .default_text = "model",
               .help = "model: a model file with a group for each machine; table: CSV"},
     {0},
@@ -29,10 +29,10 @@ static const struct plugin_parameter parameters[] = {
     [NODES] = {"nodes", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = ROWS_MAX, .integer = true,
                .required = true, .help = "how many"},
     [CPUS] = {"cpus", PLUGIN_NUMBER, "1", .default_text = "1", .minimum = 1, .maximum = ROWS_MAX,
-              .integer = true, .help = "of a node, each a machine of its own"},
+              .integer = true, .help = "number of CPUs of a node; each is a machine of its own"},
     [DAYS] = {"days", PLUGIN_NUMBER, "1", .default_text = "0", .maximum = ROWS_MAX, .integer = true,
-              .help = "on which each is seen; 0: what it is like in the long run"},
-    [GROUP] = {"group", PLUGIN_TEXT, .help = "of the model, where it has several"},
+              .help = "number of days on which each machine is drawn; 0: its long-run mean"},
+    [GROUP] = {"group", PLUGIN_TEXT, .help = "group of the model, where the model has several"},
     {0},
 };
 
@@ -56,7 +56,8 @@ static int check_targets(const struct predict_inputs *inputs, const struct model
         for (size_t t = 0; t < count; t++)
             found = found || as_of(inputs, cluster_coefficient(model, t)) == strchr(as->texts[i], '=') + 1;
         if (!found)
-            return plugin_refuse(message, -EINVAL, "as: '%.200s' is of no coefficient; expected NAME=TERM",
+            return plugin_refuse(message, -EINVAL,
+                                 "as: '%.200s' names no coefficient of the model; expected NAME=TERM",
                                  as->texts[i]);
     }
     for (size_t i = 0; i < count; i++) {
@@ -66,17 +67,21 @@ static int check_targets(const struct predict_inputs *inputs, const struct model
             bool same = k != i && strcmp(targets[i].term, targets[k].term) == 0;
             found = found || (same && targets[k].kind == TARGET_MEAN);
             if (same && targets[i].kind == targets[k].kind && targets[i].kind != TARGET_NONE)
-                return plugin_refuse(message, -EINVAL, "'%.200s' and '%.200s' are both the %s of %.200s",
+                return plugin_refuse(message, -EINVAL,
+                                     "both '%.200s' and '%.200s' are the %s of the term %.200s; leave one "
+                                     "out with as=NAME=none",
                                      cluster_coefficient(model, i), cluster_coefficient(model, k),
                                      targets[i].kind == TARGET_MEAN ? "coefficient" : "sigma",
                                      targets[i].term);
         }
         if (!found)
             return plugin_refuse(message, -EINVAL,
-                                 "'%.200s' is the sigma of %.200s, of which there is no coefficient",
+                                 "'%.200s' is the sigma of the term %.200s, but no coefficient belongs "
+                                 "to this term; set as=NAME=TERM",
                                  cluster_coefficient(model, i), targets[i].term);
     }
-    return means > 0 ? 0 : plugin_refuse(message, -EINVAL, "no coefficient is that of a term");
+    return means > 0 ? 0
+                     : plugin_refuse(message, -EINVAL, "no coefficient belongs to a term; set as=NAME=TERM");
 }
 
 static int write_model(struct cluster *cluster, struct predict_output *output,
@@ -106,7 +111,7 @@ static int cluster_run(void *state, const struct predict_inputs *inputs, const s
     int most = is_table ? ROWS_MAX : GROUPS_MAX;
     (void)state, (void)ret_values;
     if (rows > most)
-        return plugin_refuse(message, -EINVAL, "%.0f machines and days; expected at most %d", rows, most);
+        return plugin_refuse(message, -EINVAL, "%.0f machines times days; expected at most %d", rows, most);
     cluster.group = predict_group(cluster.model, values[GROUP].text, message);
     int r = cluster.group ? cluster_open(&cluster, message) : -EINVAL;
     if (r == 0)
@@ -114,11 +119,10 @@ static int cluster_run(void *state, const struct predict_inputs *inputs, const s
                      : write_model(&cluster, output, message);
     if (r == 0 && cluster.changed > 0)
         predict_remark(output, true,
-                       "values above 0 cannot have the covariances of the population: the nearest ones were "
-                       "drawn");
+                       "values above 0 cannot have the covariances of the population; the "
+                       "nearest possible covariances were used");
     return r;
 }
 
-ASSAY_PREDICT_PLUGIN("cluster", "0.2.0", "machines that no testbed has, drawn from a population",
-                     .roles = roles, .options = options, .parameters = parameters, .suffix = ".json",
-                     .run = cluster_run);
+ASSAY_PREDICT_PLUGIN("cluster", "0.2.0", "made-up machines, drawn from a fitted population", .roles = roles,
+                     .options = options, .parameters = parameters, .suffix = ".json", .run = cluster_run);

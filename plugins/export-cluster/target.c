@@ -75,7 +75,7 @@ int target_read(const char *name, const char *as, struct target *ret, struct plu
         memcpy(ret->term, term, sizeof term);
     return good ? 0
                 : plugin_refuse(message, -EINVAL,
-                                "what the coefficient '%.200s'%s%.200s is of is not clear; expected "
+                                "the term of the coefficient '%.200s'%s%.200s is not known; set "
                                 "as=%.200s=TERM, such as m*n*k, sigma(m*n*k) or none",
                                 name, as ? " as " : "", as ? as : "", name);
 }

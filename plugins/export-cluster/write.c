@@ -173,7 +173,7 @@ static int add_group(void *context, size_t machine, size_t day, const char *popu
         snprintf(one->words[used++], sizeof *one->words, "%zu", day);
     for (size_t j = 0; j < used; j++)
         one->labels[j] = one->words[j];
-    snprintf(one->note, sizeof one->note, "drawn from the population %.64s", population);
+    snprintf(one->note, sizeof one->note, "drawn from the population '%.64s'", population);
     one->notes[0] = one->note;
     one->part = (struct model_part){.kind = whole,
                                     .from = -INFINITY,

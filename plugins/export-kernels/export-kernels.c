@@ -19,7 +19,8 @@ enum form { HEADER, HPL };
 static const char *const kinds[] = {"linear", "piecewise", "maximum", NULL};
 static const struct predict_role roles[] = {
     {"kernel", kinds, .is_time = true, .many = true,
-     .help = "the durations of a kernel, by the name that it is to have: dgemm=dgemm.json"},
+     .help = "the durations of a kernel, given as NAME=FILE with the name for the "
+             "kernel: dgemm=dgemm.json"},
     {.name = NULL},
 };
 
@@ -27,9 +28,10 @@ static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const forms[] = {[HEADER] = "header", [HPL] = "hpl-smpi", NULL};
 static const struct plugin_parameter options[] = {
     [NOISE] = {"noise", PLUGIN_WORD, .choices = no_yes, .default_text = "yes",
-               .help = "whether draws scatter about the mean"},
+               .help = "whether draws scatter about the mean (yes) or are the mean (no)"},
     [FORM] = {"form", PLUGIN_WORD, .choices = forms, .default_text = "header",
-              .help = "a header, or of dgemm the file dgemm_model.c of HPL on SMPI"},
+              .help = "what is written: a C header, or for dgemm the file dgemm_model.c of "
+                      "HPL on SMPI"},
     {.name = NULL},
 };
 
@@ -53,8 +55,8 @@ static int name_kernel(struct kernel *kernel) {
     size_t length = strlen(word);
     if (length == 0 || length > NAME_SIZE - 8 || !isalpha((unsigned char)word[0]))
         return plugin_refuse(kernel->message, -EINVAL,
-                             "'%.128s' cannot be a part of names in C; expected at most %d letters, digits "
-                             "and _, as in NAME=%.128s",
+                             "the kernel's name '%.128s' cannot be part of a name in C; expected at "
+                             "most %d letters, digits and _: give the model as NAME=%.128s",
                              word, NAME_SIZE - 8, kernel->source->file);
     for (size_t i = 0; i < length; i++) {
         kernel->name[i] = (char)(isalnum((unsigned char)word[i]) ? tolower((unsigned char)word[i]) : '_');
@@ -132,16 +134,16 @@ static int check_groups(const struct kernel *kernel) {
             bad = number_of(model, &model->groups[before]) == number_of(model, group);
         if (bad)
             return plugin_refuse(kernel->message, -EINVAL,
-                                 "the group '%.128s' of %.128s has no number of its own for HPL; expected "
-                                 "groups by node, with a number in its name, by node and cpu, which is 0 or "
-                                 "1, or by cpu",
+                                 "the group '%.128s' of %.128s has no process number for HPL; expected "
+                                 "groups by node (with a number in the name of the node), by node and "
+                                 "cpu (0 or 1), or by cpu",
                                  group->name, kernel->source->file);
         for (size_t p = 0; p < group->part_count; p++)
             bad = bad || (kernel->noisy && group->parts[p].noise.kind == MODEL_NOISE_MIXTURE);
         if (bad)
             return plugin_refuse(kernel->message, -EINVAL,
-                                 "the noise of the group '%.128s' of %.128s is a mixture; expected N-1 or "
-                                 "N-2, or 'noise=no'",
+                                 "the noise of the group '%.128s' of %.128s is a mixture, which cannot "
+                                 "be exported; use a model with noise N-1 or N-2, or set noise=no",
                                  group->name, kernel->source->file);
     }
     return 0;
@@ -417,14 +419,14 @@ static int check_models(const struct predict_inputs *inputs, struct plugin_messa
     bool hpl = inputs->options[FORM].number == HPL;
     if (hpl && (inputs->model_counts[0] > 1 || strcmp(inputs->models[0][0]->kind, "linear") != 0))
         return plugin_refuse(message, -EINVAL,
-                             "%zu models, the first of the kind '%.64s'; expected one of dgemm, linear",
+                             "%zu models are given, the first of the kind '%.64s'; this format "
+                             "needs a single linear model of dgemm",
                              inputs->model_counts[0], inputs->models[0][0]->kind);
     for (size_t i = 0; i < inputs->model_counts[0]; i++)
         for (size_t k = 0; k < i; k++)
             if (strcasecmp(sources[k].name, sources[i].name) == 0)
                 return plugin_refuse(message, -EINVAL,
-                                     "two kernels are called '%.64s'; expected another name for one, as in "
-                                     "NAME=%.128s",
+                                     "two kernels are called '%.64s'; rename one with NAME=%.128s",
                                      sources[i].name, sources[i].file);
     return 0;
 }

@@ -24,9 +24,9 @@ static const char *const speed_kinds[] = {"linear", NULL};
 
 static const struct predict_role roles[] = {
     [NETWORK] = {"network", network_kinds, .is_time = true, .optional = true,
-                 .help = "SMPI's tables, or the durations of messages over their size"},
+                 .help = "the network: SMPI's tables, or durations of messages by size"},
     [SPEEDS] = {"speeds", speed_kinds, .is_time = true, .optional = true,
-                .help = "durations of a kernel, with a fit for each host"},
+                .help = "speeds of the hosts: durations of a kernel, with a fit for each host"},
     {.name = NULL},
 };
 
@@ -54,35 +54,42 @@ static const char *const no_yes[] = {"no", "yes", NULL};
 
 static const struct plugin_parameter options[] = {
     [HOSTS] = {"hosts", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = HOSTS_MAX, .integer = true,
-               .help = "so many hosts that are alike, numbered from 0"},
-    [RADICAL] = {"radical", PLUGIN_TEXT, .help = "the numbers of hosts that are alike: 1-16,20"},
-    [PREFIX] = {"prefix", PLUGIN_TEXT, .default_text = "node-", .help = "before the number of a host"},
-    [SUFFIX] = {"suffix", PLUGIN_TEXT, .default_text = "", .help = "after the number of a host"},
+               .help = "number of equal hosts, numbered from 0"},
+    [RADICAL] = {"radical", PLUGIN_TEXT, .help = "numbers of the equal hosts, such as 1-16,20"},
+    [PREFIX] = {"prefix", PLUGIN_TEXT, .default_text = "node-",
+                .help = "text before the number of a host in its name"},
+    [SUFFIX] = {"suffix", PLUGIN_TEXT, .default_text = "",
+                .help = "text after the number of a host in its name"},
     [SPEED] = {"speed", PLUGIN_NUMBER, "flop/s", .default_text = "1e9", .minimum = 1, .maximum = 1e18,
                .plausible_minimum = 1e8, .plausible_maximum = 1e14,
-               .help = "of a core of hosts that are alike"},
+               .help = "speed of a core of the equal hosts"},
     [CORES] = {"cores", PLUGIN_NUMBER, "1", .default_text = "1", .minimum = 1, .maximum = 1 << 20,
-               .integer = true, .help = "of each host"},
+               .integer = true, .help = "number of cores of each host"},
     [FLOP] = {"flop", PLUGIN_NUMBER, "1", .default_text = "2", .minimum = 1e-9, .maximum = 1e18,
-              .help = "operations that a unit of the highest term of the model of speeds stands for"},
-    [GROUP] = {"group", PLUGIN_TEXT, .help = "which group of the model of the network"},
+              .help = "flop for each unit of the highest term of the model 'speeds': 2 for "
+                      "m*n*k of dgemm"},
+    [GROUP] = {"group", PLUGIN_TEXT, .help = "group of the model 'network', where the model has several"},
     [LATENCY] = {"latency", PLUGIN_NUMBER, "s", .minimum = 1e-12, .maximum = 1e3, .plausible_minimum = 1e-8,
-                 .plausible_maximum = 0.1, .help = "between two hosts, where the model does not have it"},
+                 .plausible_maximum = 0.1,
+                 .help = "value between two hosts, where the model 'network' has none"},
     [BANDWIDTH] = {"bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15,
                    .plausible_minimum = 1e6, .plausible_maximum = 1e12,
-                   .help = "between two hosts, where the model does not have it"},
+                   .help = "value between two hosts, where the model 'network' has none"},
     [ROUND_TRIP] = {"round-trip", PLUGIN_WORD, .choices = no_yes, .default_text = "no",
-                    .help = "whether durations of messages are of the way there and back"},
+                    .help = "whether the durations of messages are round trips"},
     [LOOPBACK_LATENCY] = {"loopback-latency", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e3,
-                          .help = "within a host"},
+                          .help = "value between two processes of a host"},
     [LOOPBACK_BANDWIDTH] = {"loopback-bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15,
-                            .help = "within a host"},
+                            .help = "value between two processes of a host"},
     [BACKBONE_LATENCY] = {"backbone-latency", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e3,
-                          .help = "of a link that all share, as a part of that between two hosts"},
+                          .help = "latency of a link that all hosts share; part of the latency between "
+                                  "two hosts"},
     [BACKBONE_BANDWIDTH] = {"backbone-bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15,
-                            .help = "of a link that all share"},
-    [FAT_TREE] = {"fat-tree", PLUGIN_TEXT, .help = "LEVELS;BELOW;ABOVE;LINKS, such as 2;16,4;1,2;1,4"},
-    [CONFIG] = {"config", PLUGIN_TEXTS, .help = "more of SimGrid's configuration: smpi/iprobe=3e-7,..."},
+                            .help = "bandwidth of a link that all hosts share"},
+    [FAT_TREE] = {"fat-tree", PLUGIN_TEXT,
+                  .help = "fat tree in SimGrid's form LEVELS;BELOW;ABOVE;LINKS, such as "
+                          "2;16,4;1,2;1,4"},
+    [CONFIG] = {"config", PLUGIN_TEXTS, .help = "further settings of SimGrid: smpi/iprobe=3e-7,..."},
     {.name = NULL},
 };
 
@@ -139,8 +146,8 @@ static int check_text(const struct platform *platform, const char *what, const c
     if (text[length] == '\0' && length >= least && length <= TEXT_MAX)
         return 0;
     return plugin_refuse(platform->message, -EINVAL,
-                         "%s '%.128s' cannot be in a platform; expected %zu to %d characters of ASCII "
-                         "without blanks",
+                         "%s '%.128s' is not possible in a platform of SimGrid; expected %zu to "
+                         "%d ASCII characters without blanks",
                          what, text, least, (int)TEXT_MAX);
 }
 
@@ -166,8 +173,8 @@ static int find_term(const struct model *model, size_t *ret, struct plugin_messa
     if (as_high == 1 && degree_of(&model->terms[*ret]) >= 1)
         return 0;
     return plugin_refuse(message, -EINVAL,
-                         "no term of %.128s gives the speed; expected one of a higher degree than all "
-                         "others, such as m*n*k",
+                         "no term of %.128s gives the speed; expected a single term of the "
+                         "highest degree, such as m*n*k",
                          model->file);
 }
 
@@ -180,9 +187,10 @@ static int find_column(const struct model *model, size_t *ret, struct plugin_mes
         }
     if (model->by_count == 1)
         return 0;
-    return plugin_refuse(
-        message, -EINVAL, "%.128s has %s; expected one for each host ('assay fit --by node')", model->file,
-        model->by_count ? "fits for groups, of which no column is called node or host" : "one fit for all");
+    return plugin_refuse(message, -EINVAL,
+                         "%.128s has %s; expected a fit for each host ('assay fit --by node')", model->file,
+                         model->by_count ? "groups, but none of their columns is called node or host"
+                                         : "a single fit for all hosts");
 }
 
 static struct host *find_host(struct speeds *speeds, const char *name) {
@@ -208,8 +216,8 @@ static int read_speeds(const struct model *model, double flop, struct speeds *re
         double seconds = group->parts[0].estimates[term].estimate * model->response_seconds;
         if (!(seconds > 0) || !isfinite(flop / seconds))
             return plugin_refuse(message, -EINVAL,
-                                 "the group '%.128s' of %.128s takes %g s for a unit of %.128s; expected "
-                                 "more than 0",
+                                 "the group '%.128s' of %.128s has the coefficient %g s for the term "
+                                 "%.128s; expected a coefficient above 0",
                                  group->name, model->file, seconds, model->terms[term].name);
         struct host *host = find_host(ret, group->labels[by]);
         host->seconds += seconds;
@@ -234,15 +242,15 @@ static int check_hosts(const struct platform *platform) {
     for (size_t i = 0; speeds->count > 0 && i < sizeof alike / sizeof *alike; i++)
         if (set[alike[i]].is_set)
             return plugin_refuse(platform->message, -EINVAL,
-                                 "'%s' is for hosts that are alike, and the model of speeds has hosts of "
-                                 "their own; expected one or the other",
+                                 "'%s' describes equal hosts, but the model 'speeds' gives each host "
+                                 "its own speed; remove one",
                                  options[alike[i]].name);
     for (size_t i = 0; r == 0 && i < speeds->count; i++)
         r = check_text(platform, "the host", speeds->hosts[i].name, 1);
     if (speeds->count == 0 && set[HOSTS].is_set == set[RADICAL].is_set)
         return plugin_refuse(platform->message, -EINVAL,
-                             "the number of hosts is %s; expected 'hosts' or 'radical' to be set, or a model "
-                             "of speeds with a fit for each host",
+                             "the number of hosts is %s; set either 'hosts' or 'radical', or give a "
+                             "model 'speeds' with a fit for each host",
                              set[HOSTS].is_set ? "set twice" : "not known");
     for (enum option option = RADICAL; r == 0 && option <= FAT_TREE; option++)
         if (set[option].text && options[option].type == PLUGIN_TEXT)
@@ -255,7 +263,7 @@ static int check_link(const struct platform *platform, enum option first) {
     bool missing = isnan(number(platform, first));
     if (missing == isnan(number(platform, first + 1)))
         return 0;
-    return plugin_refuse(platform->message, -EINVAL, "'%s' is set without '%s'; expected both or neither",
+    return plugin_refuse(platform->message, -EINVAL, "'%s' is set without '%s'; set both or neither",
                          options[first + missing].name, options[first + !missing].name);
 }
 
@@ -268,13 +276,13 @@ static int check(struct platform *platform) {
         return r;
     if (isnan(latency) || isnan(platform->network.bandwidth))
         return plugin_refuse(platform->message, -EINVAL,
-                             "the %s between two hosts is not known; expected a model of the network, or "
-                             "'latency' and 'bandwidth' to be set",
+                             "the %s between two hosts is not known; give a model 'network', or set "
+                             "'latency' and 'bandwidth'",
                              isnan(latency) ? "latency" : "bandwidth");
     if (shared > latency || (shared >= 0 && platform->options[FAT_TREE].text))
         return plugin_refuse(platform->message, -EINVAL,
-                             "the backbone has a latency of %g s; expected at most the %g s between two "
-                             "hosts, and none with a fat tree",
+                             "the backbone has a latency of %g s; expected at most %g s, the "
+                             "latency between two hosts, and no backbone with a fat tree",
                              shared, latency);
     platform->link_latency = (latency - (shared >= 0 ? shared : 0)) / 2;
     return 0;
@@ -290,7 +298,8 @@ static int put_setting(const struct platform *platform, const char *setting) {
     if (r < 0)
         return r;
     if (!sign || sign == setting)
-        return plugin_refuse(platform->message, -EINVAL, "the setting '%.128s' is not NAME=VALUE", setting);
+        return plugin_refuse(platform->message, -EINVAL,
+                             "config: '%.128s' is not a setting of SimGrid; expected NAME=VALUE", setting);
     memcpy(name, setting, (size_t)(sign - setting));
     put(platform, "    <prop id=\"%s\" value=\"%s\"/>\n", name, sign + 1);
     return 0;
@@ -416,5 +425,6 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
     return r;
 }
 
-ASSAY_PREDICT_PLUGIN("simgrid", ASSAY_VERSION, "a platform of SimGrid, with SMPI's tables and hosts' speeds",
-                     .roles = roles, .options = options, .suffix = ".xml", .run = run);
+ASSAY_PREDICT_PLUGIN("simgrid", ASSAY_VERSION,
+                     "a SimGrid platform with SMPI's tables and the speeds of hosts", .roles = roles,
+                     .options = options, .suffix = ".xml", .run = run);

@@ -62,19 +62,20 @@ static int find_base(struct network *network, struct plugin_message *message) {
                             *protocol = next_part(network, "protocol", NULL);
     if (!first || (network->is_smpi && !protocol))
         return plugin_refuse(message, -EINVAL,
-                             "%.128s has no part '%s'; expected 'PingPong' and 'protocol', from a fit of "
-                             "rows of PingPong, as the experiment mpi-point-to-point measures them",
+                             "the model %.128s has no part '%s'; expected the parts 'PingPong' and "
+                             "'protocol': fit rows of PingPong, as the experiment "
+                             "mpi-point-to-point measures them",
                              file, first ? "protocol" : "PingPong");
     if (network->is_smpi && !(isnan(network->latency) && isnan(network->bandwidth)))
         return plugin_refuse(message, -EINVAL,
-                             "'latency' or 'bandwidth' is set, and the factors of %.128s are relative to its "
-                             "own; expected one or the other",
+                             "'latency' or 'bandwidth' is set, but the factors of %.128s are "
+                             "relative to the model's own latency and bandwidth; remove one",
                              file);
     for (; (at = next_part(network, "PingPong", at)); last = at)
         if (!(start_of(at) > start_of(last)))
             return plugin_refuse(message, -EINVAL,
-                                 "a segment of %.128s begins at %.15g byte, and the one before it at %.15g; "
-                                 "expected later ones to begin later",
+                                 "a segment of %.128s begins at %.15g byte, and the segment before it "
+                                 "at %.15g byte; expected ascending segments",
                                  file, start_of(at), start_of(last));
     if (isnan(network->latency))
         network->latency =
@@ -85,8 +86,8 @@ static int find_base(struct network *network, struct plugin_message *message) {
     if (network->latency > 0 && network->bandwidth > 0 && isfinite(network->latency * network->bandwidth))
         return 0;
     return plugin_refuse(message, -EINVAL,
-                         "%.128s has a latency of %g s and a bandwidth of %g B/s; expected both to be "
-                         "more than 0",
+                         "the model %.128s has a latency of %g s and a bandwidth of %g B/s; "
+                         "expected both above 0",
                          file, network->latency, network->bandwidth);
 }
 
@@ -97,8 +98,8 @@ int network_open(const struct model *model, const char *group, bool round_trip, 
     ret->share = ret->is_smpi || !round_trip ? model->response_seconds : model->response_seconds / 2;
     if (!find_terms(model, ret))
         return plugin_refuse(message, -EINVAL,
-                             "the terms of %.128s are not those of a network; expected 1 and the size of a "
-                             "message",
+                             "the terms of %.128s do not describe a network; expected the terms 1 "
+                             "and the size of a message",
                              model->file);
     ret->group = predict_group(model, group, message);
     return ret->group ? find_base(ret, message) : -EINVAL;
@@ -155,12 +156,13 @@ static int print_property(const struct network *network, const struct property *
             double number = find_number(network, property, at, i);
             if (!isfinite(number) || number < 0 || (number == 0 && !may_be_0))
                 return plugin_refuse(message, -EINVAL,
-                                     "%s by %.128s is %g from %.15g byte on; expected %s: %s, or "
-                                     "config=%s=... sets it",
+                                     "%s from the model %.128s is %g for messages from %.15g byte on; "
+                                     "expected %s: %s, or set config=%s=...",
                                      property->name, network->model->file, number, start_of(at),
                                      may_be_0 ? "0 or more" : "more than 0",
-                                     network->is_smpi ? "'assay fit smpi' with rules=ping-pong bounds it"
-                                                      : "fit other breaks",
+                                     network->is_smpi
+                                         ? "fit it with 'assay fit smpi' and rules=ping-pong, which bounds it"
+                                         : "fit other breaks",
                                      property->name);
             predict_print(output, NULL, i == 0 ? "%g" : ":%g", number);
         }

@@ -12,22 +12,24 @@ static const char *const distribution_words[] = {"normal", "half-normal", NULL};
 
 static const struct plugin_parameter parameters[] = {
     [SELECT] = {"select", PLUGIN_WORD, .choices = select_words, .default_text = "none",
-                .help = "which terms are dropped"},
+                .help = "how terms are selected: elimination drops terms one by one"},
     [THRESHOLD] = {"threshold", PLUGIN_NUMBER, "1", .default_text = "0.05", .minimum = 0, .maximum = 1,
-                   .help = "elimination drops terms whose p is above it"},
+                   .help = "elimination drops terms whose p-value is above this threshold"},
     [BOUNDS] = {"bounds", PLUGIN_WORD, .choices = bounds_words, .default_text = "auto",
-                .help =
-                    "whether coefficients are at least 0: auto is nonnegative for times of suggested terms"},
+                .help = "whether coefficients must be at least 0; auto: yes where the response "
+                        "is a time and the terms are suggested ones"},
     [OUTLIERS] = {"outliers", PLUGIN_NUMBER, "1", .default_text = "0", .minimum = 0, .maximum = 1e9,
-                  .help = "deletes rows whose studentised residual is greater; 0: none"},
+                  .help = "rows whose studentised residual is greater are deleted; 0: no rows"},
     [ROBUST] = {"robust", PLUGIN_WORD, .choices = robust_words, .default_text = "none",
-                .help = "gives rows that are far from the fit less weight"},
+                .help = "weight function by which rows far from the fit count less"},
     [NOISE] = {"noise", PLUGIN_WORD, .choices = noise_words, .default_text = "auto",
-               .help = "how rows scatter: auto finds out whether it grows with the mean, or by its terms"},
+               .help = "how rows scatter about the mean; auto: tests whether the scatter "
+                       "grows with the mean, or with its terms"},
     [DISTRIBUTION] = {"distribution", PLUGIN_WORD, .choices = distribution_words, .default_text = "normal",
-                      .help = "of the noise"},
+                      .help = "distribution of the noise"},
     [ONE_OF] = {"one-of", PLUGIN_TEXTS,
-                .help = "columns of one kind with '|' between: elimination leaves one term with any of them"},
+                .help = "columns of one kind, separated by '|': elimination keeps a single "
+                        "term that has one of these columns"},
     {0},
 };
 
@@ -123,13 +125,17 @@ static void give_values(const struct problem *problem, const struct linear *line
 static void give_notes(const struct linear *linear, struct fit_result *result) {
     enum { CONDITION_MAX = 30 };
     if (linear->freedom == 0)
-        fit_result_note(result, "as many rows as terms: neither sigma nor standard errors");
+        fit_result_note(result, "there are as many rows as terms: sigma and standard errors cannot be "
+                                "estimated; measure more settings");
     else if (linear->rss == 0)
-        fit_result_note(result, "no residuals but rounding: neither noise nor likelihood");
+        fit_result_note(result, "the fit passes through all rows except for rounding: noise and "
+                                "likelihood cannot be estimated");
     if (isnan(linear->r2))
         fit_result_note(result, "the response does not vary: R2 is not defined");
     if (linear->condition >= CONDITION_MAX)
-        fit_result_note(result, "condition number %.3g: some terms are nearly a combination of others",
+        fit_result_note(result,
+                        "the condition number of the terms is %.3g: some terms are nearly "
+                        "linear combinations of others; remove terms, or vary the factors more",
                         linear->condition);
 }
 
@@ -184,23 +190,25 @@ static int check_linear(const struct fit_request *request, struct plugin_message
     bool other = linear_number(request, OUTLIERS) > 0 || linear_number(request, SELECT) != SELECT_NONE ||
                  linear_number(request, DISTRIBUTION) != NORMAL;
     if (request->term_count == 0)
-        return plugin_refuse(message, -EINVAL, "there are no terms");
+        return plugin_refuse(message, -EINVAL,
+                             "no terms are given; set --terms, such as M-2 or 'm*n*k + m*n'");
     if (request->term_count > LEAST_SQUARES_COLUMNS_MAX)
-        return plugin_refuse(message, -EINVAL, "%zu terms with all levels; expected at most %d",
+        return plugin_refuse(message, -EINVAL,
+                             "the formula has %zu terms, counting a term for each level; expected "
+                             "at most %d",
                              request->term_count, (int)LEAST_SQUARES_COLUMNS_MAX);
     if (request->values[ONE_OF].count > 0 && linear_number(request, SELECT) == SELECT_NONE)
-        return plugin_refuse(message, -EINVAL, "one-of is set; it needs select=elimination, too");
+        return plugin_refuse(message, -EINVAL, "one-of has an effect only with select=elimination; set both");
     if (linear_number(request, ROBUST) == ROBUST_NONE)
         return 0;
     if (noise == NOISE_HETEROSCEDASTIC || noise == NOISE_RULE)
-        return plugin_refuse(
-            message, -EINVAL,
-            "robust=%s together with noise=%s, which the input may suggest; expected noise=auto, "
-            "noise=homoscedastic or noise=none, too",
-            request->values[ROBUST].text, request->values[NOISE].text);
+        return plugin_refuse(message, -EINVAL,
+                             "robust=%s cannot be combined with noise=%s (the experiment may "
+                             "suggest this noise); set noise=auto, noise=homoscedastic or noise=none",
+                             request->values[ROBUST].text, request->values[NOISE].text);
     return other ? plugin_refuse(message, -EINVAL,
-                                 "robust=%s together with outliers, select=elimination or "
-                                 "distribution=half-normal; expected it without these",
+                                 "robust=%s cannot be combined with outliers, select=elimination or "
+                                 "distribution=half-normal; remove one",
                                  request->values[ROBUST].text)
                  : 0;
 }

@@ -48,8 +48,10 @@ static int refuse_tiny(size_t count, const double *values, const char *name, str
     find_range(count, values, &least, &most);
     most = fmax(most, -least);
     return most > 0 && most < tiny
-               ? plugin_refuse(message, -EDOM, "'%.200s' is at most %g; expected %g or more", name, most,
-                               tiny)
+               ? plugin_refuse(message, -EDOM,
+                               "the largest value of '%.200s' is %g; expected %g or more: use a "
+                               "larger unit of measurement",
+                               name, most, tiny)
                : 0;
 }
 
@@ -59,7 +61,7 @@ static int refuse_range(const struct problem *problem, struct plugin_message *me
         if (refuse_tiny(problem->rows, problem->x + t * problem->stride, problem->request->terms[t].name,
                         message) < 0)
             return -EDOM;
-    return plugin_refuse(message, -EDOM, "its sums are beyond the range of a double");
+    return plugin_refuse(message, -EDOM, "sums over the rows exceed the range of a double");
 }
 
 int linear_describe(const struct problem *problem, struct linear *linear, struct plugin_message *message) {
@@ -137,18 +139,22 @@ static int refuse_dependent(const struct problem *problem, const struct linear *
     double least, most, constant;
     const char *column = find_constant(problem, &constant);
     if (column)
-        return plugin_refuse(message, -EDOM, "rank %zu of %zu: '%.200s' is always %.9g", linear->fit.rank,
-                             problem->terms, column, constant);
+        return plugin_refuse(message, -EDOM,
+                             "only %zu of %zu terms can be estimated: '%.200s' is %.9g in all rows; "
+                             "vary it, or remove the term",
+                             linear->fit.rank, problem->terms, column, constant);
     find_range(problem->rows, problem->x + t * problem->stride, &least, &most);
     if (least == most)
-        return plugin_refuse(message, -EDOM, "rank %zu of %zu: '%.200s' is always %.9g", linear->fit.rank,
-                             problem->terms, name, least);
+        return plugin_refuse(message, -EDOM,
+                             "only %zu of %zu terms can be estimated: '%.200s' is %.9g in all rows; "
+                             "vary it, or remove the term",
+                             linear->fit.rank, problem->terms, name, least);
     if (fmax(most, -least) < tiny)
         return refuse_range(problem, message);
-    return plugin_refuse(
-        message, -EDOM,
-        "rank %zu of %zu: '%.200s' is a combination of the terms before it, to 1e-7 of its size",
-        linear->fit.rank, problem->terms, name);
+    return plugin_refuse(message, -EDOM,
+                         "only %zu of %zu terms can be estimated: '%.200s' is a linear "
+                         "combination of the terms before it (to 1e-7 of its size); remove one",
+                         linear->fit.rank, problem->terms, name);
 }
 
 int linear_solve(const struct problem *problem, const enum least_squares_role *roles, bool described,
@@ -164,7 +170,7 @@ int linear_solve(const struct problem *problem, const enum least_squares_role *r
     if (r == 0 && ret->fit.dependent < problem->terms)
         r = refuse_dependent(problem, ret, message);
     if (r == -EAGAIN)
-        r = plugin_refuse(message, -EDOM, "non-negative least squares did not converge; try bounds=none");
+        r = plugin_refuse(message, -EDOM, "non-negative least squares did not converge; set bounds=none");
     if (r == -ERANGE)
         r = refuse_range(problem, message);
     return r < 0 || !described ? r : linear_describe(problem, ret, message);
@@ -200,9 +206,11 @@ int linear_reweight(const struct problem *problem, enum robust_choice kind,
         r = give_weighted_down(problem, factors, result);
     free(factors);
     if (r == -EDOM)
-        fit_result_note(result, "more than half of the rows are on the fit: its scale is 0");
+        fit_result_note(result, "robust estimation is not possible: more than half of the rows lie "
+                                "exactly on the fit, so that the scale is 0");
     else if (r == -EAGAIN)
-        fit_result_note(result, "the weights did not settle within %zu iterations", robust.iterations);
+        fit_result_note(result, "the robust weights did not converge within %zu iterations",
+                        robust.iterations);
     else if (r < 0) {
         least_squares_fit_clear(&robust.fit);
         return r == -ERANGE ? refuse_range(problem, message) : r;

@@ -67,7 +67,8 @@ static int fit_slopes(struct problem *rows, const enum least_squares_role *roles
     struct least_squares_fit fit = {0};
     for (size_t i = 0; i < rows->rows; i++)
         rows->owned[rows->terms * rows->stride + i] -= constant;
-    *ret_reason = "the terms depend on each other over the settings that have two rows";
+    *ret_reason = "the terms are linearly dependent over the settings that have two rows "
+                  "or more";
     int r = problem_sum(rows);
     r = r < 0 ? r : least_squares_solve(&rows->sums, roles, &fit);
     r = r == 0 && fit.dependent < rows->terms ? -EDOM : r;
@@ -97,8 +98,9 @@ int rule_follow(const struct problem *problem, const enum least_squares_role *ro
     int r = settings_find(problem, &settings);
     r = r == 0 ? gather(problem, &settings, &rows) : r;
     size_t terms = r == 0 ? choose_terms(problem, roles, of_terms) : 0;
-    *ret_reason = terms == 0 ? "there is no term but the constant"
-                             : "there are no more settings that have two rows than terms";
+    *ret_reason = terms == 0 ? "the formula has no term except the constant"
+                             : "too few settings have two rows or more: expected more of these "
+                               "settings than terms";
     if (r == 0 && (terms == 0 || rows.rows <= terms))
         r = -EDOM;
     if (r == 0) {

@@ -113,16 +113,16 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
                            struct linear *linear, struct fit_result *result, struct plugin_message *message) {
     if (linear->sigma > 0 && !has_enough_rows(problem, roles)) {
         fit_result_note(result,
-                        "the noise is homoscedastic: heteroscedastic noise by terms needs %d rows for each "
-                        "term; noise=auto "
-                        "needs fewer",
+                        "homoscedastic noise was used: heteroscedastic noise needs at least %d "
+                        "rows for each term; measure more, or set noise=auto",
                         ROWS_A_TERM);
         return 0;
     }
     int r = maximise(problem, roles, false, linear, message);
     if (r < 0 && r != -ENOMEM)
         fit_result_note(result,
-                        "the noise is homoscedastic: heteroscedastic noise could not be found, since %s",
+                        "homoscedastic noise was used: heteroscedastic noise could not be "
+                        "estimated, since %s",
                         r == -EDOM ? "there are no residuals"
                                    : "the search for its maximum likelihood does not converge");
     return r == -ENOMEM ? r : 0;
@@ -170,8 +170,8 @@ static int find_auto(const struct problem *problem, const enum least_squares_rol
         return 0;
     if (linear_has_few_rows(problem, linear->fit.rank) && !problem->request->is_fold)
         fit_result_note(result,
-                        "few rows: %zu for %zu coefficients; with fewer than 8 for each, intervals are wide: "
-                        "measure more",
+                        "%zu rows are few for %zu coefficients: with fewer than 8 rows a "
+                        "coefficient, intervals are wide; measure more",
                         problem->rows, linear->fit.rank);
     int r = growth_find(problem, roles, linear, message);
     if (r < 0 || !linear->noise.coefficients)
@@ -193,7 +193,7 @@ static int find_rule(const struct problem *problem, const enum least_squares_rol
     if (r < 0) {
         free(coefficients);
         if (r != -ENOMEM)
-            fit_result_note(result, "the noise is homoscedastic, not by the rule: %s", reason);
+            fit_result_note(result, "homoscedastic noise was used instead of noise=rule: %s", reason);
         return r == -ENOMEM ? r : 0;
     }
     linear->noise = (struct model_noise){.kind = MODEL_NOISE_HETEROSCEDASTIC,
@@ -207,7 +207,9 @@ static int find_rule(const struct problem *problem, const enum least_squares_rol
     for (size_t i = 0; i < problem->rows; i++)
         undefined += isnan(linear_sigma(problem, &linear->noise, i));
     if (undefined > 0)
-        fit_result_note(result, "the rule's sigma is not above 0, so not defined, in %zu of %zu rows",
+        fit_result_note(result,
+                        "noise=rule gives no standard deviation above 0 in %zu of %zu rows, "
+                        "where the noise is then undefined",
                         undefined, problem->rows);
     return 0;
 }

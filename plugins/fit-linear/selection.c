@@ -153,6 +153,6 @@ int linear_eliminate(const struct problem *problem, enum least_squares_role *rol
             return r;
         leave_out(problem, roles, worst);
         fit_result_note(result, "dropped %.200s: p = %.3g%s", problem->request->terms[worst].name, p,
-                        crowded ? ", one of several of its kind" : "");
+                        crowded ? ", one of several terms with columns of one-of" : "");
     }
 }

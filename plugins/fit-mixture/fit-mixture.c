@@ -11,16 +11,20 @@ enum { ROWS_MAX = 100000 };
 enum parameter { OVER, BREAKS, COMPONENTS, MOST, STARTS, FLOOR, LEAST };
 
 static const struct plugin_parameter parameters[] = {
-    [OVER] = {"over", PLUGIN_COLUMN, .help = "column that segments are over; --sizes names it, too"},
+    [OVER] = {"over", PLUGIN_COLUMN,
+              .help = "column whose values are divided into segments; can also be given by "
+                      "--sizes"},
     [BREAKS] = {"breaks", PLUGIN_NUMBERS, "1",
-                .help = "where segments end, ascending, in the unit of that column"},
+                .help = "ends of the segments, ascending, in the unit of the column 'over'"},
     [COMPONENTS] = {"components", PLUGIN_NUMBER, "1", .default_text = "0", .maximum = COMPONENTS_MAX,
-                    .integer = true, .help = "how many normals; 0: as many as the least BIC has"},
+                    .integer = true,
+                    .help = "number of normal distributions; 0: the number with the least BIC"},
     [MOST] = {"most", PLUGIN_NUMBER, "1", .default_text = "8", .minimum = 1, .maximum = COMPONENTS_MAX,
-              .integer = true, .help = "up to how many BIC is computed for"},
+              .integer = true, .help = "largest number of normal distributions for which BIC is computed"},
     [STARTS] = {"starts", PLUGIN_NUMBER, "1", .default_text = "40", .minimum = 1, .maximum = 1000,
                 .integer = true,
-                .help = "where the search begins, in so many drawn places; 20 swaps for each follow"},
+                .help = "number of random starting points of the search; each is followed by "
+                        "20 swaps"},
     [FLOOR] = {"floor", PLUGIN_NUMBER, "1", .default_text = "0.001", .minimum = 1e-6, .maximum = 1,
                .help = "least standard deviation of a component, relative to that of all values"},
     [LEAST] = {"least", PLUGIN_NUMBER, "1", .default_text = "3", .minimum = 1, .maximum = 1e9,
@@ -129,10 +133,11 @@ static int find_mixture(const struct sample *sample, const struct fit_request *r
 static int refuse(const struct sample *sample, const struct fit_request *request,
                   struct plugin_message *message) {
     if (!isfinite(sample->variance) || !(sample->variance > 0 || sample->distinct < 2))
-        return plugin_refuse(message, -EDOM, "its sums are beyond the range of a double");
+        return plugin_refuse(message, -EDOM, "sums over the rows exceed the range of a double");
     return plugin_refuse(message, -EDOM,
-                         "%zu different value%s, with weights of %g in all, for %g components; expected at "
-                         "least %g each",
+                         "%zu different value%s with a total weight of %g are too few for %g "
+                         "components; expected a weight of at least %g a component: measure "
+                         "more, or set fewer components",
                          sample->distinct, sample->distinct == 1 ? "" : "s", sample->weight,
                          number(request, COMPONENTS), number(request, LEAST));
 }
@@ -175,23 +180,29 @@ static void give_noise(const struct sample *sample, const struct mixture *mixtur
 static void give_notes(const struct sample *sample, const struct fit_request *request,
                        const struct mixture *mixture, const char *place, struct fit_result *result) {
     if (sample->count == 1)
-        fit_result_note(result, "%sone value: it has no deviation", place);
+        fit_result_note(result, "%sthere is a single value, which has no standard deviation", place);
     else if (mixture->components == 0)
-        fit_result_note(result, "%sall values are equal: the likelihood has no bound", place);
+        fit_result_note(result,
+                        "%sall values are equal: the standard deviation is 0 and the "
+                        "likelihood is unbounded",
+                        place);
     else if (mixture->floored > 0)
         fit_result_note(result,
-                        "%s%zu of %zu components are as narrow as the floor allows: their deviations are not "
-                        "those of the values",
+                        "%s%zu of %zu components are as narrow as 'floor' allows: their "
+                        "standard deviations are this floor, not estimates",
                         place, mixture->floored, mixture->components);
     if (mixture->components > 0 && 2 * sample->distinct < sample->count &&
         sample->resolution > 2 * number(request, FLOOR) * sqrt(sample->variance))
         fit_result_note(result,
-                        "%sthe values are rounded, in steps of %.6g or more: a component is at least half a "
-                        "step wide",
+                        "%sthe values are rounded to steps of %.6g or more: a component is "
+                        "therefore at least half a step wide",
                         place, sample->resolution);
     if (number(request, COMPONENTS) == 0 && mixture->components > 1 &&
         (double)mixture->components == number(request, MOST))
-        fit_result_note(result, "%s%zu components, the most that were tried", place, mixture->components);
+        fit_result_note(result,
+                        "%sBIC chose %zu components, the largest number that was tried; "
+                        "increase 'most'",
+                        place, mixture->components);
 }
 
 static int fit_part(const struct sample *sample, const struct fit_request *request, const char *place,
@@ -236,11 +247,10 @@ static int fit_mixture(const struct fit_rows *rows, const struct fit_request *re
                        struct fit_result *result, struct plugin_message *message) {
     const struct plugin_value *breaks = &request->values[BREAKS];
     if (rows->count > ROWS_MAX)
-        return plugin_refuse(
-            message, -EDOM,
-            "%zu rows; expected at most %d in a group: choose some with --where, or make smaller "
-            "groups with --by",
-            rows->count, ROWS_MAX);
+        return plugin_refuse(message, -EDOM,
+                             "a group has %zu rows; expected at most %d: choose rows with --where, "
+                             "or make smaller groups with --by",
+                             rows->count, ROWS_MAX);
     double *memory = malloc((3 * rows->count + 1) * sizeof *memory);
     struct sample sample = {.values = memory, .weights = memory + rows->count};
     int r = memory ? 0 : -ENOMEM;
@@ -259,11 +269,12 @@ static int check_mixture(const struct fit_request *request, struct plugin_messag
     const struct plugin_value *breaks = &request->values[BREAKS];
     if (breaks->count > 0 && request->values[OVER].count == 0)
         return plugin_refuse(message, -EINVAL,
-                             "breaks are given, and no column that they are of; expected over=COLUMN");
+                             "breaks are set, but not the column whose values they divide; set "
+                             "over=COLUMN");
     for (size_t i = 1; i < breaks->count; i++)
         if (!(breaks->numbers[i] > breaks->numbers[i - 1]))
             return plugin_refuse(message, -EINVAL,
-                                 "the break %g comes after one at %g; expected them to ascend",
+                                 "the break %g follows the break %g; expected breaks in ascending order",
                                  breaks->numbers[i], breaks->numbers[i - 1]);
     return 0;
 }

@@ -9,24 +9,29 @@ static const char *const equals[] = {"averaged", "raw", NULL};
 static const char *const noes[] = {"no", "yes", NULL};
 
 static const struct plugin_parameter parameters[] = {
-    [SIZE] = {"size", PLUGIN_COLUMN, .choices = sizes, .required = true, .help = "what the lines are over"},
-    [BREAKS] = {"breaks", PLUGIN_NUMBERS, .help = "where segments begin, ascending; none: they are found"},
-    [NAMES] = {"names", PLUGIN_TEXTS, .help = "of the segments between given breaks; -: no name"},
+    [SIZE] = {"size", PLUGIN_COLUMN, .choices = sizes, .required = true,
+              .help = "column over which the lines are fitted"},
+    [BREAKS] = {"breaks", PLUGIN_NUMBERS,
+                .help = "starts of the segments, ascending; without breaks the best ones are "
+                        "searched"},
+    [NAMES] = {"names", PLUGIN_TEXTS, .help = "names of the segments between the given breaks; -: no name"},
     [CRITERION] = {"criterion", PLUGIN_WORD, .choices = criteria, .default_text = "relative",
-                   .help =
-                       "what is least: BIC of relative or of absolute errors (bic), or AIC of absolute ones"},
+                   .help = "criterion that is minimised: BIC of relative errors (relative) or of "
+                           "absolute errors (bic), or AIC of absolute errors (aic)"},
     [PER_BREAK] = {"per_break", PLUGIN_NUMBER, "1", .default_text = "4", .minimum = 1, .maximum = 100,
-                   .help = "parameters that a break more counts as: 4 as in pycewise, 3 as in strucchange"},
+                   .help = "number of parameters that each further break counts as: 4 as in "
+                           "pycewise, 3 as in strucchange"},
     [SEGMENTS] = {"segments", PLUGIN_NUMBER, "1", .default_text = "0", .minimum = 0, .maximum = 1e6,
-                  .integer = true, .help = "exactly so many; 0: as many as the criterion says"},
+                  .integer = true,
+                  .help = "exact number of segments; 0: the number with the least criterion"},
     [MINIMUM] = {"minimum", PLUGIN_NUMBER, "1", .default_text = "3", .minimum = 2, .maximum = 1e6,
-                 .integer = true, .help = "different sizes that a segment has at least"},
+                 .integer = true, .help = "least number of different sizes in a segment"},
     [EQUAL] = {"equal", PLUGIN_WORD, .choices = equals, .default_text = "averaged",
-               .help = "rows of one size: averaged, or each by itself"},
+               .help = "whether rows of one size are averaged first"},
     [BETWEEN] = {"between", PLUGIN_WORD, .choices = noes, .default_text = "no",
-                 .help = "whether more breaks are found between those that are given"},
+                 .help = "whether further breaks are searched between the given ones"},
     [CONFIDENCE] = {"confidence", PLUGIN_NUMBER, "1", .default_text = "0.95", .minimum = 0.5,
-                    .maximum = 0.9999, .help = "of the intervals of breaks"},
+                    .maximum = 0.9999, .help = "confidence level of the intervals of the breaks"},
     {0},
 };
 
@@ -35,13 +40,16 @@ static int check_piecewise(const struct fit_request *request, struct plugin_mess
     for (size_t i = 1; i < breaks->count; i++)
         if (breaks->numbers[i] <= breaks->numbers[i - 1])
             return plugin_refuse(message, -EINVAL,
-                                 "the break %.15g comes after %.15g; expected one that is larger",
+                                 "the break %.15g follows the break %.15g; expected breaks in ascending "
+                                 "order",
                                  breaks->numbers[i], breaks->numbers[i - 1]);
     if (names->count > 0 && names->count != breaks->count + 1)
-        return plugin_refuse(message, -EINVAL, "%zu names for %zu segments", names->count, breaks->count + 1);
-    if (breaks->count > 0 && piecewise_number(request, SEGMENTS) > 0)
         return plugin_refuse(message, -EINVAL,
-                             "breaks are given, and a number of segments; expected one of them");
+                             "%zu names are set for %zu segments; expected a name for each segment, "
+                             "one more than breaks",
+                             names->count, breaks->count + 1);
+    if (breaks->count > 0 && piecewise_number(request, SEGMENTS) > 0)
+        return plugin_refuse(message, -EINVAL, "both breaks and segments are set; remove one");
     return 0;
 }
 
@@ -56,28 +64,31 @@ static void note(const struct segmentation *segmentation, const struct fit_reque
         for (size_t k = segmentation->parts[i].begin; k < segmentation->parts[i].end; k++)
             below += part_at(&segmentation->parts[i], points->x[k]) <= 0 && points->mean[k] > 0;
     if (points->not_positive > 0)
-        fit_result_note(result, "rows left out, whose response is not above 0 and has no relative error: %zu",
+        fit_result_note(result,
+                        "rows left out because their response is 0 or less, and so has no "
+                        "relative error: %zu",
                         points->not_positive);
     if (segmentation->places > 0 && segmentation->count > 1)
-        fit_result_note(
-            result,
-            "%zu values of %.100s are more than the %d for which breaks are an exact optimum: they "
-            "were searched between %zu runs of neighbours, then each was moved to its best place",
-            points->count, size, SEGMENTS_EXACT_MAX, segmentation->places);
+        fit_result_note(result,
+                        "the breaks may not be optimal: %zu values of %.100s are more than the "
+                        "%d of an exact search, so that breaks were searched between %zu runs "
+                        "of neighbouring values, and then each was moved to its best place",
+                        points->count, size, SEGMENTS_EXACT_MAX, segmentation->places);
     if (segmentation->breaks_outside > 0)
-        fit_result_note(result, "%zu of the given breaks left out: nothing was measured on one side",
+        fit_result_note(result,
+                        "%zu of the given breaks are ignored: nothing was measured on one side "
+                        "of them",
                         segmentation->breaks_outside);
     if (segmentation->count > 1 && !(piecewise_number(request, SEGMENTS) > 0) &&
         request->values[BREAKS].count == 0 && segmentation->count == segments_most(&points->problem))
-        fit_result_note(result, "as many segments as there is room for: the criterion overfits; expected "
-                                "criterion=relative, a greater minimum, or segments=N");
+        fit_result_note(result, "the number of segments is the largest possible, so that the criterion "
+                                "overfits; set criterion=relative, a greater minimum, or segments=N");
     if (!(segmentation->rss > 0))
-        fit_result_note(result,
-                        "the lines explain the response to its last digit: standard errors are 0 or not "
-                        "defined");
+        fit_result_note(result, "the lines pass through all rows: standard errors are 0 or not defined");
     if (below > 0)
         fit_result_note(result,
-                        "predicts 0 or less at %zu of the values of %.100s where the response is above 0",
+                        "the model predicts 0 or less at %zu values of %.100s where the "
+                        "measured response is above 0",
                         below, size);
 }
 
@@ -125,7 +136,7 @@ static int fit_piecewise(const struct fit_rows *rows, const struct fit_request *
     const char *size = request->values[SIZE].text;
     int r = segmentation_fit(rows, request, &segmentation, message);
     if (r == 0 && !isfinite(segmentation.rss))
-        r = plugin_refuse(message, -EDOM, "its lines are beyond the range of a double");
+        r = plugin_refuse(message, -EDOM, "the coefficients of the lines exceed the range of a double");
     if (r == 0) {
         fit_result_kind(result, "piecewise", size, NULL);
         for (size_t i = 0; i < segmentation.count; i++)

@@ -42,19 +42,26 @@ static int check_points(const struct work *work) {
     if (points->count == 0)
         return plugin_refuse(work->message, -EDOM, "no row has a response above 0");
     if (points->count == 1)
-        return plugin_refuse(work->message, -EDOM, "%.100s is always %.10g", size, points->x[0]);
+        return plugin_refuse(work->message, -EDOM,
+                             "%.100s is %.10g in all rows; a line needs at least two different "
+                             "values",
+                             size, points->x[0]);
     if (problem->given_count == 0 && most == 0)
-        return plugin_refuse(work->message, -EDOM, "%zu values of %.100s for a segment of at least %zu",
+        return plugin_refuse(work->message, -EDOM,
+                             "%zu different values of %.100s; a segment needs at least %zu "
+                             "(parameter minimum)",
                              points->count, size, problem->minimum);
     if (segments > most)
         return plugin_refuse(work->message, -EDOM,
-                             "no room for %zu segments of at least %zu of %zu values of %.100s: at most %zu",
+                             "%zu segments of at least %zu values are too many for %zu different "
+                             "values of %.100s; at most %zu segments are possible",
                              segments, problem->minimum, points->count, size, most);
     for (size_t i = 0; i <= problem->given_count; i++) {
         size_t begin = i > 0 ? work->borders[i - 1] : 0;
         if ((i < problem->given_count ? work->borders[i] : points->count) - begin < 2)
             return plugin_refuse(work->message, -EDOM,
-                                 "between the given breaks there is %.100s %.10g alone, which is no line",
+                                 "a segment between the given breaks has the single value %.100s = "
+                                 "%.10g; a line needs at least two: remove a break",
                                  size, points->x[begin]);
     }
     return 0;
@@ -69,8 +76,9 @@ static int find_breaks(const struct work *work, struct segments *ret) {
         work->request->values[BREAKS].count > 0 && piecewise_number(work->request, BETWEEN) == 0;
     problem.penalty = only_given ? INFINITY : work->price;
     int r = segments > 0 ? segments_exactly(&problem, segments, ret) : segments_best(&problem, ret);
-    return r == -EINVAL ? plugin_refuse(work->message, -EDOM, "its sums are beyond the range of a double")
-                        : r;
+    return r == -EINVAL
+               ? plugin_refuse(work->message, -EDOM, "sums over the rows exceed the range of a double")
+               : r;
 }
 
 static int set_parts(struct work *work, const struct segments *segments) {

@@ -122,10 +122,13 @@ static void note_slow(const struct machines *machines, const struct population *
             length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", length ? "; " : "", name);
     }
     if (count > NAMED_MAX)
-        fit_result_note(result, "slow: %.900s; and %zu more (%zu of %zu machines)", list, count - NAMED_MAX,
-                        count, machines->count);
+        fit_result_note(result,
+                        "machines of the slow population: %.900s; and %zu more (%zu of %zu "
+                        "machines)",
+                        list, count - NAMED_MAX, count, machines->count);
     else if (count > 0)
-        fit_result_note(result, "slow: %.900s (%zu of %zu machines)", list, count, machines->count);
+        fit_result_note(result, "machines of the slow population: %.900s (%zu of %zu machines)", list, count,
+                        machines->count);
 }
 
 int distances_give(const struct machines *machines, const struct population *population,

@@ -12,19 +12,20 @@ static const char *const days_words[] = {"pooled", "mean", NULL};
 
 static const struct plugin_parameter parameters[] = {
     [COEFFICIENTS] = {"coefficients", PLUGIN_COLUMNS,
-                      .help = "those beside the response, which is the first"},
+                      .help = "further coefficients; the response is the first coefficient"},
     [MACHINE] = {"machine", PLUGIN_CATEGORIES, .choices = machine_names, .required = true,
-                 .help = "columns that together name a machine"},
+                 .help = "columns whose values together identify a machine"},
     [COMPONENTS] = {"components", PLUGIN_NUMBER, "1", .default_text = "1", .maximum = POPULATIONS_MAX,
-                    .integer = true,
-                    .help = "how many populations there are; 0: as many as the least BIC has"},
+                    .integer = true, .help = "number of populations; 0: the number with the least BIC"},
     [SHAPE] = {"shape", PLUGIN_WORD, .choices = shape_words, .default_text = "best",
-               .help = "whether several populations share one covariance or have their own; best: by BIC"},
+               .help = "whether the populations share one covariance or each has its own; "
+                       "best: the choice with the least BIC"},
     [DAYS] = {"days", PLUGIN_WORD, .choices = days_words, .default_text = "pooled",
-              .help = "Sigma_T: pooled over all machines, or the mean of each machine's covariance"},
+              .help = "how Sigma_T, the covariance between days, is estimated: pooled over "
+                      "all machines, or as the mean of the machines' covariances"},
     [STARTS] = {"starts", PLUGIN_NUMBER, "1", .default_text = "10", .minimum = 1, .maximum = 1000,
                 .integer = true,
-                .help = "where the search for several populations begins, in so many drawn places"},
+                .help = "number of random starting points of the search for several populations"},
     {0},
 };
 
@@ -91,17 +92,20 @@ static void give_notes(const struct machines *machines, const struct population 
     for (size_t j = 0; j < machines->p; j++)
         varies = varies && population->of[0].sigma[j * machines->p + j] > 0;
     if (machines->repeated == 0)
-        fit_result_note(result, "every machine has one row: how days differ is not known");
+        fit_result_note(result, "every machine has a single row: the variation between days cannot be "
+                                "estimated; measure machines on several days");
     if (machines->count <= machines->p)
-        fit_result_note(result, "%zu machines for %zu coefficients: their covariance is singular",
+        fit_result_note(result,
+                        "%zu machines are too few for %zu coefficients: the covariance is "
+                        "singular; expected more machines than coefficients",
                         machines->count, machines->p);
     else if (!varies)
-        fit_result_note(result, "a coefficient is the same on all machines: their covariance is singular");
+        fit_result_note(result, "a coefficient is the same on all machines: the covariance is singular");
     if (request->values[COMPONENTS].number == 0 && population->count > 1 && machines->count < MACHINES_FEW)
-        fit_result_note(
-            result,
-            "%zu populations among %zu machines: among so few BIC may see more of them than there are",
-            population->count, machines->count);
+        fit_result_note(result,
+                        "found %zu populations; with only %zu machines BIC may overestimate "
+                        "the number: set components=1, or measure more machines",
+                        population->count, machines->count);
 }
 
 /* Squares of values that a double can hold may be beyond it. */
@@ -120,7 +124,7 @@ static int give(const struct machines *machines, const struct population *popula
                 struct plugin_message *message) {
     double mean = machines->columns[0][0];
     if (!is_finite(machines, population))
-        return plugin_refuse(message, -EDOM, "the squares of its values are beyond the range of a double");
+        return plugin_refuse(message, -EDOM, "the squares of the coefficients exceed the range of a double");
     fit_result_kind(result, "population", NULL, NULL);
     for (size_t k = 0; k < population->count; k++) {
         give_component(machines, population, &population->of[k], request, result);
@@ -138,15 +142,17 @@ static int fit_population(const struct fit_rows *rows, const struct fit_request 
     struct population population = {0};
     if (rows->weights)
         return plugin_refuse(message, -EINVAL,
-                             "there are weights; expected none: every machine and day counts once");
+                             "fit population accepts no weights, because every machine and every "
+                             "day counts once; remove --weights");
     int r = machines_init(&machines, rows, request);
     if (r == 0 && machines.count < 2)
-        r = plugin_refuse(message, -EDOM, "1 machine; expected at least 2");
+        r = plugin_refuse(message, -EDOM, "there are rows of a single machine; expected at least 2 machines");
     else if (r == 0)
         r = population_find(&machines, request, &population);
     if (r == -EDOM && machines.count > 1)
         plugin_refuse(message, r,
-                      "no mixture of %g populations was found in which each has machines enough, of %zu",
+                      "no mixture of %g populations was found that assigns enough of the %zu "
+                      "machines to each population; set fewer components",
                       request->values[COMPONENTS].number, machines.count);
     r = r < 0 ? r : give(&machines, &population, rows, request, result, message);
     population_clear(&population);

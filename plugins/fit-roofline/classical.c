@@ -151,5 +151,5 @@ int classical_fit(struct kernels *kernels, struct roofline *ret, struct plugin_m
         take(kernels, &best, ret);
     return isfinite(best.value) && isfinite(ret->rss) && isfinite(ret->total)
                ? 0
-               : plugin_refuse(message, -EDOM, "its sums are beyond the range of a double");
+               : plugin_refuse(message, -EDOM, "sums over the rows exceed the range of a double");
 }

@@ -16,17 +16,18 @@ enum { RESPONSE_TIME, RESPONSE_PERFORMANCE };
 
 static const struct plugin_parameter parameters[] = {
     [FLOPS_COLUMN] = {"flops", PLUGIN_COLUMN, "flop", .choices = flops_names, .required = true,
-                      .help = "operations of a kernel"},
+                      .help = "number of operations of the kernel"},
     [BYTES_COLUMN] = {"bytes", PLUGIN_COLUMN, "By", .choices = bytes_names, .required = true,
-                      .help = "that a kernel moves"},
+                      .help = "number of bytes that the kernel moves to and from memory"},
     [FORM] = {"form", PLUGIN_WORD, .choices = forms, .default_text = "improved",
-              .help = "improved: time is flops/peak + bytes/bandwidth + overhead; classical: the greater of "
-                      "the first two"},
+              .help = "improved: time = flops/peak + bytes/bandwidth + overhead; classical: "
+                      "time = max(flops/peak, bytes/bandwidth)"},
     [CRITERION] = {"criterion", PLUGIN_WORD, .choices = criteria, .default_text = "relative",
-                   .help = "whose squared errors are minimised: of the time as a share of it, of the time, "
-                           "or of its logarithm (classical)"},
+                   .help = "which squared errors are minimised: relative errors of the time, "
+                           "errors of the time, or errors of its logarithm (classical only)"},
     [WITH_OVERHEAD] = {"overhead", PLUGIN_WORD, .choices = overheads, .default_text = "fitted",
-                       .help = "of the improved form: time that is spent on neither flops nor bytes"},
+                       .help = "whether the improved form has an overhead, a time spent on neither "
+                               "flops nor bytes"},
     {0},
 };
 
@@ -181,16 +182,21 @@ static void give_notes(const struct kernels *kernels, const struct roofline *roo
     static const char *const units[] = {"flop/s", "By/s"};
     for (size_t i = 0; i < kernels->terms; i++)
         if (!roofline->found[i] && isfinite(roofline->bound))
-            fit_result_note(result, "no row is bound by %s: the %s is at least %.4g %s",
+            fit_result_note(result,
+                            "no row is bound by %s: only a lower bound is known, the %s is at "
+                            "least %.4g %s",
                             i == FLOPS ? "flops" : "memory", what[i], roofline->bound, units[i]);
         else if (!roofline->found[i])
-            fit_result_note(result, "the best fit has no %s: its estimate would be below 0", what[i]);
+            fit_result_note(result, "the fitted model has no %s, because its estimate would be below 0",
+                            what[i]);
     if (roofline->tied)
-        fit_result_note(result, "the ridge is at a measured intensity: no standard errors");
+        fit_result_note(result, "the ridge point coincides with the intensity of a row: standard "
+                                "errors are not defined");
     if (q->saturated)
-        fit_result_note(result, "as many rows as terms: no standard errors");
+        fit_result_note(result, "there are as many rows as terms: standard errors cannot be estimated; "
+                                "measure more settings");
     else if (q->perfect)
-        fit_result_note(result, "every row is on the model: no likelihood");
+        fit_result_note(result, "the model passes through all rows: the likelihood is not defined");
 }
 
 static int fit_roofline(const struct fit_rows *rows, const struct fit_request *request,
@@ -216,8 +222,8 @@ static int fit_roofline(const struct fit_rows *rows, const struct fit_request *r
 static int check_roofline(const struct fit_request *request, struct plugin_message *message) {
     if (is_word(request, FORM, IMPROVED) && is_word(request, CRITERION, BY_LOG))
         return plugin_refuse(message, -EINVAL,
-                             "criterion 'log' of the form 'improved'; expected relative or time, or "
-                             "form=classical");
+                             "criterion=log is not possible with form=improved; set "
+                             "criterion=relative or criterion=time, or form=classical");
     if (request->response_choice == RESPONSE_TIME && strcmp(request->response, "performance") == 0)
         return plugin_refuse(message, -EINVAL,
                              "the response 'performance' has no unit; expected one in flop/s, or a duration, "

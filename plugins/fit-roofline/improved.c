@@ -10,15 +10,16 @@ static int refuse_dependent(const struct kernels *kernels, size_t column, struct
         most = fmax(most, column == FLOPS ? kernels->rows[i].flops : kernels->rows[i].bytes);
     if (column == OVERHEAD)
         return plugin_refuse(message, -EDOM,
-                             "rank 2 of 3: %.100s and %.100s leave no room for an overhead; overhead=none "
-                             "fits without one",
+                             "only 2 of 3 terms can be estimated: the overhead is a linear "
+                             "combination of %.100s and %.100s; set overhead=none",
                              names[FLOPS], names[BYTES]);
     if (most == 0)
-        return plugin_refuse(message, -EDOM, "rank %zu of %zu: %.100s is always 0", terms - 1, terms,
-                             names[column]);
+        return plugin_refuse(message, -EDOM,
+                             "only %zu of %zu terms can be estimated: %.100s is 0 in all rows", terms - 1,
+                             terms, names[column]);
     return plugin_refuse(message, -EDOM,
-                         "rank %zu of %zu: %.100s is a multiple of %.100s: one intensity cannot separate two "
-                         "peaks",
+                         "only %zu of %zu terms can be estimated: %.100s is a fixed multiple of "
+                         "%.100s; measure kernels of at least two different intensities",
                          terms - 1, terms, names[BYTES], names[FLOPS]);
 }
 
@@ -66,7 +67,7 @@ int improved_fit(const struct kernels *kernels, struct roofline *ret, struct plu
     if (r == 0)
         take_fit(kernels, &sums, &fit, ret);
     if (r == -ERANGE || r == -EAGAIN || r == -EINVAL || (r == 0 && !isfinite(ret->rss)))
-        r = plugin_refuse(message, -EDOM, "its sums are beyond the range of a double");
+        r = plugin_refuse(message, -EDOM, "sums over the rows exceed the range of a double");
     least_squares_fit_clear(&plain);
     least_squares_fit_clear(&fit);
     least_squares_clear(&sums);

@@ -15,47 +15,49 @@ static const char *const times[] = {"s", NULL};
 
 static const struct plugin_parameter parameters[] = {
     [OPERATION] = {"operation", PLUGIN_CATEGORY, .choices = operations, .required = true,
-                   .help = "the call of MPI"},
-    [SIZE] = {"size", PLUGIN_COLUMN, "By", .choices = sizes, .required = true, .help = "of the message"},
+                   .help = "column with the MPI operation"},
+    [SIZE] = {"size", PLUGIN_COLUMN, "By", .choices = sizes, .required = true, .help = "size of the message"},
     [FOUND] = {"found", PLUGIN_CATEGORY, .choices = founds,
-               .help = "whether a probe found something: left out then"},
+               .help = "column that says whether a probe found a message; such rows are left "
+                       "out"},
     [LATENCY] = {"latency", PLUGIN_NUMBER, "s", .minimum = 1e-12, .maximum = 1e3, .required = true,
-                 .help = "between two hosts of the platform; factors are relative to it"},
+                 .help = "latency between two hosts of the platform; factors are relative to it"},
     [BANDWIDTH] = {"bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15, .required = true,
-                   .help = "of the platform's links; factors are relative to it"},
+                   .help = "bandwidth of the platform's links; factors are relative to it"},
     [BREAKS] = {"breaks", PLUGIN_NUMBERS, "By", .minimum = 1, .maximum = INT32_MAX,
-                .help = "sizes from which on the next segment holds, ascending"},
+                .help = "message sizes at which the next segment begins, ascending"},
     [FIND_BREAKS] = {"find-breaks", PLUGIN_WORD, .choices = noes, .default_text = "yes",
-                     .help = "whether they are found in PingPong where none are given; no: one segment"},
-    [ASYNC] =
-        {"async-small-thresh", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = INT32_MAX, .integer = true,
-         .help = "smaller messages go to the receiver without waiting for it; not set: the least size of the "
-                 "rows Asynchronous, or 0"},
+                     .help = "whether breaks are searched in the PingPong rows where none are "
+                             "given; no: one segment"},
+    [ASYNC] = {"async-small-thresh", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = INT32_MAX, .integer = true,
+               .help = "smaller messages are sent without waiting for the receiver (eager); "
+                       "not set: the least size of the rows Asynchronous, or 0"},
     [DETACHED] =
         {"send-is-detached-thresh", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = INT32_MAX, .integer = true,
          .help = "MPI_Send of smaller messages returns before they are received; not set: the least size "
                  "of the rows Detached, or 65536"},
     [RULES] = {"rules", PLUGIN_WORD, .choices = rules, .default_text = "ping-pong",
-               .help = "ping-pong: a simulated ping-pong takes what was measured; or those of SimGrid's "
-                       "calibration since July 2016, or those of tables published in June 2016"},
+               .help = "ping-pong: a simulated ping-pong takes the measured time; otherwise "
+                       "the rules of SimGrid's calibration since July 2016, or of the tables "
+                       "published in June 2016"},
     [QUANTILES] = {"quantiles", PLUGIN_WORD, .choices = quantiles, .default_text = "auto",
-                   .help =
-                       "of trimming; old-r: as R before 4.0 computed them; auto: old-r for rules=2016-06"},
+                   .help = "how quantiles for trimming are computed; old-r: as in R before 4.0; "
+                           "auto: old-r for rules=2016-06"},
     [CLAMP] = {"clamp", PLUGIN_WORD, .choices = noes, .default_text = "no",
-               .help = "lat-factor at least 1 and bw-factor at most 1, as in some published tables"},
+               .help = "whether lat-factor is raised to at least 1 and bw-factor lowered to "
+                       "at most 1, as in some published tables"},
     [TRIM] = {"trim", PLUGIN_NUMBER, "1", .default_text = "0.1", .minimum = 0, .maximum = 0.49,
-              .help = "share of durations that is cut off at either end; 0: none"},
-    [TRIM_PER] =
-        {"trim-per", PLUGIN_WORD, .choices = pers, .default_text = "auto",
-         .help = "rows: of each block of rows; size: of all rows of a size; auto: rows, unless most blocks "
-                 "hold several sizes"},
+              .help = "share of the durations that is trimmed at each end; 0: no trimming"},
+    [TRIM_PER] = {"trim-per", PLUGIN_WORD, .choices = pers, .default_text = "auto",
+                  .help = "what is trimmed separately: rows: each block of rows; size: all rows "
+                          "of a size; auto: rows, unless most blocks hold several sizes"},
     [BLOCK] = {"block", PLUGIN_NUMBER, "1", .default_text = "10", .minimum = 3, .maximum = 1e6,
-               .integer = true, .help = "rows of a block"},
+               .integer = true, .help = "number of rows of a block"},
     [TRIM_PING_PONG] = {"trim-ping-pong", PLUGIN_NUMBER, "1", .minimum = 0, .maximum = 0.49,
-                        .help = "share of the PingPongs of a size that is cut off at either end; not set: "
-                                "0.25, or 0 where rules are those of 2016"},
+                        .help = "share of the PingPong durations of a size that is trimmed at each "
+                                "end; not set: 0.25, or 0 with rules=2016-06 and rules=2016-07"},
     [WTIME_CALLS] = {"wtime-calls", PLUGIN_NUMBER, "1", .default_text = "10000000", .minimum = 1,
-                     .maximum = 1e15, .help = "calls of MPI_Wtime that one Wtime row timed together"},
+                     .maximum = 1e15, .help = "number of MPI_Wtime calls that one Wtime row timed together"},
     {0},
 };
 
@@ -66,21 +68,21 @@ static int check_smpi(const struct fit_request *request, struct plugin_message *
     for (size_t i = 1; i < breaks->count; i++)
         if (breaks->numbers[i] <= breaks->numbers[i - 1])
             return plugin_refuse(message, -EINVAL,
-                                 "the break %.15g comes after %.15g; expected one that is larger",
+                                 "the break %.15g follows the break %.15g; expected breaks in ascending "
+                                 "order",
                                  breaks->numbers[i], breaks->numbers[i - 1]);
     if (breaks->count > SMPI_BREAKS_MAX)
-        return plugin_refuse(message, -EINVAL, "%zu breaks; expected at most %d", breaks->count,
+        return plugin_refuse(message, -EINVAL, "%zu breaks are set; expected at most %d", breaks->count,
                              SMPI_BREAKS_MAX);
     for (size_t i = 0; i < levels->count; i++)
         known += operation_find(levels->texts[i]) != OPERATIONS;
-    return known > 0
-               ? 0
-               : plugin_refuse(
-                     message, -EINVAL,
-                     "the column '%.100s' has no operation of MPI, the first of %zu is '%.100s'; expected "
-                     "Isend, Send, Recv, PingPong, Iprobe, Test or Wtime",
-                     request->values[OPERATION].text, levels->count,
-                     levels->count > 0 ? levels->texts[0] : "");
+    return known > 0 ? 0
+                     : plugin_refuse(message, -EINVAL,
+                                     "the column '%.100s' names no known MPI operation: the first of its "
+                                     "%zu values is '%.100s'; expected Isend, Send, Recv, PingPong, Iprobe, "
+                                     "Test or Wtime",
+                                     request->values[OPERATION].text, levels->count,
+                                     levels->count > 0 ? levels->texts[0] : "");
 }
 
 /* ---- Results */
@@ -115,9 +117,8 @@ static void note_refused(const struct tables *tables, bool has_ping_pong, struct
     static const char *const names[] = {[ISEND] = "smpi/ois", [SEND] = "smpi/os", [RECV] = "smpi/or"};
     size_t refused = !has_ping_pong;
     if (!has_ping_pong)
-        fit_result_note(
-            result, "SimGrid cannot use this model: it has no PingPong; expected rows of PingPong, as the "
-                    "experiment mpi-point-to-point measures them");
+        fit_result_note(result, "SimGrid cannot use this model: there are no rows of the operation "
+                                "PingPong; measure them with the experiment mpi-point-to-point");
     for (size_t s = 0; has_ping_pong && s <= tables->break_count; s++) {
         struct transfer transfer = tables_transfer(tables, s);
         const char *name = transfer.delay < 0  ? "smpi/lat-factor"
@@ -130,8 +131,8 @@ static void note_refused(const struct tables *tables, bool has_ping_pong, struct
         }
         if (name && refused++ == 0)
             fit_result_note(result,
-                            "SimGrid cannot use this model: %s is not positive from %.15g byte on; expected "
-                            "rules=ping-pong, which bounds it, or other breaks",
+                            "SimGrid cannot use this model: %s is not positive for messages from "
+                            "%.15g byte on; set rules=ping-pong, which bounds it, or other breaks",
                             name, tables_from(tables, s));
     }
     fit_result_group_value(result, "refused_by_simgrid", (double)refused, "1");
@@ -186,13 +187,14 @@ static void note(const struct group *group, struct fit_result *result) {
         "smpi/iprobe is", "smpi/test is", "smpi/wtime is"};
     bool is_named = group->stranger[0] != '\0';
     if (group->negative > 0)
-        fit_result_note(result, "rows left out, with a negative size or duration: %zu", group->negative);
+        fit_result_note(result, "rows left out because of a negative size or duration: %zu", group->negative);
     if (group->other > 0)
-        fit_result_note(result, "rows left out, of other operations%s%s%s: %zu", is_named ? " such as '" : "",
-                        group->stranger, is_named ? "'" : " or of probes that found something", group->other);
+        fit_result_note(result, "rows left out as they time other operations%s%s%s: %zu",
+                        is_named ? " such as '" : "", group->stranger,
+                        is_named ? "'" : " or probes that found a message", group->other);
     for (size_t o = 0; o < LINES + 3; o++)
         if (group->calls[o].count == 0)
-            fit_result_note(result, "no %s: %s not known", operation_names[o], of[o]);
+            fit_result_note(result, "there are no rows of %s: %s not known", operation_names[o], of[o]);
 }
 
 static int fit_smpi(const struct fit_rows *rows, const struct fit_request *request, struct fit_result *result,
@@ -201,7 +203,7 @@ static int fit_smpi(const struct fit_rows *rows, const struct fit_request *reque
     struct group group;
     int r = group_read(rows, request, &group);
     if (r == 0 && rows->weights)
-        r = plugin_refuse(message, -EINVAL, "weights are not used by this method");
+        r = plugin_refuse(message, -EINVAL, "fit smpi accepts no weights; remove --weights");
     if (r == 0)
         note(&group, result);
     r = r < 0 ? r : tables_make(&group, &tables, message);

@@ -112,8 +112,8 @@ int lines_bound(struct tables *tables, size_t s) {
         double before = line->intercept + line->slope * line->mean;
         if (-shift > noteworthy * before && o != PING_PONG && tables_is_charged(tables, o, s))
             fit_result_note(tables->result,
-                            "%s is charged %.2g %% less than was measured, from %.15g byte on: Send and Recv "
-                            "take longer than half of a PingPong",
+                            "the model charges %s %.2g %% less than was measured, from %.15g byte "
+                            "on: the measured Send and Recv take longer than half of a PingPong",
                             operation_names[o], -100 * shift / before, tables_from(tables, s));
         line->rss += line->weight * shift * shift + line->spread * turn * turn;
         line->intercept = intercept;

@@ -67,7 +67,8 @@ static void trim(const struct tables *tables, enum operation operation, struct c
         trim_by_rows(calls, block, share, has_old_quantiles(tables), scratch);
     if (mixed > 0 && per != TRIM_PER_SIZE && operation != PING_PONG)
         fit_result_note(tables->result,
-                        "%s is trimmed %s: %zu of its %zu blocks of %zu rows hold several sizes",
+                        "the rows of %s are trimmed %s: %zu of their %zu blocks of %zu rows "
+                        "hold several sizes",
                         operation_names[operation], by_size ? "size by size" : "by blocks (see trim-per)",
                         mixed, blocks, block);
 }
@@ -183,7 +184,9 @@ static int find_in_points(struct tables *tables, struct points *points, struct p
     int r = segments_best(&problem, &segments);
     if (r == -EINVAL || (r == 0 && segments.count > SMPI_BREAKS_MAX))
         r = plugin_refuse(message, -EDOM,
-                          "no breaks can be found in PingPong's %zu sizes; expected breaks to be set", count);
+                          "no breaks can be found from the %zu sizes of PingPong; set "
+                          "breaks=SIZE,...",
+                          count);
     for (size_t i = 1; r == 0 && i < segments.count; i++) {
         size_t begin = segments.segments[i].begin;
         tables->breaks[tables->break_count++] =
@@ -231,14 +234,14 @@ static int choose_breaks(struct tables *tables, const struct calls *ping_pong, d
     for (size_t i = 0; i + tables->has_tail < tables->break_count && length < sizeof list - 32; i++)
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%.15g", i ? ", " : "",
                                    tables->breaks[i]);
-    const char *from = are_found      ? "found in PingPong: the best segments of relative errors"
+    const char *from = are_found      ? "found from the PingPong rows, minimising relative errors"
                        : given->count ? "given"
                                       : "find-breaks=no";
     fit_result_note(tables->result, "breaks (By): %s; %s", list, from);
     if (r == 0 && tables->has_tail)
         fit_result_note(tables->result,
-                        "no PingPong is as large as send-is-detached-thresh, %.15g byte: the line below it "
-                        "holds above it, too",
+                        "no PingPong is as large as send-is-detached-thresh, %.15g byte: the "
+                        "line fitted below this size is used above it, too",
                         tables->detached_threshold);
     return r;
 }
@@ -276,7 +279,8 @@ static void fit_lines(struct tables *tables, enum operation operation, const str
         tables->rows += is_line(line) && !is_tail ? count : 0;
         if (!is_line(line) && calls->count > 0 && is_to_charge(tables, operation, s))
             fit_result_note(tables->result,
-                            "%s has fewer than two sizes from %.15g byte on: nothing is charged there",
+                            "the operation %s has fewer than two sizes in the segment from %.15g "
+                            "byte on: its time there is taken as 0",
                             operation_names[operation], tables_from(tables, s));
     }
 }
@@ -299,7 +303,7 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
     for (size_t s = 0; r == 0 && !smpi_is_published(tables->request) && s <= tables->break_count; s++)
         r = lines_bound(tables, s);
     if (r == -ERANGE || r == -EAGAIN)
-        r = plugin_refuse(message, -EDOM, "durations are beyond the range of a double");
+        r = plugin_refuse(message, -EDOM, "sums of the durations exceed the range of a double");
     for (enum operation o = IPROBE; r == 0 && o <= WTIME; o++) {
         struct cost *cost = &tables->costs[o - LINES];
         double calls = o == WTIME ? smpi_number(tables->request, WTIME_CALLS) : 1;
@@ -312,16 +316,19 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
     free(room);
     if (r == 0 && tables->rows == 0)
         return plugin_refuse(message, -EDOM,
-                             "no operation has two sizes, and there is no Iprobe, Test or Wtime");
+                             "no operation was measured at two sizes, and there are no rows of "
+                             "Iprobe, Test or Wtime");
     for (size_t s = 0; r == 0 && group->calls[PING_PONG].count > 0 && s <= tables->break_count; s++) {
         const struct segment *line = tables_line(tables, PING_PONG, s);
         if (!is_line(line))
             r = plugin_refuse(message, -EDOM,
-                              "PingPong has fewer than two sizes in the segment from %.15g byte on; expected "
-                              "more sizes, or other breaks",
+                              "PingPong has fewer than two sizes in the segment from %.15g byte on; "
+                              "measure more sizes, or set other breaks",
                               tables_from(tables, s));
         else if (!(line->intercept > 0 || line->slope > 0))
-            r = plugin_refuse(message, -EDOM, "PingPong takes no time from %.15g byte on",
+            r = plugin_refuse(message, -EDOM,
+                              "the time of PingPong is not above 0 in the segment from %.15g byte "
+                              "on; set other breaks",
                               tables_from(tables, s));
     }
     return r;

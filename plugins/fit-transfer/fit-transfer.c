@@ -18,7 +18,8 @@ enum { RESPONSE_TIME, RESPONSE_BANDWIDTH };
 static const struct plugin_parameter parameters[] = {
     [SIZE] = {"size", PLUGIN_COLUMN, "By", .choices = size_names, .required = true, .help = "of a transfer"},
     [CRITERION] = {"criterion", PLUGIN_WORD, .choices = criterion_words, .default_text = "bandwidth",
-                   .help = "whose squared errors are minimised: of times, of bandwidths or of logarithms"},
+                   .help = "which squared errors are minimised: of the times, of the bandwidths "
+                           "or of their logarithms"},
     {0},
 };
 
@@ -71,17 +72,22 @@ static int fit_curve(const struct transfers *transfers, const char *size, struct
         .points = problem->rows, .x = problem->size, .y = problem->duration};
     struct segment line;
     if (problem->rows < 2)
-        return plugin_refuse(message, -EDOM, "%zu row%s for 2 terms", problem->rows,
+        return plugin_refuse(message, -EDOM, "%zu row%s for 2 terms; expected at least 2 rows", problem->rows,
                              problem->rows == 1 ? "" : "s");
     segments_line(&sizes, 0, problem->rows, &line);
     if (transfers->least == transfers->greatest)
-        return plugin_refuse(message, -EDOM, "rank 1 of 2: %.64s is always %.6g", size, transfers->least);
+        return plugin_refuse(message, -EDOM,
+                             "only 1 of 2 terms can be estimated: %.64s is %.6g in all rows; "
+                             "measure several sizes",
+                             size, transfers->least);
     if (sqrt(line.spread / line.weight) <= 1e-7 * line.mean)
-        return plugin_refuse(message, -EDOM, "rank 1 of 2: %.64s hardly changes: %.17g to %.17g", size,
-                             transfers->least, transfers->greatest);
+        return plugin_refuse(message, -EDOM,
+                             "only 1 of 2 terms can be estimated: %.64s hardly changes, from %.17g "
+                             "to %.17g; measure more different sizes",
+                             size, transfers->least, transfers->greatest);
     int r = curve_find(problem, ret);
     if (r == 0 && !(isfinite(ret->latency) && isfinite(ret->inverse) && isfinite(ret->rss)))
-        return plugin_refuse(message, -EDOM, "its sums are beyond the range of a double");
+        return plugin_refuse(message, -EDOM, "sums over the rows exceed the range of a double");
     return r;
 }
 
@@ -205,27 +211,29 @@ static void give_notes(const struct transfers *transfers, const struct estimates
         fit_result_note(result, "%zu row%s left out: %s", transfers->left_out,
                         transfers->left_out == 1 ? "" : "s", needs[transfers->problem.criterion]);
     if (transfers->negative > 0)
-        fit_result_note(result, "%zu durations are below 0", transfers->negative);
+        fit_result_note(result, "%zu durations are below 0; check these rows", transfers->negative);
     if (e->saturated)
-        fit_result_note(result, "as many rows as terms: no standard errors");
+        fit_result_note(result, "there are as many rows as terms: standard errors cannot be estimated; "
+                                "measure more sizes");
     else if (e->perfect)
-        fit_result_note(result, "every row is on the curve: no likelihood");
+        fit_result_note(result, "the curve passes through all rows: the likelihood is not defined");
     else if (isnan(e->scatter.constant))
-        fit_result_note(result, "how the durations scatter was not found: no standard errors");
+        fit_result_note(result, "the scatter of the durations could not be estimated: there are no "
+                                "standard errors");
     else if (transfers->problem.rows < FEW_ROWS)
         fit_result_note(result,
-                        "%zu rows are few: how the noise grows with the size, and so the standard "
-                        "errors, are known roughly; expected %d rows or more",
+                        "%zu rows are few: the growth of the noise with the size, and so the "
+                        "standard errors, are rough; measure %d rows or more",
                         transfers->problem.rows, FEW_ROWS);
     if (e->inverse < 0)
-        fit_result_note(result, "durations do not grow with the size: there is no bandwidth");
+        fit_result_note(result, "the durations do not grow with the size: no bandwidth can be estimated");
     if (e->inverse == 0)
-        fit_result_note(result, "durations do not grow with the size: the criterion is least at 1/B0 = 0, an "
-                                "infinite bandwidth");
+        fit_result_note(result, "the durations do not grow with the size: the best fit has 1/B0 = 0, "
+                                "an infinite bandwidth");
     if (e->latency < 0)
-        fit_result_note(result, "the latency is below 0");
+        fit_result_note(result, "the estimated latency is below 0");
     if (e->latency == 0)
-        fit_result_note(result, "the criterion is least at a latency of 0");
+        fit_result_note(result, "the best fit has a latency of 0");
 }
 
 static int fit_transfer(const struct fit_rows *rows, const struct fit_request *request,

@@ -4,9 +4,9 @@
 static const char *const linear_kinds[] = {"linear", NULL};
 static const struct predict_role roles[] = {
     {"application", linear_kinds, .is_time = true, .experiment = "hpcc",
-     .help =
-         "the run time over inverse speeds and latencies of HPC Challenge, and sizes; at most one term of a "
-         "kind"},
+     .help = "the run time of the application as a function of HPC Challenge's "
+             "inverse speeds and latencies, and of sizes; at most one term of each "
+             "kind"},
     {0},
 };
 
@@ -22,20 +22,22 @@ static const char *const kind_words[] = {"floating point", "memory", "network ba
 #define PLAIN NULL, 1e-12, 1e12
 #define KERNELS(X)                                                                                           \
     X(HPL_Tflops, COMPUTE, "Tflop/s", 1e-6, 1e10, "HPL, all ranks together")                                 \
-    X(StarDGEMM_Gflops, COMPUTE, GFLOPS, "matrix product, all ranks at once; of a rank")                     \
+    X(StarDGEMM_Gflops, COMPUTE, GFLOPS, "matrix product, all ranks at once; speed of one rank")             \
     X(SingleDGEMM_Gflops, COMPUTE, GFLOPS, "matrix product, one rank alone")                                 \
-    X(StarFFT_Gflops, COMPUTE, GFLOPS, "Fourier transform, all ranks at once; of a rank")                    \
-    X(StarSTREAM_Copy, MEMORY, GBYTES, "copy in memory, all ranks at once; of a rank")                       \
-    X(StarSTREAM_Scale, MEMORY, GBYTES, "b = s c, likewise")                                                 \
-    X(StarSTREAM_Add, MEMORY, GBYTES, "c = a + b, likewise")                                                 \
-    X(StarSTREAM_Triad, MEMORY, GBYTES, "a = b + s c, likewise")                                             \
-    X(SingleSTREAM_Triad, MEMORY, GBYTES, "a = b + s c, one rank alone")                                     \
-    X(StarRandomAccess_GUPs, MEMORY, PLAIN, "random updates, 10^9 a second, all ranks at once; of a rank")   \
+    X(StarFFT_Gflops, COMPUTE, GFLOPS, "Fourier transform, all ranks at once; speed of one rank")            \
+    X(StarSTREAM_Copy, MEMORY, GBYTES, "copy in memory, all ranks at once; speed of one rank")               \
+    X(StarSTREAM_Scale, MEMORY, GBYTES, "b = s c (scale), all ranks at once; speed of one rank")             \
+    X(StarSTREAM_Add, MEMORY, GBYTES, "c = a + b (add), all ranks at once; speed of one rank")               \
+    X(StarSTREAM_Triad, MEMORY, GBYTES, "a = b + s c (triad), all ranks at once; speed of one rank")         \
+    X(SingleSTREAM_Triad, MEMORY, GBYTES, "a = b + s c (triad), one rank alone")                             \
+    X(StarRandomAccess_GUPs, MEMORY, PLAIN,                                                                  \
+      "random updates, 10^9 a second, all ranks at once; speed of one rank")                                 \
     X(PTRANS_GBs, BANDWIDTH, GBYTES, "transposition of a matrix, all ranks together")                        \
     X(MinPingPongBandwidth, BANDWIDTH, GBYTES, "2 MB one way, the slowest pair")                             \
     X(AvgPingPongBandwidth, BANDWIDTH, GBYTES, "2 MB one way, the mean of pairs")                            \
-    X(NaturallyOrderedRingBandwidth, BANDWIDTH, GBYTES, "all ranks send to their neighbours; of a rank")     \
-    X(RandomlyOrderedRingBandwidth, BANDWIDTH, GBYTES, "all ranks send in random order; of a rank")          \
+    X(NaturallyOrderedRingBandwidth, BANDWIDTH, GBYTES,                                                      \
+      "all ranks send to their neighbours; speed of one rank")                                               \
+    X(RandomlyOrderedRingBandwidth, BANDWIDTH, GBYTES, "all ranks send in random order; speed of one rank")  \
     X(MaxPingPongLatency, LATENCY, MICROSECONDS, "8 bytes one way, the slowest pair")                        \
     X(AvgPingPongLatency, LATENCY, MICROSECONDS, "8 bytes one way, the mean of pairs")                       \
     X(NaturallyOrderedRingLatency, LATENCY, MICROSECONDS, "all ranks send to their neighbours")              \
@@ -50,24 +52,29 @@ enum { GROUP = 2 KERNELS(AND_ONE), PARAMETER_COUNT };
     {NAME, PLUGIN_NUMBER, UNIT, .minimum = LEAST, .maximum = MOST, .help = HELP},
 #define PARAMETER(NAME, KIND, ...) NUMBER(#NAME, __VA_ARGS__)
 static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
-    NUMBER("N", "1", 1, 1e15, "size of the problem, such as HPL's") /**/
-    NUMBER("ranks", "1", 1, 1e9, "cores or processes")              /**/
-    KERNELS(PARAMETER)                                              /**/
-        [GROUP] = {"group", PLUGIN_TEXT, .help = "of the model: one of several applications; default: all"},
+    NUMBER("N", "1", 1, 1e15, "size of the problem, such as the order of HPL's matrix") /**/
+    NUMBER("ranks", "1", 1, 1e9, "cores or processes")                                  /**/
+    KERNELS(PARAMETER)                                                                  /**/
+        [GROUP] = {"group", PLUGIN_TEXT,
+                   .help = "group of the model, where it has several applications; default: all "
+                           "groups"},
 };
 #define KIND(NAME, KIND, ...) KIND,
 static const enum kind kinds[PARAMETER_COUNT] = {SIZE, SIZE, KERNELS(KIND)};
 
 enum { TIME, PARTS, OTHER = PARTS + KIND_COUNT, APPLICATION, COLUMN_COUNT };
 static const struct column columns[COLUMN_COUNT + 1] = {
-    [TIME] = {"time", .unit = "s", .help = "of the run", .goal = COLUMN_LESS},
-    [PARTS + COMPUTE] = {"floating_point", .unit = "s", .help = "the term of floating-point speed",
+    [TIME] = {"time", .unit = "s", .help = "run time of the application", .goal = COLUMN_LESS},
+    [PARTS + COMPUTE] = {"floating_point", .unit = "s", .help = "time of the term of floating-point speed",
                          .part_of = "time"},
-    [PARTS + MEMORY] = {"memory", .unit = "s", .help = "the term of memory", .part_of = "time"},
-    [PARTS + BANDWIDTH] = {"bandwidth", .unit = "s", .help = "the term of bandwidth", .part_of = "time"},
-    [PARTS + LATENCY] = {"latency", .unit = "s", .help = "the term of latency", .part_of = "time"},
-    [OTHER] = {"other", .unit = "s", .help = "terms of no microkernel", .part_of = "time", .detail = true},
-    [APPLICATION] = {"application", .help = "the group of the model"},
+    [PARTS + MEMORY] = {"memory", .unit = "s", .help = "time of the term of memory speed", .part_of = "time"},
+    [PARTS + BANDWIDTH] = {"bandwidth", .unit = "s", .help = "time of the term of network bandwidth",
+                           .part_of = "time"},
+    [PARTS +
+        LATENCY] = {"latency", .unit = "s", .help = "time of the term of network latency", .part_of = "time"},
+    [OTHER] = {"other", .unit = "s", .help = "time of terms without a benchmark result, such as the constant",
+               .part_of = "time", .detail = true},
+    [APPLICATION] = {"application", .help = "group of the model: the application"},
 };
 
 /* The parameters' names, as the columns that models are bound to. */
@@ -93,19 +100,17 @@ static int find_kind(const struct model_term *term, const char *file, enum kind 
         const struct model_factor *factor = &term->factors[f];
         int p = find_parameter(factor->column);
         if (p == GROUP)
-            return plugin_refuse(
-                message, -EINVAL,
-                "the model '%s' needs the column '%.64s'; expected results of the experiment "
-                "hpcc, N and ranks",
-                file, factor->column);
+            return plugin_refuse(message, -EINVAL,
+                                 "the model '%s' uses the column '%.64s', which is no result of the "
+                                 "experiment hpcc, nor N or ranks; fit a model to these columns",
+                                 file, factor->column);
         if (kinds[p] == SIZE)
             continue;
         if (*ret != SIZE || factor->function || factor->power != (kinds[p] == LATENCY ? 1 : -1))
-            return plugin_refuse(
-                message, -EINVAL,
-                "the term %.128s of '%s' is not one inverse speed (^-1) or latency; fit terms "
-                "such as StarDGEMM_Gflops^-1",
-                term->name, file);
+            return plugin_refuse(message, -EINVAL,
+                                 "the term %.128s of '%s' is not a single inverse speed (^-1) or "
+                                 "latency; fit terms such as StarDGEMM_Gflops^-1",
+                                 term->name, file);
         *ret = kinds[p];
     }
     return 0;
@@ -123,11 +128,12 @@ static int check_group(const struct model *model, const struct model_group *grou
         if (kind == SIZE || group->parts[0].estimates[t].dropped)
             continue;
         if (of_kind[kind])
-            return plugin_refuse(
-                message, -EINVAL,
-                "the group '%.64s' of '%s' has two terms of %s, %.128s and %.128s; expected one: "
-                "fit with --set select=elimination --set one-of='A|B', A and B their columns",
-                group->name, model->file, kind_words[kind], of_kind[kind]->name, model->terms[t].name);
+            return plugin_refuse(message, -EINVAL,
+                                 "the group '%.64s' of '%s' has two terms of %s, %.128s and %.128s; "
+                                 "expected at most one: fit with --set select=elimination --set "
+                                 "one-of='A|B', where A and B are the columns of these terms",
+                                 group->name, model->file, kind_words[kind], of_kind[kind]->name,
+                                 model->terms[t].name);
         of_kind[kind] = &model->terms[t];
     }
     return 0;
@@ -140,7 +146,8 @@ static int check_units(const struct model *model, struct plugin_message *message
         if (p < GROUP && unit && parameters[p].unit && strcmp(unit, parameters[p].unit) != 0 &&
             strcmp(unit, "1") != 0)
             return plugin_refuse(message, -EINVAL,
-                                 "'%s' was fitted to %s in %s; expected %s, as the experiment hpcc has it",
+                                 "the model '%s' was fitted to %s in %s; expected %s, the unit of the "
+                                 "experiment hpcc",
                                  model->file, parameters[p].name, unit, parameters[p].unit);
     }
     return 0;
@@ -167,10 +174,10 @@ static int find_product(const struct model_term *term, const struct plugin_value
         int p = find_parameter(term->factors[f].column);
         if (!values[p].is_set)
             return plugin_refuse(
-                message, -EINVAL, "%s is not set; the model needs it: %s", parameters[p].name,
-                kinds[p] == SIZE ? "the size that is to be predicted"
-                                 : "a result of the experiment hpcc on that machine, or of a "
-                                   "prediction of it");
+                message, -EINVAL, "%s is not set, but the model uses it; set it: %s", parameters[p].name,
+                kinds[p] == SIZE ? "the size for which the run time is predicted"
+                                 : "a result of the experiment hpcc, measured on the machine or predicted "
+                                   "for it");
         double value = term->factors[f].function ? log2(values[p].number) : values[p].number;
         *ret *= pow(value, term->factors[f].power);
     }
@@ -204,8 +211,8 @@ static int predict_application(const struct predict_inputs *inputs, const struct
     ret[TIME] = seconds * (inputs->is_draw ? call->draw(call, sizes, g, 0) : value.mean);
     if (!(value.mean > 0))
         return plugin_refuse(message, -EDOM,
-                             "the model '%s' says %g for '%.64s', which is no time; fit it with --set "
-                             "bounds=nonnegative",
+                             "the model '%s' predicts %g s for '%.64s'; expected a time above 0: "
+                             "fit it with --set bounds=nonnegative",
                              model->file, value.mean, model->groups[g].name);
     const char *texts[COLUMN_COUNT] = {[APPLICATION] = model->groups[g].name};
     return output->row(output->context, ret, texts);
@@ -224,8 +231,8 @@ static int hpcc_run(void *state, const struct predict_inputs *inputs, const stru
     return r;
 }
 
-ASSAY_PREDICT_PLUGIN(
-    "hpcc", ASSAY_VERSION,
-    "run time of an application from results of HPC Challenge, on a machine that it has not seen",
-    .roles = roles, .parameters = parameters, .columns = columns, .open = hpcc_open, .run = hpcc_run,
-    .close = free);
+ASSAY_PREDICT_PLUGIN("hpcc", ASSAY_VERSION,
+                     "run time of an application on a machine where it has not run, from "
+                     "that machine's HPC Challenge results",
+                     .roles = roles, .parameters = parameters, .columns = columns, .open = hpcc_open,
+                     .run = hpcc_run, .close = free);

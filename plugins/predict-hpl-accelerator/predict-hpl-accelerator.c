@@ -10,8 +10,8 @@ static const struct predict_role roles[] = {
      .is_time = true,
      .optional = true,
      .experiment = "dgemm",
-     .help = "the time of dgemm over m, n, k on what a process computes with: instead of peak and "
-             "dgemm-efficiency in the update; its slowest group"},
+     .help = "the time of dgemm over m, n, k on the accelerators of a process (its "
+             "slowest group); replaces peak and dgemm-efficiency in the update"},
     {0},
 };
 
@@ -53,61 +53,70 @@ static const struct plugin_parameter parameters[] = {
     [P] = PREDICT_COUNT("P", 1e6, .required = true, .help = "rows of the process grid"),
     [Q] = PREDICT_COUNT("Q", 1e6, .required = true, .help = "columns of the process grid"),
     [PEAK] = PREDICT_RATE("peak", .required = true,
-                          .help = "P_acc: of the accelerators of a process, as in its data sheet"),
+                          .help = "P_acc: peak rate of the accelerators of a process, from the data sheet"),
     [DGEMM_EFFICIENCY] = SHARE("dgemm-efficiency", .instead_of = "dgemm",
-                               .help = "E_dgemm: of the peak; needed unless a model has the role 'dgemm'"),
-    [DTRSM_EFFICIENCY] =
-        SHARE("dtrsm-efficiency", .help = "E_dtrsm: of the peak; without it dtrsm runs at the rate of dgemm, "
-                                          "with a model at that of the first update"),
-    [PANEL_PEAK] =
-        PREDICT_RATE("panel-peak", .help = "P_cpu|acc: of what factors panels; without it the peak"),
-    [PANEL_EFFICIENCY] =
-        SHARE("panel-efficiency", .default_text = "0.5", .help = "E_cpu|dgemm: of panel-peak"),
+                               .help = "E_dgemm: share of the peak that dgemm reaches; needed unless a model "
+                                       "has the role 'dgemm'"),
+    [DTRSM_EFFICIENCY] = SHARE("dtrsm-efficiency",
+                               .help = "E_dtrsm: share of the peak that dtrsm reaches; default: the rate of "
+                                       "dgemm, or, with a model of dgemm, the rate of the first update"),
+    [PANEL_PEAK] = PREDICT_RATE("panel-peak",
+                                .help = "P_cpu|acc: peak rate of the processor that factors panels; default: "
+                                        "peak"),
+    [PANEL_EFFICIENCY] = SHARE("panel-efficiency", .default_text = "0.5",
+                               .help = "E_cpu|dgemm: share of panel-peak that is reached"),
     [PANEL_SHARE] = {"panel-share", PLUGIN_NUMBER, "1", .minimum = 1e-6, .maximum = 1e3, .default_text = "1",
-                     .help = "f_fact: flop of a panel over mp NB NB"},
-    [LATENCY] =
-        PREDICT_LATENCY("latency", .help = "Lat: of a message between two nodes; needed unless P = Q = 1"),
-    [BANDWIDTH] =
-        PREDICT_BANDWIDTH("bandwidth", .help = "BW: of the network of a node; needed unless P = Q = 1"),
+                     .help = "f_fact: flop of a panel divided by mp NB NB"},
+    [LATENCY] = PREDICT_LATENCY(
+        "latency", .help = "Lat: latency of a message between two nodes; needed unless P = Q = 1"),
+    [BANDWIDTH] = PREDICT_BANDWIDTH(
+        "bandwidth", .help = "BW: bandwidth of the network of a node; needed unless P = Q = 1"),
     [OVERLAP] = {"overlap", PLUGIN_WORD, .choices = overlaps, .default_text = "look-ahead",
-                 .help = "what the update hides: nothing, the next panel, or swaps of rows too (rocHPL)"},
+                 .help = "what the update hides: nothing, the next panel, or also swaps of rows "
+                         "(split update, rocHPL)"},
     [SPLIT] = SHARE("split", .default_text = "0.5",
-                    .help = "of overlap=split: the share of all columns that is updated last"),
+                    .help = "for overlap=split: share of all columns that is updated last"),
     [NODE_ROWS] = PREDICT_COUNT("node-rows", 1e6, .default_text = "1",
                                 .help = "rows of the part of the grid that is one node; divides P"),
     [NODE_COLUMNS] = PREDICT_COUNT("node-columns", 1e6, .default_text = "1",
                                    .help = "columns of the part of the grid that is one node; divides Q"),
-    [NODE_LATENCY] =
-        PREDICT_LATENCY("node-latency", .help = "within a node; needed where it has several processes"),
+    [NODE_LATENCY] = PREDICT_LATENCY(
+        "node-latency", .help = "latency between two processes of a node; needed where a node has "
+                                "several"),
     [NODE_BANDWIDTH] = PREDICT_BANDWIDTH(
-        "node-bandwidth", .help = "between two processes of a node; needed where it has several"),
+        "node-bandwidth", .help = "bandwidth between two processes of a node; needed where a node has "
+                                  "several"),
     {0},
 };
 
 enum { TIME, GFLOPS, EFFICIENCY, UPDATE, EXPOSED_PANELS, EXPOSED_SWAP, FACTORISATION, BROADCAST, SWAP };
 static const struct column columns[] = {
-    [TIME] = {"time", .unit = "s", .help = "update, and what it does not hide", .goal = COLUMN_LESS},
+    [TIME] = {"time", .unit = "s", .help = "update + exposed_panels + exposed_swap", .goal = COLUMN_LESS},
     [GFLOPS] = {"gflops", .unit = "Gflop/s", .help = "(2/3 N^3 + 3/2 N^2) / time, as HPL counts",
                 .goal = COLUMN_MORE},
-    [EFFICIENCY] = {"efficiency", .unit = "1", .help = "gflops over P Q peaks", .goal = COLUMN_MORE},
-    [UPDATE] = {"update", .unit = "s", .help = "dgemm and dtrsm", .part_of = "time"},
+    [EFFICIENCY] = {"efficiency", .unit = "1", .help = "gflops divided by P Q peak", .goal = COLUMN_MORE},
+    [UPDATE] = {"update", .unit = "s", .help = "time of the update: dgemm and dtrsm", .part_of = "time"},
     [EXPOSED_PANELS] = {"exposed_panels", .unit = "s",
-                        .help = "factorisation and broadcast that no update hides", .part_of = "time"},
-    [EXPOSED_SWAP] = {"exposed_swap", .unit = "s", .help = "swaps of rows that no update hides",
+                        .help = "time of factorisation and broadcast that no update hides",
+                        .part_of = "time"},
+    [EXPOSED_SWAP] = {"exposed_swap", .unit = "s", .help = "time of swaps of rows that no update hides",
                       .part_of = "time"},
-    [FACTORISATION] = {"factorisation", .unit = "s", .help = "of all panels, hidden or not", .exact = true},
-    [BROADCAST] = {"broadcast", .unit = "s", .help = "of all panels, hidden or not", .exact = true},
-    [SWAP] = {"swap", .unit = "s", .help = "of rows, and broadcast of U, hidden or not", .exact = true},
+    [FACTORISATION] = {"factorisation", .unit = "s", .help = "time for all panels, hidden or not",
+                       .exact = true},
+    [BROADCAST] = {"broadcast", .unit = "s", .help = "time for all panels, hidden or not", .exact = true},
+    [SWAP] = {"swap", .unit = "s", .help = "time to swap rows and to broadcast U, hidden or not",
+              .exact = true},
     {0},
 };
 
 static const struct column panel_columns[] = {
     {"panel", .unit = "1", .help = "first column of the panel"},
-    {"panel_time", .unit = "s", .help = "of its iteration: update, and what it does not hide"},
-    {"panel_update", .unit = "s", .help = "of the trailing matrix"},
-    {"panel_factorisation", .unit = "s", .help = "of the panel, hidden or not"},
-    {"panel_broadcast", .unit = "s", .help = "of the panel, hidden or not"},
-    {"panel_swap", .unit = "s", .help = "of rows, hidden or not"},
+    {"panel_time", .unit = "s",
+     .help = "time of the panel's iteration: the update, and what it does not hide"},
+    {"panel_update", .unit = "s", .help = "time to update the trailing matrix"},
+    {"panel_factorisation", .unit = "s", .help = "time for the panel, hidden or not"},
+    {"panel_broadcast", .unit = "s", .help = "time for the panel, hidden or not"},
+    {"panel_swap", .unit = "s", .help = "time to swap rows, hidden or not"},
     {0},
 };
 static const struct predict_table tables[] = {
@@ -140,8 +149,8 @@ static double dgemm(void *context, double m, double n, double k) {
                                                    machine->message);
     if (machine->error == 0 && !(value.mean >= 0))
         machine->error = plugin_refuse(machine->message, -EDOM,
-                                       "the model '%s' says %g for dgemm of m = %g, n = %g, k = %g; expected "
-                                       "a time above 0",
+                                       "the model '%s' predicts %g s for dgemm of m = %g, n = %g, k = %g; "
+                                       "expected a time above 0",
                                        machine->inputs->sources[0]->file, value.mean, m, n, k);
     return machine->inputs->models[0][0]->response_seconds * value.mean;
 }
@@ -188,21 +197,25 @@ static int read_scenario(const struct plugin_value *values, bool has_model, stru
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i] && isnan(values[i].number))
             return plugin_refuse(
-                message, -EINVAL, "%s is not set: %s%s", parameters[i].name, parameters[i].help,
-                i == DGEMM_EFFICIENCY ? "; 'assay run' of the experiment dgemm and 'assay fit' make one"
-                                      : "; a data sheet or the experiment mpi-point-to-point has it");
+                message, -EINVAL, "%s is not set (%s)%s", parameters[i].name, parameters[i].help,
+                i == DGEMM_EFFICIENCY ? "; to make such a model, run the experiment dgemm and fit its archive"
+                                      : "; take it from a data sheet or the experiment mpi-point-to-point");
     if (values[NB].number > values[N].number)
-        return plugin_refuse(message, -EINVAL, "NB = %g is larger than N = %g", values[NB].number,
-                             values[N].number);
+        return plugin_refuse(message, -EINVAL,
+                             "the block size NB = %g is larger than the order of the matrix, N = "
+                             "%g; set a smaller NB",
+                             values[NB].number, values[N].number);
     if (fmod(values[P].number, values[NODE_ROWS].number) != 0 ||
         fmod(values[Q].number, values[NODE_COLUMNS].number) != 0)
         return plugin_refuse(message, -EINVAL,
-                             "a node of %g x %g processes does not divide the grid of %g x %g; expected "
-                             "node-rows to divide P and node-columns to divide Q",
+                             "a node of %g x %g processes does not divide the grid of %g x %g; set "
+                             "node-rows to a divisor of P, and node-columns to a divisor of Q",
                              values[NODE_ROWS].number, values[NODE_COLUMNS].number, values[P].number,
                              values[Q].number);
     if (values[N].number / values[NB].number > panels_max)
-        return plugin_refuse(message, -EDOM, "N / NB is %.0f panels; at most %g are summed: take a larger NB",
+        return plugin_refuse(message, -EDOM,
+                             "the matrix has %.0f panels (N / NB); expected at most %g: set a "
+                             "larger NB",
                              values[N].number / values[NB].number, panels_max);
     double peak = values[PEAK].number, panel_peak = values[PANEL_PEAK].number;
     *s = (struct accelerator_scenario){
@@ -250,6 +263,7 @@ static int accelerator_run(void *state, const struct predict_inputs *inputs,
 }
 
 ASSAY_PREDICT_PLUGIN("hpl-accelerator", ASSAY_VERSION,
-                     "HPL's time on nodes with accelerators, with look-ahead and what it hides",
+                     "HPL's time on nodes with accelerators, with look-ahead and split "
+                     "update",
                      .roles = roles, .parameters = parameters, .columns = columns, .open = accelerator_open,
                      .run = accelerator_run, .close = free, .tables = tables);

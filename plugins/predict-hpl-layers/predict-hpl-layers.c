@@ -11,15 +11,15 @@ static const struct predict_role roles[] = {
                .is_time = true,
                .optional = true,
                .experiment = "dgemm",
-               .help = "the time of dgemm over m, n, k: gives the rate, by its slowest group"},
+               .help = "the time of dgemm over m, n, k; its slowest group gives the rate"},
     [LAYER] = {.name = "layer",
                .kinds = kinds,
                .is_time = true,
                .optional = true,
                .many = true,
                .experiment = "transfer",
-               .help = "latency and bandwidth of the layers between processes, the nearest first, by 'assay "
-                       "fit transfer', of its slowest group"},
+               .help = "latency and bandwidth of a layer between processes, by 'assay fit "
+                       "transfer' (its slowest group); several models: nearest layer first"},
     {0},
 };
 
@@ -27,10 +27,11 @@ enum { N, NB, P, Q, RATE, CORES, FLOPS, CLOCK, MEMORY, WORDS, CYCLES, LAYERS };
 enum { LATENCY, BANDWIDTH, PROCESSES, LAYER_PARAMETERS };
 
 #define LAYER_NAMES(J)                                                                                       \
-    PREDICT_LATENCY("latency-" #J, .help = "of layer " #J),                                                  \
+    PREDICT_LATENCY("latency-" #J, .help = "latency of layer " #J),                                          \
         PREDICT_BANDWIDTH("bandwidth-" #J,                                                                   \
-                          .help = "of layer " #J "; the last layer is the last that has one"),               \
-        PREDICT_COUNT("processes-" #J, 1e12, .help = "that layer " #J " joins; of the last all, P Q")
+                          .help = "bandwidth of layer " #J "; layers without a bandwidth do not exist"),     \
+        PREDICT_COUNT("processes-" #J, 1e12,                                                                 \
+                      .help = "number of processes that layer " #J " joins; the last layer joins all P Q")
 
 static const struct plugin_parameter parameters[] = {
     [N] = PREDICT_COUNT("N", 1e9, .required = true, .help = "order of the matrix"),
@@ -39,20 +40,22 @@ static const struct plugin_parameter parameters[] = {
     [P] = PREDICT_COUNT("P", 1e6, .required = true, .help = "rows of the process grid"),
     [Q] = PREDICT_COUNT("Q", 1e6, .required = true, .help = "columns of the process grid"),
     [RATE] = PREDICT_RATE("rate", .instead_of = "dgemm",
-                          .help = "of large dgemm in one process, 1/gamma3; without it that of the model, or "
-                                  "else cores x flops x clock"),
+                          .help = "rate of large dgemm in one process, 1/gamma3; default: the rate of "
+                                  "the model, or else cores x flops x clock"),
     [CORES] = {"cores", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9,
-               .help = "C, of an accelerator, whose memory is layer 1 then"},
+               .help = "C: number of cores of the accelerator; if set, layer 1 is the memory "
+                       "of the accelerator"},
     [FLOPS] = {"flops", PLUGIN_NUMBER, "1", .minimum = 1e-3, .maximum = 1e6, .instead_of = "dgemm",
-               .help = "F, of a core and cycle of the accelerator; 1 without it"},
+               .help = "F: flop of a core of the accelerator in a cycle; default 1"},
     [CLOCK] = {"clock", PLUGIN_NUMBER, "Hz", .minimum = 1, .maximum = 1e12, .plausible_minimum = 1e8,
-               .plausible_maximum = 1e10, .help = "S, of the accelerator"},
+               .plausible_maximum = 1e10, .help = "S: clock of the accelerator"},
     [MEMORY] = {"memory-bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15,
                 .plausible_minimum = 1e9, .plausible_maximum = 1e14,
-                .help = "8 M W H, of all memory of the accelerator"},
+                .help = "8 M W H: bandwidth of all memory of the accelerator"},
     [WORDS] = {"memory-words", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6,
-               .help = "M W, 8-byte words that its memory controllers read at once; without it the paper's "
-                       "simple sum, all of the bandwidth for all communication"},
+               .help = "M W: number of 8-byte words that the accelerator's memory controllers "
+                       "read at once; default: the paper's simple sum, where all "
+                       "communication has the whole bandwidth"},
     [CYCLES] = {"memory-cycles", PLUGIN_NUMBER, "1", .minimum = 0, .maximum = 1e9,
                 .help = "latency of the accelerator's memory, in cycles of its clock"},
     [LAYERS] = LAYER_NAMES(1),
@@ -82,20 +85,23 @@ enum {
 };
 static const struct column columns[] = {
     [TIME] = {"time", .unit = "s",
-              .help = "additive form: the panels one by one, each by the layer that holds it",
+              .help = "time by the additive form: a sum over panels, each with the layer "
+                      "that holds it",
               .goal = COLUMN_LESS},
     [GFLOPS] = {"gflops", .unit = "Gflop/s", .help = "(2/3 N^3 + 3/2 N^2) / time, as HPL counts",
                 .goal = COLUMN_MORE},
-    [EFFICIENCY] = {"efficiency", .unit = "1", .help = "gflops over P Q rates", .goal = COLUMN_MORE},
-    [COMPUTATION] = {"computation", .unit = "s", .help = "factorisation and update, by the rate",
+    [EFFICIENCY] = {"efficiency", .unit = "1", .help = "gflops divided by P Q rate", .goal = COLUMN_MORE},
+    [COMPUTATION] = {"computation", .unit = "s", .help = "time of factorisation and update at the rate",
                      .part_of = "time"},
-    [PIVOTS] = {"pivots", .unit = "s", .help = "search and exchange of pivots", .part_of = "time"},
-    [BROADCAST] = {"broadcast", .unit = "s", .help = "of the panels", .part_of = "time"},
-    [SWAP] = {"swap", .unit = "s", .help = "of rows, and broadcast of U", .part_of = "time"},
-    [TIME_PRINTED] = {"time_printed", .unit = "s", .help = "by equations (25) to (29) as they are printed"},
-    [GFLOPS_PRINTED] = {"gflops_printed", .unit = "Gflop/s", .help = "of time_printed"},
-    [TIME_ORIGINAL] = {"time_original", .unit = "s", .help = "by equation (3), with the last layer alone"},
-    [GFLOPS_ORIGINAL] = {"gflops_original", .unit = "Gflop/s", .help = "of time_original"},
+    [PIVOTS] = {"pivots", .unit = "s", .help = "time to search and exchange pivots", .part_of = "time"},
+    [BROADCAST] = {"broadcast", .unit = "s", .help = "time to broadcast the panels", .part_of = "time"},
+    [SWAP] = {"swap", .unit = "s", .help = "time to swap rows and to broadcast U", .part_of = "time"},
+    [TIME_PRINTED] = {"time_printed", .unit = "s",
+                      .help = "time by equations (25) to (29) as they are printed"},
+    [GFLOPS_PRINTED] = {"gflops_printed", .unit = "Gflop/s", .help = "rate by time_printed"},
+    [TIME_ORIGINAL] = {"time_original", .unit = "s",
+                       .help = "time by equation (3), with the last layer alone"},
+    [GFLOPS_ORIGINAL] = {"gflops_original", .unit = "Gflop/s", .help = "rate by time_original"},
     [PADDED] = {"N_new", .unit = "1", .help = "order of the matrix in the printed form, equation (17)",
                 .detail = true, .exact = true},
     {0},
@@ -103,20 +109,23 @@ static const struct column columns[] = {
 
 enum { TABLE_LAYERS, TABLE_PANELS };
 static const struct column layer_columns[] = {
-    {"layer", .unit = "1", .help = "1 is the nearest"},
-    {"rows", .unit = "1", .help = "m_j: trailing matrices of so many rows use this layer or those below"},
-    {"columns", .unit = "1", .help = "n_j, likewise"},
-    {"latency", .unit = "s", .help = "alpha_j"},
-    {"bandwidth", .unit = "By/s", .help = "8 / beta_j"},
-    {"communication", .unit = "s", .help = "pivots, broadcast and swap, additive"},
-    {"communication_printed", .unit = "s", .help = "the same by equations (27) to (29)"},
+    {"layer", .unit = "1", .help = "number of the layer; 1 is the nearest to the process"},
+    {"rows", .unit = "1",
+     .help = "m_j: largest number of rows of a trailing matrix that uses this layer "
+             "or a nearer one"},
+    {"columns", .unit = "1", .help = "n_j: the same for columns"},
+    {"latency", .unit = "s", .help = "latency of the layer, alpha_j"},
+    {"bandwidth", .unit = "By/s", .help = "bandwidth of the layer, 8 / beta_j"},
+    {"communication", .unit = "s", .help = "time of pivots, broadcast and swap, by the additive form"},
+    {"communication_printed", .unit = "s",
+     .help = "time of pivots, broadcast and swap, by equations (27) to (29)"},
     {0},
 };
 static const struct column panel_columns[] = {
     {"panel", .unit = "1", .help = "first column of the panel"},
-    {"panel_computation", .unit = "s", .help = "of the panel and the trailing matrix"},
-    {"panel_communication", .unit = "s", .help = "pivots, broadcast and swap"},
-    {"panel_layer", .unit = "1", .help = "layer of its broadcast"},
+    {"panel_computation", .unit = "s", .help = "time to factor the panel and to update the trailing matrix"},
+    {"panel_communication", .unit = "s", .help = "time of pivots, broadcast and swap"},
+    {"panel_layer", .unit = "1", .help = "layer over which the panel is broadcast"},
     {0},
 };
 static const struct predict_table tables[] = {
@@ -159,7 +168,8 @@ static int find_gamma(const struct predict_call *const *calls, const struct pred
     s->gamma = model->response_seconds * coefficient / 2;
     if (!(coefficient > 0))
         return plugin_refuse(message, inputs->is_draw ? -EDOM : -EINVAL,
-                             "the coefficient of m*n*k of the group '%s' in '%s' is %g; expected one above 0",
+                             "the coefficient of m*n*k of the group '%s' in '%s' is %g; expected a "
+                             "coefficient above 0",
                              model->groups[slowest].name, inputs->sources[DGEMM]->file, coefficient);
     return 0;
 }
@@ -180,7 +190,7 @@ static int read_model(const struct predict_inputs *inputs, size_t index, struct 
             is_transfer = !model->columns[c].about.unit || strcmp(model->columns[c].about.unit, "By") == 0;
     if (!is_transfer)
         return plugin_refuse(message, -EINVAL,
-                             "'%s' is no model of a transfer: its terms are not 1 and bytes; expected one of "
+                             "the model '%s' has other terms than 1 and bytes; expected a model of "
                              "'assay fit transfer'",
                              file);
     layer->word = -INFINITY;
@@ -193,7 +203,9 @@ static int read_model(const struct predict_inputs *inputs, size_t index, struct 
     return layer->word > 0
                ? 0
                : plugin_refuse(message, inputs->is_draw ? -EDOM : -EINVAL,
-                               "'%s' has no bandwidth: its coefficient of bytes is not above 0", file);
+                               "the model '%s' gives no bandwidth: its coefficient of bytes is not "
+                               "above 0; measure larger messages",
+                               file);
 }
 
 /* Layer 1 of an accelerator, and gamma3 of its peak, equation (10); nothing where none is given. */
@@ -209,8 +221,8 @@ static int read_accelerator(const struct plugin_value *values, struct layers_sce
         return 0;
     if (missing != LAYERS)
         return plugin_refuse(message, -EINVAL,
-                             "'%s' is set and '%s' is not; the memory of an accelerator needs cores, clock, "
-                             "memory-bandwidth and memory-cycles, which its data sheet has",
+                             "'%s' is set, but '%s' is not; the memory of an accelerator needs "
+                             "cores, clock, memory-bandwidth and memory-cycles, from the data sheet",
                              parameters[given].name, parameters[missing].name);
     if (values[LAYERS + BANDWIDTH].is_set || values[LAYERS + LATENCY].is_set ||
         values[LAYERS + PROCESSES].is_set)
@@ -235,8 +247,7 @@ static int read_layers(const struct plugin_value *values, const struct predict_i
             end = j + 1;
     end = end > first + inputs->model_counts[LAYER] ? end : first + inputs->model_counts[LAYER];
     if (end > LAYERS_MAX)
-        return plugin_refuse(message, -EINVAL, "there are %zu layers; at most %d are possible", end,
-                             LAYERS_MAX);
+        return plugin_refuse(message, -EINVAL, "there are %zu layers; expected at most %d", end, LAYERS_MAX);
     if (end == 0 || (end == 1 && first == 1 && s->p * s->q > 1))
         end++; /* is missing */
     for (size_t j = first; j < end; j++) {
@@ -248,13 +259,13 @@ static int read_layers(const struct plugin_value *values, const struct predict_i
         for (size_t k = LATENCY; k <= BANDWIDTH; k++)
             if (has_model && !isnan(own[k].number))
                 return plugin_refuse(message, -EINVAL,
-                                     "%s is set, and a model is given for 'layer'; remove one",
+                                     "%s is set, but the model for 'layer' gives it, too; remove one",
                                      parameters[LAYERS + j * LAYER_PARAMETERS + k].name);
             else if (!has_model && isnan(own[k].number))
                 return plugin_refuse(message, -EINVAL,
-                                     "%s is not set, and no model has the role 'layer' for layer %zu; a data "
-                                     "sheet or the experiments transfer and mpi-point-to-point give both "
-                                     "latency and bandwidth",
+                                     "%s is not set, and no model has the role 'layer' for layer %zu; set "
+                                     "latency and bandwidth from a data sheet, or measure both with the "
+                                     "experiments transfer and mpi-point-to-point",
                                      parameters[LAYERS + j * LAYER_PARAMETERS + k].name, j + 1);
         if (!has_model)
             s->layers[j] = (struct layer){.latency = own[LATENCY].number, .word = 8 / own[BANDWIDTH].number};
@@ -263,8 +274,8 @@ static int read_layers(const struct plugin_value *values, const struct predict_i
     for (size_t i = LAYERS + end * LAYER_PARAMETERS; i < LAYERS + LAYERS_MAX * LAYER_PARAMETERS; i++)
         if (values[i].is_set)
             return plugin_refuse(message, -EINVAL,
-                                 "%s has no effect: the last layer with a bandwidth is layer %zu; set "
-                                 "bandwidth-%zu, or leave %s out",
+                                 "%s has no effect, because the last layer with a bandwidth is layer "
+                                 "%zu; set bandwidth-%zu, or remove %s",
                                  parameters[i].name, end, (i - LAYERS) / LAYER_PARAMETERS + 1,
                                  parameters[i].name);
     return 0;
@@ -278,24 +289,25 @@ static int place_layers(const struct plugin_value *values, struct layers_scenari
         double processes = values[LAYERS + j * LAYER_PARAMETERS + PROCESSES].number, p, q;
         if (j + 1 == s->count && !isnan(processes) && processes != all)
             return plugin_refuse(message, -EINVAL,
-                                 "P x Q = %g x %g is %g processes, and processes-%zu, of the last layer, is "
-                                 "%g; expected the same number",
+                                 "the grid P x Q = %g x %g has %g processes, but processes-%zu of the "
+                                 "last layer is %g; expected the same number",
                                  s->p, s->q, all, j + 1, processes);
         if (isnan(processes) && j > 0 && j + 1 < s->count)
             return plugin_refuse(message, -EINVAL,
-                                 "processes-%zu is not set: how many processes layer %zu joins, such as the "
-                                 "accelerators of a node",
+                                 "processes-%zu is not set; set it to the number of processes that "
+                                 "layer %zu joins, such as the accelerators of a node",
                                  j + 1, j + 1);
         processes = j + 1 == s->count ? all : isnan(processes) ? 1 : processes;
         if (processes < before || processes > all)
             return plugin_refuse(message, -EINVAL,
-                                 "the layers are out of order: processes-%zu is %g; expected %g (layer %zu) "
-                                 "to P Q = %g",
+                                 "the layers are not in ascending order: processes-%zu is %g; expected "
+                                 "%g (layer %zu) to P Q = %g",
                                  j + 1, processes, before, j, all);
         if (!layers_grid(processes, s->p, s->q, &p, &q))
             return plugin_refuse(message, -EINVAL,
-                                 "processes-%zu is %g, which is no rectangle in a grid of %g x %g", j + 1,
-                                 processes, s->p, s->q);
+                                 "processes-%zu is %g, and so many processes form no rectangle in a "
+                                 "grid of %g x %g; choose another grid or number",
+                                 j + 1, processes, s->p, s->q);
         s->layers[j].rows = s->n * p / s->p;
         s->layers[j].columns = s->n * q / s->q;
         if (j > 0 &&
@@ -352,14 +364,20 @@ static int layers_run(void *state, const struct predict_inputs *inputs, const st
     struct layers_scenario s = {
         .n = values[N].number, .nb = values[NB].number, .p = values[P].number, .q = values[Q].number};
     if (s.nb > s.n)
-        return plugin_refuse(message, -EINVAL, "NB = %g is larger than N = %g", s.nb, s.n);
+        return plugin_refuse(message, -EINVAL,
+                             "the block size NB = %g is larger than the order of the matrix, N = "
+                             "%g; set a smaller NB",
+                             s.nb, s.n);
     if (s.n / s.nb > panels_max)
-        return plugin_refuse(message, -EDOM, "N / NB is %.0f panels; at most %g are summed: take a larger NB",
+        return plugin_refuse(message, -EDOM,
+                             "the matrix has %.0f panels (N / NB); expected at most %g: set a "
+                             "larger NB",
                              s.n / s.nb, panels_max);
     int r = read_accelerator(values, &s, message);
     if (r == 0 && values[RATE].is_set && values[FLOPS].is_set)
         r = plugin_refuse(message, -EINVAL,
-                          "rate is set, and flops too, which gives cores x flops x clock; remove one");
+                          "both rate and flops are set, and flops gives another rate (cores x "
+                          "flops x clock); remove one");
     else if (r == 0 && values[RATE].is_set)
         s.gamma = 1 / values[RATE].number;
     else if (r == 0 && inputs->model_counts[DGEMM] > 0)
@@ -375,8 +393,8 @@ static int layers_run(void *state, const struct predict_inputs *inputs, const st
     double blocks = ceil(s.n / s.nb);
     if (s.p > blocks || s.q > blocks)
         predict_remark(output, true,
-                       "some processes have no rows or columns: the matrix has %g x %g blocks, the grid %g x "
-                       "%g processes",
+                       "some processes have no rows or columns: the matrix has %g x %g blocks "
+                       "for a grid of %g x %g processes; set a smaller NB or a smaller grid",
                        blocks, blocks, s.p, s.q);
     bool has_panels = output->wants(output->context, TABLE_PANELS);
     struct layers_time time = layers_predict(&s, has_panels ? panel_done : NULL, output);

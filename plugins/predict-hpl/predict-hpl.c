@@ -30,20 +30,23 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                          .help = "block size"),
     [P] = PREDICT_COUNT("P", 1e6, .required = true, .help = "rows of the process grid"),
     [Q] = PREDICT_COUNT("Q", 1e6, .required = true, .help = "columns of the process grid"),
-    [LATENCY] =
-        PREDICT_LATENCY("latency", .help = "of a message between two processes; needed unless P = Q = 1"),
-    [BANDWIDTH] = PREDICT_BANDWIDTH("bandwidth", .help = "between two processes; needed unless P = Q = 1"),
+    [LATENCY] = PREDICT_LATENCY(
+        "latency", .help = "latency of a message between two processes; needed unless P = Q = 1"),
+    [BANDWIDTH] =
+        PREDICT_BANDWIDTH("bandwidth", .help = "bandwidth between two processes; needed unless P = Q = 1"),
     [SPEED] = {"speed", PLUGIN_WORD, .choices = speed_words, .default_text = "slowest",
-               .help = "of the processes: that of the mean of the model's groups (too fast for many "
-                       "processes), of the slowest group, or of the slowest single calls, for which every "
-                       "panel waits"},
+               .help = "which dgemm speed all processes have: the mean of the model's groups "
+                       "(too fast for many processes), the slowest group, or the slowest "
+                       "single calls, for which every panel waits"},
     [PANELS] = {"panels", PLUGIN_WORD, .choices = panel_words, .default_text = "recursive",
-                .help = "are factored with dgemm of their halves, or at the asymptotic rate of dgemm"},
+                .help = "how panels are factored: recursively by dgemm of their halves, or at "
+                        "the asymptotic rate of dgemm"},
     [RANKS_PER_CARD] = PREDICT_COUNT("ranks-per-card", 1e6, .default_text = "1",
-                                     .help = "processes of a node that share one network card"),
+                                     .help = "number of processes of a node that share one network card"),
     [PANEL_RATE] = {"panel-rate", PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e18,
                     .plausible_minimum = 1e7, .plausible_maximum = 1e15,
-                    .help = "at which a process factors panels, instead of at dgemm's by 'panels'"},
+                    .help = "rate at which a process factors panels; replaces the rate that "
+                            "'panels' gives"},
 };
 
 enum {
@@ -86,38 +89,41 @@ static const struct column columns[] = {
     [OUTSIDE] = {"outside", .unit = "1", .help = "share of the dgemm time that is extrapolated",
                  .exact = true},
     [EFFICIENCY] = {"efficiency", .unit = "1",
-                    .help = "gflops over P Q / gamma3, the asymptotic rate of dgemm"},
+                    .help = "gflops divided by P Q / gamma3, the asymptotic rate of dgemm"},
     [LINEAR] = {"gflops_linear", .unit = "Gflop/s",
-                .help =
-                    "naive baseline, linear scaling: P Q times what one process alone does with its share "
-                    "of the memory"},
+                .help = "naive baseline, linear scaling: P Q times the rate of one process "
+                        "alone, with its share of the memory"},
     {.name = NULL},
 };
 
 /* The table `panels`: a row for each panel of the factorisation. Times are s. */
 static const struct column panel_columns[] = {
     {"panel", .unit = "1", .help = "first column of the panel"},
-    {"panel_time", .unit = "s", .help = "of the panel: factorisation + broadcast + update + swap"},
-    {"panel_factorisation", .unit = "s", .help = "of the panel"},
-    {"panel_broadcast", .unit = "s", .help = "of the panel along the rows of the grid"},
-    {"panel_update", .unit = "s", .help = "of the trailing matrix"},
-    {"panel_swap", .unit = "s", .help = "of rows, and broadcast of U"},
+    {"panel_time", .unit = "s", .help = "time of the panel: factorisation + broadcast + update + swap"},
+    {"panel_factorisation", .unit = "s", .help = "time to factor the panel"},
+    {"panel_broadcast", .unit = "s", .help = "time to broadcast the panel along the rows of the grid"},
+    {"panel_update", .unit = "s", .help = "time to update the trailing matrix"},
+    {"panel_swap", .unit = "s", .help = "time to swap rows and to broadcast U"},
     {.name = NULL},
 };
 /* The table `changes`: what something better would be worth. */
 static const struct column change_columns[] = {
-    {"change", .help = "what is better, or the order at which half of the rate is reached"},
+    {"change", .help = "change: what is 10 % better, or N_half, the order at which half of "
+                       "the rate is reached"},
     {"changed_N", .unit = "1", .help = "order of the matrix"},
-    {"changed_time", .unit = "s", .help = "with the change"},
-    {"changed_gflops", .unit = "Gflop/s", .help = "with the change"},
-    {"gain", .unit = "%", .help = "of gflops"},
+    {"changed_time", .unit = "s", .help = "value with the change"},
+    {"changed_gflops", .unit = "Gflop/s", .help = "value with the change"},
+    {"gain", .unit = "%", .help = "gain in gflops"},
     {.name = NULL},
 };
 enum { TABLE_PANELS, TABLE_CHANGES };
 static const struct predict_table tables[] = {
-    {"panels", "the time of each panel; of a matrix of more than 1024 panels at 1025 of them", PREDICT_CURVE,
-     panel_columns},
-    {"changes", "what 10 % of network, dgemm and memory are worth, and N_half", PREDICT_ROWS, change_columns},
+    {"panels",
+     "the time of each panel; if there are more than 1024 panels, of 1025 "
+     "of them",
+     PREDICT_CURVE, panel_columns},
+    {"changes", "the gain from 10 % better network, dgemm and memory, and N_half", PREDICT_ROWS,
+     change_columns},
     {.name = NULL},
 };
 
@@ -161,8 +167,8 @@ static int find_gamma(struct machine *machine) {
         double value = model->groups[g].parts[0].estimates[product].estimate;
         if (!(value > 0))
             return plugin_refuse(machine->message, machine->inputs->is_draw ? -EDOM : -EINVAL,
-                                 "the coefficient of m*n*k of the group '%s' in '%s' is %g; expected one "
-                                 "above 0",
+                                 "the coefficient of m*n*k of the group '%s' in '%s' is %g; expected a "
+                                 "coefficient above 0",
                                  model->groups[g].name, machine->inputs->sources[0]->file, value);
         sum += value;
     }
@@ -259,11 +265,14 @@ static int read_scenario(const struct plugin_value *values, struct hpl_scenario 
     double latency = values[LATENCY].number, bandwidth = values[BANDWIDTH].number;
     if (!is_alone && (isnan(latency) || isnan(bandwidth)))
         return plugin_refuse(message, -EINVAL,
-                             "the %s is not given; a grid of %g x %g processes needs latency and bandwidth",
+                             "the %s is not set; a grid of %g x %g processes needs both latency and "
+                             "bandwidth",
                              isnan(latency) ? "latency" : "bandwidth", values[P].number, values[Q].number);
     if (values[NB].number > values[N].number)
-        return plugin_refuse(message, -EDOM, "NB = %g is larger than N = %g", values[NB].number,
-                             values[N].number);
+        return plugin_refuse(message, -EDOM,
+                             "the block size NB = %g is larger than the order of the matrix, N = "
+                             "%g; set a smaller NB",
+                             values[NB].number, values[N].number);
     *ret = (struct hpl_scenario){
         .n = values[N].number,
         .nb = values[NB].number,
@@ -321,12 +330,16 @@ static int choose_groups(struct machine *machine, struct hpl_scenario *scenario,
     if (r == 0 && speed == SPEED_SLOWEST && model->group_count > 1) {
         machine->first = find_slowest(machine, scenario);
         machine->count = 1;
-        predict_remark(output, false, "every process is as slow as '%s', the slowest of %zu groups",
+        predict_remark(output, false,
+                       "every process has the speed of '%s', the slowest of the %zu groups of "
+                       "the model",
                        model->groups[machine->first].name, model->group_count);
         r = find_gamma(machine);
     } else if (r == 0 && speed == SPEED_MEAN && model->group_count > 1) {
-        predict_remark(output, processes > 1, "every process is the mean of %zu groups%s", model->group_count,
-                       processes > 1 ? ", which is too fast: HPL waits for the slowest" : "");
+        predict_remark(output, processes > 1,
+                       "every process has the mean speed of the %zu groups of the model%s",
+                       model->group_count,
+                       processes > 1 ? ", which is too fast, because HPL waits for the slowest process" : "");
     } else if (speed == SPEED_WAITING && processes > 1) {
         machine->wait = (processes - 0.375) / (processes + 0.25); /* G. Blom, 1958 */
     }
@@ -340,25 +353,24 @@ static void warn(const struct hpl_scenario *s, const struct hpl_time *time, cons
     double blocks = ceil(s->n / s->nb); /* the last may be narrow, but whoever has it is not idle */
     if (s->p > blocks || s->q > blocks)
         predict_remark(output, true,
-                       "some processes have no rows or columns: the matrix has %g x %g blocks, the grid "
-                       "%g x %g processes",
+                       "some processes have no rows or columns: the matrix has %g x %g blocks "
+                       "for a grid of %g x %g processes; set a smaller NB or a smaller grid",
                        blocks, blocks, s->p, s->q);
     /* A narrow last panel is nearly always among them, and weighs nothing. */
     if (time->hidden > noteworthy * time->factorisation)
-        predict_remark(
-            output, true,
-            "the published factorisation term is negative for %.0f of %.0f panels: the grid is too "
-            "tall for these panels; taken as 0",
-            time->clamped, time->panels);
+        predict_remark(output, true,
+                       "the published factorisation term is negative for %.0f of %.0f panels, "
+                       "where it is taken as 0: the grid has too many rows P for these panels",
+                       time->clamped, time->panels);
     if (machine->replaced > noteworthy * machine->all)
         predict_remark(output, true,
-                       "the model's dgemm time is not positive for %.0f %% of the dgemm time, where 2mnk "
-                       "gamma3 was used instead",
+                       "the model's time of dgemm is not positive for some calls; 2mnk gamma3 "
+                       "was used instead, for %.0f %% of the dgemm time",
                        100 * machine->replaced / machine->all);
     if (machine->model->groups[0].parts[0].domain_count == 0)
         predict_remark(output, false,
-                       "the model has no domain: whether these sizes were calibrated is not "
-                       "known");
+                       "the model states no domain, so that it is not known whether it was "
+                       "calibrated for these sizes");
 }
 
 /* ---- What else a scenario could be */
@@ -476,11 +488,11 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
         if (inputs->is_draw && machine.wait == 0) /* a sum of many is normal, whatever each of them is */
             time.update += sqrt(machine.variance) * inputs->normal(inputs->context, "noise", 0);
         if (!values[RANKS_PER_CARD].is_set && scenario.p * scenario.q >= PROCESSES_MANY)
-            predict_remark(
-                output, false,
-                "each of the %g processes has a network card of its own; where those of a node share "
-                "one, set ranks-per-card=PROCESSES-A-NODE",
-                scenario.p * scenario.q);
+            predict_remark(output, false,
+                           "each of the %g processes is assumed to have its own network card; "
+                           "where the processes of a node share a card, set "
+                           "ranks-per-card=PROCESSES-A-NODE",
+                           scenario.p * scenario.q);
         fill(&scenario, &time, &machine, ret_values);
         warn(&scenario, &time, &machine, output);
         if (output->wants(output->context, TABLE_CHANGES))
@@ -491,6 +503,7 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
     return r;
 }
 
-ASSAY_PREDICT_PLUGIN("hpl", ASSAY_VERSION, "HPL's time by its authors' analytic model and a model of dgemm",
-                     .roles = roles, .parameters = parameters, .columns = columns, .open = hpl_open,
-                     .run = hpl_run, .close = free, .tables = tables);
+ASSAY_PREDICT_PLUGIN("hpl", ASSAY_VERSION,
+                     "HPL's time by the analytic model of HPL's authors and a model of dgemm", .roles = roles,
+                     .parameters = parameters, .columns = columns, .open = hpl_open, .run = hpl_run,
+                     .close = free, .tables = tables);

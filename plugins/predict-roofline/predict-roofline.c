@@ -20,37 +20,45 @@ enum { FORM_IMPROVED, FORM_CLASSICAL };
 
 static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
     [FLOPS] = {"flops", PLUGIN_NUMBER, "flop", .minimum = 0, .maximum = 1e30, .required = true,
-               .help = "F: operations of the kernel, in all or for a point"},
+               .help = "F: number of operations of the kernel, in all or for a point"},
     [BYTES] = {"bytes", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = 1e30, .required = true,
-               .help = "B: what it reads from and writes to memory, for as many points"},
+               .help = "B: number of bytes that the kernel reads from and writes to memory, "
+                       "for as many points as 'flops'"},
     [FORM] = {"form", PLUGIN_WORD, .choices = form_words,
-              .help = "the times of operations and memory add up (improved), or the longer one counts "
-                      "(classical); default: as the model of the machine, or else improved"},
+              .help = "improved: the times of operations and memory add up; classical: the "
+                      "longer of the two counts; default: the form of the model 'machine', "
+                      "or else improved"},
     [PEAK_FLOPS] = {"peak-flops", PLUGIN_NUMBER, "flop/s", .minimum = 1, .maximum = 1e21,
                     .plausible_minimum = 1e7, .plausible_maximum = 1e19, .instead_of = "dgemm",
-                    .help = "Fpeak; from a data sheet where no model has it"},
+                    .help = "Fpeak: peak rate of operations, from a data sheet where no model "
+                            "gives it"},
     [PEAK_BANDWIDTH] = {"peak-bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e18,
                         .plausible_minimum = 1e7, .plausible_maximum = 1e16, .instead_of = "memory",
-                        .help = "Bpeak; from a data sheet where no model has it"},
+                        .help = "Bpeak: peak bandwidth of memory, from a data sheet where no model "
+                                "gives it"},
     [OVERHEAD] = {"overhead", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e6,
-                  .help = "alpha of the improved form: time that is neither; default 0, or the model's"},
-    [GROUP + MACHINE] = {"machine-group", PLUGIN_TEXT, .help = "of the model 'machine', if it has several"},
-    [GROUP + MEMORY] = {"memory-group", PLUGIN_TEXT, .help = "of the model 'memory', if it has several"},
-    [GROUP + DGEMM] = {"dgemm-group", PLUGIN_TEXT, .help = "of the model 'dgemm', if it has several"},
+                  .help = "alpha of the improved form: time spent on neither operations nor "
+                          "memory; default: the model's, or 0"},
+    [GROUP + MACHINE] = {"machine-group", PLUGIN_TEXT,
+                         .help = "group of the model 'machine', if the model has several"},
+    [GROUP + MEMORY] = {"memory-group", PLUGIN_TEXT,
+                        .help = "group of the model 'memory', if the model has several"},
+    [GROUP +
+        DGEMM] = {"dgemm-group", PLUGIN_TEXT, .help = "group of the model 'dgemm', if the model has several"},
 };
 
 enum { TIME, PERFORMANCE, COMPUTE, TRANSFER, REST, INTENSITY, RIDGE, SHARE, BOUND, COLUMN_COUNT };
 static const struct column columns[COLUMN_COUNT + 1] = {
-    [TIME] = {"time", .unit = "s", .help = "of the kernel", .goal = COLUMN_LESS},
+    [TIME] = {"time", .unit = "s", .help = "time of the kernel", .goal = COLUMN_LESS},
     [PERFORMANCE] = {"performance", .unit = "Gflop/s", .help = "flops / time", .goal = COLUMN_MORE},
     [COMPUTE] = {"compute", .unit = "s", .help = "F / Fpeak", .part_of = "time"},
     [TRANSFER] = {"transfer", .unit = "s", .help = "B / Bpeak", .part_of = "time"},
-    [REST] = {"rest", .unit = "s", .help = "alpha", .part_of = "time", .detail = true},
+    [REST] = {"rest", .unit = "s", .help = "overhead, alpha", .part_of = "time", .detail = true},
     [INTENSITY] = {"intensity", .unit = "flop/By", .help = "F / B", .exact = true},
     [RIDGE] = {"ridge", .unit = "flop/By", .help = "Fpeak / Bpeak: below it memory takes longer",
                .detail = true},
     [SHARE] = {"share", .unit = "1", .help = "performance / Fpeak", .detail = true},
-    [BOUND] = {"bound", .help = "what takes longer: memory or compute"},
+    [BOUND] = {"bound", .help = "which takes longer: memory or compute"},
 };
 
 /* The roof for kernels of as many operations, over their intensity: figure 3 of the source. */
@@ -61,8 +69,10 @@ static const struct column roof_columns[] = {
     {0},
 };
 static const struct predict_table tables[] = {
-    {"roof", "both performances over the intensity, 1/64 to 64 times that of the ridge", PREDICT_CURVE,
-     roof_columns},
+    {"roof",
+     "improved and classical performance by intensity, from 1/64 to 64 "
+     "times the intensity of the ridge",
+     PREDICT_CURVE, roof_columns},
     {0},
 };
 
@@ -94,12 +104,11 @@ static int find_columns(const struct predict_inputs *inputs, const char **ret,
             if (strcmp(model->columns[c].about.name, ret[t]) == 0 && model->columns[c].about.unit)
                 known = strcmp(model->columns[c].about.unit, t == 0 ? "flop" : "By") == 0;
     }
-    return known
-               ? 0
-               : plugin_refuse(message, -EINVAL,
-                               "the terms of '%s' are not operations in flop, bytes in By and 1; expected a "
-                               "model of 'assay fit roofline --sizes FLOPS,BYTES'",
-                               inputs->sources[MACHINE]->file);
+    return known ? 0
+                 : plugin_refuse(message, -EINVAL,
+                                 "the terms of '%s' are not operations in flop, bytes in By, and 1; "
+                                 "expected a model of 'assay fit roofline --sizes FLOPS,BYTES'",
+                                 inputs->sources[MACHINE]->file);
 }
 
 /* The coefficient of TERM in the group of the model of ROLE that the user chose, in s. */
@@ -114,10 +123,10 @@ static int find_cost(const struct predict_inputs *inputs, size_t role, const str
     *ret = (model->response_seconds > 0 ? model->response_seconds : 1) * cost;
     return cost > 0 || (cost == 0 && role == MACHINE)
                ? 0
-               : plugin_refuse(
-                     message, inputs->is_draw ? -EDOM : -EINVAL,
-                     "the coefficient of %.64s of the group '%.64s' in '%s' is %g; expected one above 0",
-                     model->terms[term].name, group->name, inputs->sources[role]->file, cost);
+               : plugin_refuse(message, inputs->is_draw ? -EDOM : -EINVAL,
+                               "the coefficient of %.64s of the group '%.64s' in '%s' is %g; expected "
+                               "a coefficient above 0",
+                               model->terms[term].name, group->name, inputs->sources[role]->file, cost);
 }
 
 /* 1 / peak, from the parameter PEAK or the coefficient of a model of ROLE, which is DIVISOR of them. */
@@ -130,11 +139,11 @@ static int find_peak(const struct predict_inputs *inputs, const struct plugin_va
         return 0;
     }
     if (inputs->model_counts[role] == 0)
-        return plugin_refuse(
-            message, -EINVAL,
-            "%s is not given; set it, or give %s=MODEL of the experiment '%s' (or its archive "
-            "by --from), or machine=MODEL of 'assay fit roofline'",
-            name, roles[role].name, experiment);
+        return plugin_refuse(message, -EINVAL,
+                             "%s is not known; set it, or give %s=MODEL of the experiment '%s' (or "
+                             "the archive of the experiment with --from), or machine=MODEL of "
+                             "'assay fit roofline'",
+                             name, roles[role].name, experiment);
     const struct model *model = inputs->models[role][0];
     if (role == DGEMM)
         term = predict_product_term(model);
@@ -144,7 +153,7 @@ static int find_peak(const struct predict_inputs *inputs, const struct plugin_va
             term++;
     if (term == model->term_count)
         return plugin_refuse(message, -EINVAL,
-                             "the model '%s' has no term %s; expected one of the experiment '%s'",
+                             "the model '%s' has no term %s; expected a model of the experiment '%s'",
                              inputs->sources[role]->file, role == DGEMM ? "m*n*k" : "size", experiment);
     int r = find_cost(inputs, role, values, term, ret, message);
     *ret /= divisor;
@@ -162,8 +171,9 @@ static int find_roof(const struct predict_inputs *inputs, const struct plugin_va
     if (values[PEAK_FLOPS].is_set || values[PEAK_BANDWIDTH].is_set || values[OVERHEAD].is_set ||
         inputs->model_counts[MEMORY] || inputs->model_counts[DGEMM])
         return plugin_refuse(message, -EINVAL,
-                             "the model for 'machine' has the peaks and the overhead; remove it, or other "
-                             "models, peak-flops, peak-bandwidth and overhead");
+                             "the model for 'machine' already gives the peaks and the overhead; "
+                             "remove this model, or remove the other models, peak-flops, "
+                             "peak-bandwidth and overhead");
     double *costs[] = {&ret->flop, &ret->byte, &ret->overhead};
     for (size_t t = 0; r == 0 && t < inputs->models[MACHINE][0]->term_count; t++)
         r = find_cost(inputs, MACHINE, values, t, costs[t], message);
@@ -212,7 +222,8 @@ static int roofline_run(void *state, const struct predict_inputs *inputs, const 
     int form = values[FORM].is_set ? (int)values[FORM].number : FORM_IMPROVED;
     struct roof roof;
     if (!(sizes[0] + sizes[1] > 0))
-        return plugin_refuse(message, -EINVAL, "flops and bytes are both 0; expected one above 0");
+        return plugin_refuse(message, -EINVAL,
+                             "flops and bytes are both 0; set at least one of them above 0");
     int r = find_roof(inputs, values, &roof, message);
     if (r == 0 && calls) { /* the host warns of kernels that the model does not cover */
         const struct model *model = inputs->models[MACHINE][0];
@@ -235,7 +246,8 @@ static int roofline_run(void *state, const struct predict_inputs *inputs, const 
     ret[SHARE] = ret[COMPUTE] / ret[TIME];
     const char *texts[COLUMN_COUNT] = {[BOUND] = ret[COMPUTE] < ret[TRANSFER] ? "memory" : "compute"};
     if (form == FORM_CLASSICAL && roof.overhead > 0)
-        predict_remark(output, false, "the classical form has no overhead; %g s are ignored", roof.overhead);
+        predict_remark(output, false, "the overhead of %g s is ignored, because the classical form has none",
+                       roof.overhead);
     if (output->wants(output->context, 0))
         r = add_roof(&roof, sizes[0], output);
     return r < 0 ? r : output->row(output->context, ret, texts);

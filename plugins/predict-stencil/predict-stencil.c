@@ -6,16 +6,16 @@ static const char *const path_kinds[] = {"linear", "piecewise", "smpi", NULL};
 enum { COMPUTE_MODEL, NETWORK_MODEL, COPY_MODEL, ROLE_COUNT };
 static const struct predict_role roles[] = {
     [COMPUTE_MODEL] = {"compute", compute_kinds, .is_time = true, .optional = true, .experiment = "stencil",
-                       .help =
-                           "V/P: the time of one device over the 'flops' of its part, and 'bytes' or not; a "
-                           "fit of the experiment stencil, or of roofline"},
+                       .help = "V/P: the time of a device as a function of the 'flops' (and perhaps "
+                               "'bytes') of its part; from the experiment stencil, or by 'assay fit "
+                               "roofline'"},
     [NETWORK_MODEL] = {"network", path_kinds, .is_time = true, .optional = true,
                        .experiment = "mpi-point-to-point",
-                       .help = "s/B(s): the time of a message over its 'size'; of SMPI's half a PingPong"},
+                       .help = "s/B(s): the time of a message by its 'size'; for a model of SMPI half "
+                               "of a PingPong"},
     [COPY_MODEL] = {"copy", path_kinds, .is_time = true, .optional = true, .experiment = "transfer",
-                    .help =
-                        "s/B(s): the time of a copy between device and host over its 'size'; on processors "
-                        "of packing"},
+                    .help = "s/B(s): the time of a copy between device and host by its 'size'; "
+                            "without accelerators the time to pack a face"},
     {0},
 };
 
@@ -69,59 +69,70 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
     [DEVICES] = {"devices", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .integer = true,
                  .required = true, .help = "R: GPUs or cores, each with one part of the mesh"},
     [FLOPS] = {"flops", PLUGIN_NUMBER, "flop", .minimum = 1e-3, .maximum = 1e12, .required = true,
-               .help = "operations of a point and step: 13 for diffusion"},
+               .help = "number of operations for a point and step: 13 for diffusion"},
     [BYTES] = {"bytes", PLUGIN_NUMBER, "By", .minimum = 1e-3, .maximum = 1e12,
-               .help = "of memory of a point and step: 32 for diffusion; for peaks and rooflines only"},
+               .help = "bytes of memory traffic for a point and step: 32 for diffusion; used "
+                       "with peaks and rooflines only"},
     [HALO_BYTES] = {"halo-bytes", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = 1e9, .required = true,
-                    .help = "sent for a point of a face: 4 for diffusion in single precision"},
+                    .help = "bytes sent for a point of a face: 4 for diffusion in single precision"},
     [CUT] = {"decomposition", PLUGIN_WORD, .choices = cut_words, .default_text = "2d",
-             .help = "the mesh is cut in z; y and z; or all, into R^(1/d) parts each: as the source, also "
-                     "where that is not whole"},
+             .help = "in which directions the mesh is cut: z (1d); y and z (2d); all (3d); "
+                     "into R^(1/d) parts each, as in the source also where this is no whole "
+                     "number"},
     [PARTS] = PARTS_IN("px", "parts in x, instead of 'decomposition'"),
     [PARTS + 1] = PARTS_IN("py", "parts in y"),
     [PARTS + 2] = PARTS_IN("pz", "parts in z"),
     [FACES] = {"faces", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 2, .integer = true, .default_text = "2",
-               .help = "exchanges j for each direction that is cut: 2, a face on both sides; 1 where 2g is "
-                       "taken to count both"},
-    [PERIODIC] =
-        {"periodic", PLUGIN_WORD, .choices = yes_words, .default_text = "no",
-         .help = "a device is its own neighbour in y and z where these are not cut: three copies a face"},
+               .help = "number of exchanges j for each direction that is cut: 2: a face on "
+                       "both sides; 1: where the factor 2g is taken to count both sides"},
+    [PERIODIC] = {"periodic", PLUGIN_WORD, .choices = yes_words, .default_text = "no",
+                  .help = "whether a device is its own neighbour in directions y and z that are "
+                          "not cut, which costs three copies a face"},
     [OVERLAP] = {"overlap", PLUGIN_WORD, .choices = yes_words, .default_text = "no",
-                 .help = "the exchange goes on while the inside is updated: equation (4), not (2)"},
+                 .help = "whether the exchange overlaps the update of the inside: equation (4) "
+                         "instead of (2)"},
     [PROGRESS] = {"progress", PLUGIN_WORD, .choices = progress_words, .default_text = "all",
-                  .help = "what goes on meanwhile: all; the network alone; or none, as where the core that "
-                          "computes moves every byte itself"},
+                  .help = "what proceeds during the update: all; the network alone; or none, "
+                          "where the core that computes moves every byte itself"},
     [DEVICES_PER_NODE] = {"devices-per-node", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6,
                           .integer = true, .default_text = "1",
-                          .help = "g: devices that share the network of a node"},
+                          .help = "g: number of devices that share the network of a node"},
     [DUPLEX] = {"duplex", PLUGIN_WORD, .choices = duplex_words, .default_text = "half",
-                .help = "of the network: sending and receiving share it (2g/B), or not (g/B)"},
-    [PERFORMANCE] = RATE("performance", "flop/s", "P of one device, measured; or give the peaks, or a model"),
-    [PEAK_FLOPS] = RATE("peak-flops", "flop/s", "Fpeak of one device: P by equation (1), alpha = 0"),
-    [PEAK_BANDWIDTH] = RATE("peak-bandwidth", "By/s", "Bpeak of one device"),
-    [PATHS] = RATE("network-bandwidth", "By/s", "B0 between two nodes, instead of a model"),
-    [PATHS + 1] = LATENCY("network-latency", "t0 between two nodes"),
-    [PATHS + 2] =
-        RATE("copy-bandwidth", "By/s", "B0 between device and host, instead of a model; none: no copies"),
-    [PATHS + 3] = LATENCY("copy-latency", "t0 between device and host"),
-    [GROUPS] = {"compute-group", PLUGIN_TEXT, .help = "of the model 'compute', if it has several"},
-    [GROUPS + 1] = {"network-group", PLUGIN_TEXT, .help = "of the model 'network', such as remote"},
-    [GROUPS + 2] = {"copy-group", PLUGIN_TEXT, .help = "of the model 'copy', if it has several"},
+                .help = "half: sending and receiving share the bandwidth of the network "
+                        "(2g/B); full: they do not (g/B)"},
+    [PERFORMANCE] =
+        RATE("performance", "flop/s", "P: measured performance of one device; or give the peaks, or a model"),
+    [PEAK_FLOPS] = RATE("peak-flops", "flop/s",
+                        "Fpeak: peak rate of one device; gives P by equation (1) with alpha = 0"),
+    [PEAK_BANDWIDTH] = RATE("peak-bandwidth", "By/s", "Bpeak: peak memory bandwidth of one device"),
+    [PATHS] = RATE("network-bandwidth", "By/s", "B0: bandwidth between two nodes, instead of a model"),
+    [PATHS + 1] = LATENCY("network-latency", "t0: latency between two nodes"),
+    [PATHS + 2] = RATE("copy-bandwidth", "By/s",
+                       "B0: bandwidth between device and host, instead of a model; not set: "
+                       "no copies"),
+    [PATHS + 3] = LATENCY("copy-latency", "t0: latency between device and host"),
+    [GROUPS] = {"compute-group", PLUGIN_TEXT,
+                .help = "group of the model 'compute', if the model has several"},
+    [GROUPS + 1] = {"network-group", PLUGIN_TEXT, .help = "group of the model 'network', such as remote"},
+    [GROUPS + 2] = {"copy-group", PLUGIN_TEXT, .help = "group of the model 'copy', if the model has several"},
 };
 
 enum { TIME, RATE, UPDATES, EFFICIENCY, COMPUTE, EXPOSED, NETWORK, COPY, DEVICE_RATE, SENT, COLUMN_COUNT };
 static const struct column columns[COLUMN_COUNT + 1] = {
-    [TIME] = {"time", .unit = "s", .help = "of a step", .goal = COLUMN_LESS},
-    [RATE] = {"rate", .unit = "Gflop/s", .help = "P_m: V R / time, of all devices", .goal = COLUMN_MORE},
-    [UPDATES] = {"points", .unit = "1/s", .help = "updates of points, of all devices", .detail = true},
+    [TIME] = {"time", .unit = "s", .help = "time of a step", .goal = COLUMN_LESS},
+    [RATE] = {"rate", .unit = "Gflop/s", .help = "P_m: rate of all devices, V R / time", .goal = COLUMN_MORE},
+    [UPDATES] = {"points", .unit = "1/s", .help = "points updated in a second by all devices",
+                 .detail = true},
     [EFFICIENCY] = {"efficiency", .unit = "1", .help = "P_m / (R P)"},
-    [COMPUTE] = {"compute", .unit = "s", .help = "V / P", .part_of = "time"},
-    [EXPOSED] = {"exposed", .unit = "s", .help = "of the exchange, what is not hidden", .part_of = "time"},
-    [NETWORK] = {"network", .unit = "s", .help = "of the exchange, between nodes"},
-    [COPY] = {"copy", .unit = "s", .help = "of the exchange, between device and host"},
-    [DEVICE_RATE] = {"device_rate", .unit = "Gflop/s", .help = "P of one device", .detail = true},
-    [SENT] = {"sent", .unit = "By", .help = "by a device in a step, through all its faces", .detail = true,
-              .exact = true},
+    [COMPUTE] = {"compute", .unit = "s", .help = "time to compute, V / P", .part_of = "time"},
+    [EXPOSED] = {"exposed", .unit = "s", .help = "time of the exchange that no computation hides",
+                 .part_of = "time"},
+    [NETWORK] = {"network", .unit = "s", .help = "time of the exchange between nodes"},
+    [COPY] = {"copy", .unit = "s", .help = "time of the exchange between device and host"},
+    [DEVICE_RATE] = {"device_rate", .unit = "Gflop/s", .help = "P: performance of one device",
+                     .detail = true},
+    [SENT] = {"sent", .unit = "By", .help = "bytes that a device sends in a step, through all its faces",
+              .detail = true, .exact = true},
     {0},
 };
 
@@ -151,7 +162,7 @@ static int ask(const struct scenario *s, size_t role, const double *sizes, doubl
                                 &value, s->message);
     if (r == 0 && !(value.mean >= 0))
         r = plugin_refuse(
-            s->message, -EDOM, "the model '%s' says %g for %s %g; expected a time of at least 0",
+            s->message, -EDOM, "the model '%s' predicts %g s for %s %g; expected a time of at least 0",
             s->inputs->sources[role]->file, value.mean, role == COMPUTE_MODEL ? "flops" : "size", sizes[0]);
     if (r == 0)
         *ret = value.mean * (model->response_seconds > 0 ? model->response_seconds : 1) *
@@ -173,16 +184,18 @@ static int find_compute(const struct scenario *s, double points, double *ret) {
     bool has_model = s->inputs->model_counts[COMPUTE_MODEL] > 0,
          has_peaks = v[PEAK_FLOPS].is_set || v[PEAK_BANDWIDTH].is_set;
     if (has_model + has_peaks + v[PERFORMANCE].is_set != 1)
-        return plugin_refuse(
-            s->message, -EINVAL,
-            "expected one of performance, both peak-flops and peak-bandwidth (data sheet), and "
-            "compute=MODEL (archive of the experiment stencil, or 'assay fit roofline'); %s",
-            has_model || has_peaks ? "several are given" : "none is given");
+        return plugin_refuse(s->message, -EINVAL,
+                             "the speed of a device must be given in one way: performance, or both "
+                             "peak-flops and peak-bandwidth (data sheet), or compute=MODEL (archive "
+                             "of the experiment stencil, or 'assay fit roofline'); %s",
+                             has_model || has_peaks ? "several are given, remove all but one"
+                                                    : "none is given");
     if ((has_peaks || (has_model && has_column(s->inputs->models[COMPUTE_MODEL][0], "bytes"))) &&
         !v[BYTES].is_set)
-        return plugin_refuse(s->message, -EINVAL, "bytes is not set; a roofline needs the bytes of a point");
+        return plugin_refuse(s->message, -EINVAL,
+                             "bytes is not set; a roofline needs the bytes of a point: set bytes");
     if (has_peaks && !(v[PEAK_FLOPS].is_set && v[PEAK_BANDWIDTH].is_set))
-        return plugin_refuse(s->message, -EINVAL, "%s is not set; equation (1) needs both peaks",
+        return plugin_refuse(s->message, -EINVAL, "%s is not set; equation (1) needs both peaks: set it, too",
                              v[PEAK_FLOPS].is_set ? "peak-bandwidth" : "peak-flops");
     if (has_model)
         return ask(s, COMPUTE_MODEL, (double[]){v[FLOPS].number * points, v[BYTES].number * points}, ret);
@@ -199,7 +212,8 @@ static int find_transfer(const struct scenario *s, size_t role, double size, dou
     bool has_model = s->inputs->model_counts[role] > 0;
     if (has_model && (path[0].is_set || path[1].is_set))
         return plugin_refuse(s->message, -EINVAL,
-                             "a model is given for '%s', and %s-bandwidth or %s-latency is set; remove one",
+                             "a model is given for '%s', but %s-bandwidth or %s-latency is set, "
+                             "too; remove one",
                              names[role], names[role], names[role]);
     if (has_model)
         return ask(s, role, &size, ret);
@@ -207,11 +221,11 @@ static int find_transfer(const struct scenario *s, size_t role, double size, dou
     if (role == COPY_MODEL && !path[0].is_set && !path[1].is_set)
         return 0;
     if (!path[0].is_set || !path[1].is_set)
-        return plugin_refuse(
-            s->message, -EINVAL,
-            "%s-%s is not given; set it (B0 and t0 of equation (5)), or give %s=MODEL of 'assay "
-            "fit transfer' or of an archive of the experiment %s",
-            names[role], path[0].is_set ? "latency" : "bandwidth", names[role], roles[role].experiment);
+        return plugin_refuse(s->message, -EINVAL,
+                             "%s-%s is not set; set it (B0 and t0 of equation (5)), or give "
+                             "%s=MODEL of 'assay fit transfer' or of an archive of the experiment %s",
+                             names[role], path[0].is_set ? "latency" : "bandwidth", names[role],
+                             roles[role].experiment);
     *ret = size / path[0].number + path[1].number;
     return 0;
 }
@@ -225,21 +239,21 @@ static int find_parts(const struct scenario *s, double *ret) {
     int dimensions = (int)v[CUT].number + 1;
     bool is_given = v[PARTS].is_set || v[PARTS + 1].is_set || v[PARTS + 2].is_set;
     if (is_given && v[CUT].is_set)
-        return plugin_refuse(s->message, -EINVAL,
-                             "decomposition is set, and so are px, py or pz; remove one of both");
+        return plugin_refuse(s->message, -EINVAL, "both decomposition and px, py or pz are set; remove one");
     for (int d = 0; d < 3; d++) {
         double given = v[PARTS + d].is_set ? v[PARTS + d].number : 1;
         ret[d] = is_given ? given : d >= 3 - dimensions ? pow(devices, 1.0 / dimensions) : 1;
         product *= given;
         if (ret[d] > v[MESH + d].number)
             return plugin_refuse(s->message, is_given ? -EINVAL : -EDOM,
-                                 "%g parts in %c are more than its %g points", ret[d], "xyz"[d],
-                                 v[MESH + d].number);
+                                 "%g parts in direction %c are more than its %g points; set fewer parts "
+                                 "or a larger mesh",
+                                 ret[d], "xyz"[d], v[MESH + d].number);
     }
     return !is_given || product == devices
                ? 0
                : plugin_refuse(s->message, -EINVAL,
-                               "px x py x pz are %g parts; expected as many as devices, %g", product,
+                               "px x py x pz are %g parts; expected as many parts as devices, %g", product,
                                devices);
 }
 
@@ -316,8 +330,8 @@ static int stencil_run(void *state, const struct predict_inputs *inputs, const s
     return 0;
 }
 
-ASSAY_PREDICT_PLUGIN(
-    "stencil", ASSAY_VERSION,
-    "steps of a stencil code on a regular mesh over many GPUs or cores, with or without overlap",
-    .roles = roles, .parameters = parameters, .columns = columns, .open = stencil_open, .run = stencil_run,
-    .close = stencil_close);
+ASSAY_PREDICT_PLUGIN("stencil", ASSAY_VERSION,
+                     "time steps of a stencil code on a regular mesh over many GPUs or "
+                     "cores, with or without overlap",
+                     .roles = roles, .parameters = parameters, .columns = columns, .open = stencil_open,
+                     .run = stencil_run, .close = stencil_close);

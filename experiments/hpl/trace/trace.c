@@ -226,7 +226,7 @@ static void trace_begin(void) {
         char *end;
         capacity = strtoul(wanted, &end, 10);
         if (*end || capacity < RECORDS_MIN || capacity > RECORDS_MAX)
-            fail("ASSAY_TRACE_RECORDS is not a number from 64 to 1000000:", wanted);
+            fail("ASSAY_TRACE_RECORDS must be a number from 64 to 1000000, but is", wanted);
     }
     if (rank >= RANKS_MAX)
         return;
@@ -291,8 +291,8 @@ static void trace_end(void) {
         if (fflush(stdout) != 0)
             fail("the lines cannot be written to", "standard output");
         if (kernels == 0)
-            fputs("trace: rank 0 made no BLAS call that could be seen; one that is linked statically cannot "
-                  "be\n",
+            fputs("trace: no BLAS call of rank 0 was seen; a BLAS that is linked "
+                  "statically cannot be traced, link it dynamically\n",
                   stderr);
     } else {
         fclose(lines);

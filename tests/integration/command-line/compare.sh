@@ -29,16 +29,16 @@ run slow 100 180 300
 run fast 100 200 330
 
 check "two runs that do not differ" "$ASSAY" compare base.zip same.zip --exit-code
-report $(output '^no difference shown: rate \+0 % over 3 settings \(95 % interval .*; of 3 tested 0 are worse, 0 better$'; echo $?) "... are said not to"
+report $(output '^no difference shown: rate changed by \+0 % over 3 settings \(95 % interval .*; settings tested: 3, of which worse: 0, better: 0$'; echo $?) "... are said not to"
 refuse "one that is worse" 3 "the new run is worse" "$ASSAY" compare base.zip slow.zip --exit-code
 check "... without --exit-code is reported alone" "$ASSAY" compare base.zip slow.zip
-report $(output '^worse: rate -3\.[0-9]+ % over 3 settings' && output '^ *2 +200\.25 +180\.25 +-9\.99 .* worse$'; echo $?) "... with its setting"
+report $(output '^worse: rate changed by -3\.[0-9]+ % over 3 settings' && output '^ *2 +200\.25 +180\.25 +-9\.99 .* worse$'; echo $?) "... with its setting"
 check "below the threshold nothing counts" "$ASSAY" compare base.zip slow.zip --exit-code --threshold 15%
 check "one that is better" "$ASSAY" compare base.zip fast.zip --exit-code
-report $(output '^better: .*, 1 better$'; echo $?) "... is no failure"
+report $(output '^better: .*, better: 1$'; echo $?) "... is no failure"
 is "three runs before the new one count once each" \
     "$("$ASSAY" compare base.zip same.zip fast.zip slow.zip --json | jq -r '.method, .settings[0].base_replicates' | paste -sd' ')" \
-    "each run counts once; the new one is tested as one more run (Student's t) 3"
+    "each earlier run counts once; the new run is tested as one more run (Student's t) 3"
 is "for programs" "$("$ASSAY" compare base.zip slow.zip --json |
     jq -r '[.grade, .worse, .better, .settings[1].standing, .units["settings.difference"]] | join(" ")')" "not usable 1 0 worse %"
 
@@ -53,7 +53,7 @@ refuse "options of models" 2 "data is an option for comparing models, and these 
 refuse "a threshold that is none" 2 "threshold '2' is not a share between 0 % and 100 %" "$ASSAY" compare base.zip slow.zip --threshold 2
 campaign other Gflop/s >toy.yaml
 run other 100 200 300
-refuse "another experiment" 2 "this is a run of the experiment 'other', and 'base.zip' one of 'toy'" "$ASSAY" compare base.zip other.zip
+refuse "another experiment" 2 "this is a run of the experiment 'other', but 'base.zip' is a run of 'toy'" "$ASSAY" compare base.zip other.zip
 campaign toy s >toy.yaml
 run seconds 100 200 300
 refuse "another unit" 2 "'rate'" "$ASSAY" compare base.zip seconds.zip
@@ -91,19 +91,19 @@ design: {factors: {N: [2000, 4000], NB: [64, 128], SWAP: 1}, repetitions: 2}
 E
 run measured
 check "a prediction beside a run" "$ASSAY" compare predicted.zip measured.zip
-report $(output '^the prediction of time is off by \+7\.95 % in the mean \(17 % in size\) over 4 settings, by \+25 % at worst \(N=[24]000 NB=128\)$'; echo $?) \
+report $(output '^the prediction of time has a mean error of \+7\.95 % \(mean absolute error 17 %\) over 4 settings; the largest error is \+25 % \(N=[24]000 NB=128\)$'; echo $?) \
     "... mean and worst error"
 report $(output '^scenarios without a setting +2$' && output '^standard deviation of the repetitions +0 %$'; echo $?) "... what is not joined, and the scatter"
 check "in any order, with the greatest error" "$ASSAY" compare measured.zip predicted.zip --threshold 20% --exit-code
 refuse "... that is exceeded" 3 "the prediction is off by more than --threshold" "$ASSAY" compare predicted.zip measured.zip --threshold 10% --exit-code
 is "for programs" "$("$ASSAY" compare predicted.zip measured.zip --threshold 10% --json |
     jq -r '[.grade, (.settings | length), (.settings[0].error * 10 | round), .units.regret] | join(" ")')" "not usable 4 250 %"
-refuse "no setting in common" 2 "no scenario is a setting that was measured" sh -c '
+refuse "no setting in common" 2 "none of the predicted scenarios was measured" sh -c '
     "$0" predict hpl model.json --set P=1 --set Q=2 --set latency=1us --set bandwidth=10GB/s --set N=3000 --set NB=64 --archive none.zip >/dev/null 2>&1
     "$0" compare none.zip measured.zip' "$ASSAY"
 predict twice --set N=2000 --set NB=64 --set speed=mean,slowest
-refuse "a setting twice" 2 "scenarios 1 and 2 are the same setting of the runs" "$ASSAY" compare twice.zip measured.zip
-refuse "... or by the factors that both have" 2 "scenarios 1 and 2 are the same setting of the runs" "$ASSAY" compare predicted.zip base.zip
+refuse "a setting twice" 2 "scenarios 1 and 2 match the same setting of the runs" "$ASSAY" compare twice.zip measured.zip
+refuse "... or by the factors that both have" 2 "scenarios 1 and 2 match the same setting of the runs" "$ASSAY" compare predicted.zip base.zip
 refuse "two predictions" 2 "these are predictions" "$ASSAY" compare predicted.zip twice.zip
 
 # ---- Where a run and its replay part: made from the replay, 0.5 s later from column 248 on, with as much more in row swaps; node 1

@@ -34,7 +34,7 @@ check "all values" "$ASSAY" history export -o all.csv
 is "... as CSV" "$(wc -l <all.csv) $(cut -d, -f1,2,4,5,6,9 all.csv | sort -u | tail -2 | paste -sd' ')" \
     "5 toy,toy,a=1,rate,Gflop/s,102 toy,toy,a=2,rate,Gflop/s,202"
 check "too few runs" "$ASSAY" history check --exit-code
-report $(output '^0 of 2 series changed, of 2 runs at most; 2 series have too few runs to be tested$'; echo $?) "... are said"
+report $(output '^0 of 2 series changed \(the longest has 2 runs\); 2 series have too few runs to be tested$'; echo $?) "... are said"
 check "for programs" "$ASSAY" history check --json
 report $(output '"grade": *"unknown"'; echo $?) "... too"
 
@@ -43,7 +43,7 @@ check "an outlier" "$ASSAY" history outlier "$id" --reason "the fan"
 check "the log" "$ASSAY" history log
 report $(output '^change +2020-10-12T00:00:00Z +- +dahu-\[1-2\] +me +BIOS 2.19$'; echo $?) "... has both"
 refuse "a change without a reason" 2 "needs --reason TEXT" "$ASSAY" history change 2020-10-12
-refuse "no time" 2 "'today' is not a time; expected UTC as in 2026-10-12" "$ASSAY" history change today --reason x
+refuse "no time" 2 "'today' is not a time; expected a time in UTC such as 2026-10-12" "$ASSAY" history change today --reason x
 refuse "a run that is none" 2 "no run has an id that begins with 'zzz'" "$ASSAY" history outlier zzz --reason x
 refuse "a method that is none" 2 "expected shift, chew or e-divisive" "$ASSAY" history check --method t-test
 refuse "a probability that is none" 2 "is not a probability" "$ASSAY" history check --p 2
@@ -52,14 +52,14 @@ refuse "the folder of a run" 2 "this is not the archive of a run" "$ASSAY" histo
 cp "$first" cut.zip && truncate -s -100 cut.zip
 refuse "a damaged archive" 5 "cut.zip" "$ASSAY" history add cut.zip
 echo "some text that is longer than the head of a database, so that it is read as one: it is none" >text.sqlite
-refuse "another file" 2 "this is no history of assay" "$ASSAY" history add --history text.sqlite "$first"
+refuse "another file" 2 "this file is no history of assay" "$ASSAY" history add --history text.sqlite "$first"
 {
     echo value,node,cut
     for i in {1..60}; do echo "$((1000 + i * 7 % 11 - (i > 30 ? 50 : 0))),dahu-1,0"; done
     for i in {1..60}; do echo "$((1000 + i * 7 % 11 - (i > 30 ? 50 : 0))),dahu-2,$((i == 31))"; done
 } >slow.csv
 check "series of a CSV file" "$ASSAY" history check slow.csv
-report $(output '^1 of 2 series changed, of 60 runs at most'; echo $?) "... in the order of its rows, with its cuts"
+report $(output '^1 of 2 series changed \(the longest has 60 runs\)'; echo $?) "... in the order of its rows, with its cuts"
 report $(output 'dahu-1 .*run 31 +-4[.0-9]+'; echo $?) "... since when"
 check "a page" "$ASSAY" history check slow.csv -o slow.html
 is "... has a section and a chart for each node" "$(grep -o '<h2[^>]*>[^<]*' slow.html | sed 's/.*>//' | paste -sd' ') $(grep -c '<svg' slow.html)" "dahu-1 dahu-2 2"
@@ -75,17 +75,17 @@ refuse "... or without rows" 2 "^assay: empty.csv: no row has a number in the co
     echo started,value
     for i in {1..60}; do echo "$((1700000000 + i))000000000,$((1000 + i * 7 % 11 - (i > 30 ? 50 : 0)))"; done
 } >nanoseconds.csv
-refuse "times in ns" 2 "row 1 has the time 1\.700000001e\+18 in the column 'started'; expected s since 1970" "$ASSAY" history check nanoseconds.csv
+refuse "times in ns" 2 "row 1 has the time 1\.700000001e\+18 in the column 'started'; expected seconds since 1970" "$ASSAY" history check nanoseconds.csv
 sed '92s/^[0-9]*//' slow.csv >lost.csv
 check "a cut in a row without a value" "$ASSAY" history check lost.csv --node dahu-2
 report $(output '^0 of 1 series changed'; echo $?) "... is that of the next row"
-refuse "an archive" 2 "this is an archive; 'assay history add'" "$ASSAY" history check "$first"
+refuse "an archive" 2 "this is an archive; add it to a history with 'assay history add', then run" "$ASSAY" history check "$first"
 refuse "a node of no row" 2 "no series has the node 'dahu-3'; did you mean 'dahu-1'" "$ASSAY" history check slow.csv --node dahu-3
 check "what export wrote" "$ASSAY" history check all.csv
-report $(output '^0 of 2 series changed, of 2 runs at most'; echo $?) "... is read"
+report $(output '^0 of 2 series changed \(the longest has 2 runs\)'; echo $?) "... is read"
 refuse "a campaign that is none" 2 "no series has the campaign 'toys'; did you mean 'toy'" "$ASSAY" history check --campaign toys
 refuse "a response that is none" 2 "no series has the response 'time'; there are: rate" "$ASSAY" history export --response time
-refuse "the number of an archive" 2 "no run has an id that begins with '1234567'; the column 'run'" "$ASSAY" history show 1234567
+refuse "the number of an archive" 2 "no run has an id that begins with '1234567'; 'assay history list'" "$ASSAY" history show 1234567
 
 # Eight processes begin one history.
 racers=()

@@ -37,13 +37,13 @@ report $([ "$(wc -l <.out)" -eq 3 ]; echo $?) "are two"
 check "a group by its labels" model eval linear.json m=20 n=25 node=n-2 core=0 --json
 report $(output '"group": *"n-2/0"' && output '"predicted": *231\.98' && output '"grade": *"usable"'; echo $?) "as JSON, with the grade"
 check "beyond a range" model eval linear.json m=690 n=25 --all
-report $([ "$(grep -c warning .err)" -eq 1 ] && errors "2 of 2 rows are outside .* 'm' is 10 times the greatest value"; echo $?) \
+report $([ "$(grep -c warning .err)" -eq 1 ] && errors "2 of 2 rows are outside .* 'm' is 10 times the greatest measured value"; echo $?) \
     "warns once, by the factor"
 check "beyond all rows together" model eval linear.json m=60 n=12 -g n-1/0
-report $(errors 'its values together lie outside of what was measured, by'; echo $?) "warns, too"
+report $(errors 'its measured range, but the combination lies outside the measured rows, by'; echo $?) "warns, too"
 sed 's/"response": {"name": "duration", "unit": null}/"response": {"name": "duration", "unit": "s"}/' linear.json >time.json
 check "far below" model eval time.json m=-900 n=25 -g n-1/0
-report $([ "$(grep -c warning .err)" -eq 1 ] && errors "outside of what the model was fitted to: .*; the predicted time is 0 or less$"; echo $?) \
+report $([ "$(grep -c warning .err)" -eq 1 ] && errors "outside the domain of the model: .*; the predicted time is 0 or less$"; echo $?) \
     "warns of a time that cannot be, in the same sentence"
 check "without a unit" model eval linear.json m=-900 n=25 -g n-1/0
 report $(errors 'the predicted time is 0 or less$'; echo $?) "a duration is a time, too"
@@ -98,7 +98,7 @@ check "what was fitted holds, also for its own rows" model check linear.json --d
 report $(output '^linear.json: good: linear model of 2 groups$' && output '^n-1/0 +60 +0\.4998'; echo $?) "with the error of each group"
 # Measurements that are five times as far off as the noise says.
 awk -F, 'NR == 1 {print; next} {printf "%s,%s,%s,%s,%.17g\n", $1, $2, $3, $4, $5 + (NR % 2 ? 2 : -2)}' lines.csv >off.csv
-refuse "measurements that are far off" 2 "the model fails the check: the errors are [45]\.?[0-9]* times what the noise" \
+refuse "measurements that are far off" 2 "the model fails the check: the errors are [45]\.?[0-9]* times the standard deviation that the model states" \
     "$ASSAY" model check linear.json --data off.csv
 check "unless they may be" model check linear.json --data off.csv --most 9
 refuse "two files, one of them damaged" 2 "1 of 2 models fail the check" "$ASSAY" model check linear.json rows.csv --json
@@ -121,11 +121,11 @@ a variance below zero|s/"covariance": \[\[/"covariance": [[-/|covariance
 a covariance that is none|s/"covariance": \[\[.*\]\]/"covariance": [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]/|not positive semidefinite
 a domain the wrong way round|s/"m": \[10, 69\]/"m": [70, 69]/|'m'
 a domain of nothing|s/"m": \[10, 69\]/"x": [10, 69]/|the domain has a range of 'x'
-a group twice|s/"node": "n-2"/"node": "n-1"/|the group 'n-1/0' is there twice
+a group twice|s/"node": "n-2"/"node": "n-1"/|the group 'n-1/0' occurs twice
 labels that are missing|s/"labels": {"node": "n-2", /"labels": {/|node
 a factor that is none|s/"factors": \[{"column": "m"/"factors": [{"column": "mm"/|'columns' has no 'mm'
 by the same column twice|s/"by": \["node", "core"\]/"by": ["node", "node"]/|node
-a column twice|s/{"name": "n", "unit": null, "type"/{"name": "m", "unit": null, "type"/|the column 'm' is there twice
+a column twice|s/{"name": "n", "unit": null, "type"/{"name": "m", "unit": null, "type"/|the column 'm' occurs twice
 a hull without a scale|/"hull"/s/"scale": \[[^]]*\]/"scale": [0, 1]/|the scale of 'm' is 0; expected above 0
 a sigma below 0|s/"sigma": 0/"sigma": -0/|'sigma' is -0\.51
 a sum of squares below 0|s/"rss": 1/"rss": -1/|'rss' is -1
@@ -174,7 +174,7 @@ value "a size in the second, with the sigma of its mixture" '^ +128000 +all +356
 report $(output 'no interval of the mean for 1 of 1 rows: the model has no covariance'; echo $?) "... and says which interval it has not"
 value "between what two segments saw" ' all ' size=66000 op=send
 check "an operation that was never seen" model eval calls.json size=9 op=other
-report $(errors "the row is outside .*: 'op' is outside of what was measured"; echo $?) "is outside"
+report $(errors "the row is outside .*: 'op' is outside its measured range"; echo $?) "is outside"
 refuse "a time for a size" 2 "'size' is '3s'; expected a number of By, or one with its unit" "$ASSAY" model eval calls.json size=3s op=send
 check "segments as a table" model table calls.json
 report $(output '^rows,part,from,to,1,size,op\[recv\],sigma,sigma.size$' && output '^9,segment,,65536,10,0\.001,5,1,0\.0001$'; echo $?) "a row each"
@@ -182,12 +182,12 @@ sed 's/"from": 65536/"from": 60000/' calls.json >overlap.json
 refuse "segments that overlap" 2 "overlap.json:[0-9]+:[0-9]+: the segment begins at 60000" "$ASSAY" model eval overlap.json size=1 op=send
 sed 's/"from": 65536/"from": 70000/' calls.json >gap.json
 refuse "a gap" 2 "fails the check" "$ASSAY" model check gap.json
-report $(output 'gap.json:[0-9]+:[0-9]+: +error: +the segment begins at 70000, and the one before it ends at 65536'; echo $?) "... with its place"
+report $(output 'gap.json:[0-9]+:[0-9]+: +error: +the segment begins at 70000, but the segment before it ends at 65536'; echo $?) "... with its place"
 sed 's/"weight": 0.5, "mean": 3/"weight": 0.4, "mean": 3/' calls.json >light.json
 refuse "weights that do not add up" 2 "light.json:[0-9]+:[0-9]+: .*add up to" "$ASSAY" model show light.json
 sed 's/"kind": "piecewise"/"kind": "population"/; s/, "over": "size"//' calls.json >other.json
 check "a kind of somebody's own is shown" model show other.json
-refuse "and is not evaluated" 2 "of the kind 'population', which is not evaluated row by row; expected 'linear', 'piecewise'" \
+refuse "and is not evaluated" 2 "has the kind 'population', which gives no value for a row; expected 'linear', 'piecewise'" \
     "$ASSAY" model eval other.json size=1 op=send
 sed 's/"values": {}, "domain"/"values": {"weight": 3}, "domain"/' other.json >heavy.json
 refuse "populations with weights of 3" 2 "fails the check" "$ASSAY" model check heavy.json

@@ -29,7 +29,7 @@ is "... sections" "$(grep -o '<h2>[^<]*' plain.html | cut -c 5- | paste -sd,)" \
 is "... an SVG of each chart but those of single nodes" "$(grep -c '<svg viewBox' plain.html) $(grep -c 'drawn by scripts only' plain.html)" "9 12"
 report $(contains plain.html '<path class="l s0 k0" d="M[0-9.]+ [0-9.]+h0L'; echo $?) "... with lines"
 report $(contains plain.html '<title>warm-up</title>' && contains plain.html '<li class="s2 k0">node-3 \(slow\)</li>'; echo $?) "... phases, and nodes by their names"
-report $(contains plain.html 'the marks at the lower edge|marks at the lower edge are starts of units[.] Every sample is here'; echo $?) "... what was left out: nothing"
+report $(contains plain.html 'the marks at the lower edge|marks at the lower edge are starts of units[.] Every sample is shown'; echo $?) "... what was left out: nothing"
 
 refuse "another ending" 2 "the page 'page.txt' has no name of a page; expected one that ends in .html" "$ASSAY" report made.zip -o page.txt
 refuse "JSON into a page" 2 "give one of them" "$ASSAY" report made.zip --json -o page.html

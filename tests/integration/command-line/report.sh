@@ -82,7 +82,7 @@ report $(output '^17 of 18 measurements were flagged \(load\) and are left out$'
 campaign "answer: {response: rate, best: most, lines: 'in: '}" 7 1 1 >one.yaml
 run one
 check "one unit" contains one.err '1 setting, 1 measurement;'
-check "... has no interval" contains one.err 'a single unit has none'
+check "... has no interval" contains one.err 'a single unit has no interval'
 is "the lines that its experiment keeps" "$("$ASSAY" report "$archive" --best | paste -sd,)" "a is 7,b is 1"
 
 touch broken
@@ -103,7 +103,7 @@ touch broken
 campaign "$best" 1 2 2 >none.yaml
 run none
 check "where all failed, that is said" contains none.err 'no setting can be ranked: no measurement has a value of .rate.'
-refuse "... and nothing is best" 2 "no setting is the best" "$ASSAY" report "$archive" --best
+refuse "... and nothing is best" 2 "no best setting, because" "$ASSAY" report "$archive" --best
 rm broken
 
 campaign "setup: [false]" 1 1 1 >early.yaml
@@ -123,7 +123,7 @@ check "a complete run's status names the report" contains sizes.out "assay repor
 campaign "$best
   model: {method: linear, response: time, terms: 1 + a, sizes: [a]}" "1, 12" 1 2 >scan.yaml
 run scan
-check "sizes alone are not ranked" contains scan.err "with the same problem size .a. are compared; each size has one setting, so no setting is better than another; 'assay fit' models"
+check "sizes alone are not ranked" contains scan.err "with the same problem size .a. are compared; each size has a single setting, so that no settings can be compared; 'assay fit' models"
 is "... nor shown, but by the report" "$(grep -c '^12 ' scan.err) $("$ASSAY" report "$archive" | grep -c '^12 ')" "0 1"
 
 sed 's/^testbed: local/testbed: [local, local]/' scan.yaml >list.yaml
@@ -133,7 +133,7 @@ is "of a list of testbeds each run names its report" "$(grep -c '^which setting 
 campaign "" "1, 2" 1 1 >mute.yaml
 run mute
 check "without an answer a run says which line to add" \
-    contains mute.err "does not say which of its responses \(rate, time\) is its answer; .*'answer: "
+    contains mute.err "does not say by which of its responses \(rate, time\) settings are ranked; .*'answer: "
 is "... and is done all the same" "$status" 0
 
 # Settings that differ in their size are no alternatives, whatever the model's sizes are.
@@ -145,7 +145,7 @@ run share
 check "the best setting says which share of what can be had it reached" contains share.err "^best: share of the peak +100 %$"
 campaign "answer: none" "1, 2" 1 2 >none.yaml
 run none
-check "a run whose settings are no alternatives ranks none" contains none.err "the settings are not ranked: .*the experiment 'toy' declares no response by which its settings are ranked; name one: 'assay report .* 'assay fit "
+check "a run whose settings are no alternatives ranks none" contains none.err "the settings are not ranked: .*the experiment 'toy' declares no response by which settings are ranked; choose a response: 'assay report .* 'assay fit "
 check "... unless it is asked to" "$ASSAY" report "$archive" --most rate
 
 wrong() { # wrong NAME ANSWER PATTERN

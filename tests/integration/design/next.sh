@@ -80,7 +80,7 @@ check "a fixed factor" sh -c '"$ASSAY" design next runs/model.json --set label=o
 printf 'b,a\n100,500\n600,200\n300,300\n700,850\n620,880\n630,100\n' >table.csv
 check "candidates of one's own" sh -c '"$ASSAY" design next runs/model.json --candidates table.csv --rows 2 2>told >c.csv'
 report $([ "$(head -1 c.csv)" = a,b,larger,label ] && tail -n +2 c.csv | cut -d, -f2,1 | while IFS=, read -r a b; do grep -qx "$b,$a" table.csv || exit 1; done &&
-    ! grep -q 850,700 c.csv && grep -q "note: 1 of the 6 candidates leave the domain of the model$" told; echo $?) \
+    ! grep -q 850,700 c.csv && grep -q "note: 1 of the 6 candidates lie outside the domain of the model, where predictions are extrapolated$" told; echo $?) \
     "... are chosen from, less those that the experiment refuses"
 
 # ---- Models of plain tables: no experiment, no units; groups by a control and by cores
@@ -88,7 +88,7 @@ awk 'BEGIN {print "core,control.turbo,x,duration"; for (i = 0; i < 80; i++) {x =
     printf "%d,%s,%d,%.6f\n", i % 2, i % 4 < 2 ? "on" : "off", x, (i % 4 < 2 ? 1 : 2) * (3 + 0.5 * x) + (i * 7919 % 101 - 50) / 100}}' >plain.csv
 "$ASSAY" fit linear plain.csv --terms '1+x' --by core,control.turbo -o plain.json >/dev/null
 check "a model of a table" sh -c '"$ASSAY" design next plain.json --rows 8 2>told >p.csv'
-report $(grep -q "does not say the unit of 'duration'; taken for s" told && grep -q 'none known' told; echo $?) "... what is not known is said"
+report $(grep -q "does not state the unit of 'duration'; seconds are assumed" told && grep -q 'none known' told; echo $?) "... what is not known is said"
 report $([ "$(head -1 p.csv)" = x,control.turbo ] && [ "$(cut -d, -f2 p.csv | sort -u | paste -sd' ')" = 'control.turbo off on' ] &&
     awk -F, 'NR > 1 && $1 != 10 && $1 != 105 {n++; last = NR} END {exit !(n == 1 && last == NR)}' p.csv; echo $?) \
     "a control that makes groups is a column; a line is measured at its ends, and once between them"
@@ -110,15 +110,15 @@ report $(awk -F, 'NR > 1 {if ($1 * $2 > 1000) bad = 1; n += $1 * $2 > 980} END {
 awk 'BEGIN {print "x,duration"; for (i = 1; i <= 60; i++) {x = i * i; printf "%d,%.6f\n", x, (x > 200 ? x - 200 : 1) * (1 + (i * 7919 % 101 - 50) / 200)}}' >grows.csv
 "$ASSAY" fit linear grows.csv --terms '1+x' -o grows.json >/dev/null
 check "where times of 0 or less are predicted" sh -c '"$ASSAY" design next grows.json --rows 6 --json 2>told >g.json'
-report $(grep -qE '^ +"[0-9]+ of [0-9]+ candidates are left out, since the model predicts that they take 0 s or less"' g.json &&
+report $(grep -qE '^ +"[0-9]+ of [0-9]+ candidates are left out, because the model predicts a time of 0 s or less for them"' g.json &&
     awk '/^      "time"/ && !($2 + 0 > 0) {exit 1}' g.json; echo $?) "no row is"
 "$ASSAY" fit linear plain.csv --terms x --by none --set noise=homoscedastic -o proportional.json >/dev/null
 check "a line through 0" sh -c '"$ASSAY" design next proportional.json --rows 10 2>told >o.csv'
 report $(sort o.csv | uniq -c | awk '$1 > 5 {exit 1}'; echo $?) "is measured at one point no more than half of the times"
 printf 'x\n50\n' >one.csv
 check "one candidate" sh -c '"$ASSAY" design next proportional.json --candidates one.csv --rows 20 2>told >o.csv'
-report $([ "$(rows o.csv)" -eq 10 ] && grep -q "^note: all 10 rows are one point: lack of fit cannot be tested" told &&
-    grep -q "^note: 50 % of the number of rows is left: .*limit: 20 rows in all, 20 % for lack of fit, 10 repetitions" told; echo $?) \
+report $([ "$(rows o.csv)" -eq 10 ] && grep -q "^note: all 10 rows have the same settings, so that lack of fit cannot be tested" told &&
+    grep -q "^note: 50 % of the number of rows is not used: .*limit (20 rows in all, 20 % of the rows for lack of fit, 10 repetitions" told; echo $?) \
     "is measured up to the limit, of which it warns"
 
 # ---- Limits, lack of fit
@@ -146,15 +146,15 @@ refuse "another kind of model" 2 "linaer" "$ASSAY" design next kind.json
 sed 's/"covariance": \[\[[^]]*\], \[[^]]*\]\]/"covariance": null/' plain.json >bare.json
 awk 'BEGIN {print "size,duration"; for (s = 1; s < 1e6; s *= 2) print s "," (1e-6 + s / 1e9) * (1 + 0.01 * sin(s))}' >transfers.csv
 "$ASSAY" fit transfer transfers.csv --set criterion=log -o log.json >/dev/null
-refuse "errors of a logarithm" 2 "no residual standard error of its response.*expected a fit of the response" "$ASSAY" design next log.json
+refuse "errors of a logarithm" 2 "no residual standard error of its response.*fit the response itself" "$ASSAY" design next log.json
 refuse "no covariance" 2 "no covariance of its coefficients.*fit it to more rows than it has terms" "$ASSAY" design next bare.json
 sed 's/"covariance": \[\[[^]]*\]/"covariance": [[1]/' plain.json >short.json
 refuse "a covariance that is none" 2 "short.json:[0-9]+:[0-9]+: " "$ASSAY" design next short.json
-refuse "a budget for not one row" 2 "the budget of 1 ms is too small for one row: the fastest of all takes" \
+refuse "a budget for not one row" 2 "the budget of 1 ms is too small for a single row: the fastest row takes" \
     "$ASSAY" design next plain.json --budget 1ms
 refuse "a budget that is no time" 2 "--budget '10 parsecs', expected a time" "$ASSAY" design next plain.json --budget '10 parsecs'
 refuse "a budget for no time" 2 "the model predicts 'duration' in By/s, which is no time" "$ASSAY" design next rate.json --budget 10s
-refuse "an empty domain" 2 "the domain is empty: not one of [0-9]* candidates is within the experiment's conditions" \
+refuse "an empty domain" 2 "the domain is empty: none of the [0-9]* candidates satisfies the experiment's conditions" \
     "$ASSAY" design next runs/model.json --within a=880..880 --within b=621..700
 refuse "a range beyond the experiment's bounds" 2 "the domain is empty: no whole number of 'a'" "$ASSAY" design next runs/model.json --within a=901..950
 refuse "an unknown factor" 2 "'aa' is no factor of the model; did you mean 'a'" "$ASSAY" design next runs/model.json --within aa=1..2
@@ -165,14 +165,14 @@ refuse "rows that are too many" 2 "--rows '1001' is not a whole number from 1 to
 refuse "a seed" 2 "'assay design next' has no option '--seed'" "$ASSAY" design next plain.json --seed 1
 refuse "an option of another kind" 2 "'assay design next' has no option '--repetitions'" "$ASSAY" design next plain.json --repetitions 3
 refuse "an option of next" 2 "'assay design factorial' has no option '--budget'" "$ASSAY" design factorial n=1,2 --budget 3s
-refuse "weights that are not positive" 2 "--weights x - 10 is 0 here.*expected a number above 0" "$ASSAY" design next plain.json --weights 'x - 10'
+refuse "weights that are not positive" 2 "--weights x - 10 is 0 for this row.*expected a number above 0" "$ASSAY" design next plain.json --weights 'x - 10'
 "$ASSAY" fit linear plain.csv --terms '1+x' --weights x -o weighted.json >/dev/null
 sed -i 's/"weights": "x"/"weights": "w"/' weighted.json
-refuse "weights that nobody knows" 2 "fitted with the weights 'w'; give those of new rows" "$ASSAY" design next weighted.json
+refuse "weights that nobody knows" 2 "fitted with the weights 'w'; give the weights of new rows" "$ASSAY" design next weighted.json
 refuse "a factor that nobody gives" 2 "nb" sh -c '
     printf "name: needs\nfactors: {x: {type: number}, nb: {type: integer}}\nrun: [true]\nresponses: {duration: {pattern: \"(1)\"}}\n" >needs.yaml
     "$ASSAY" design next plain.json --experiment needs.yaml'
-refuse "a term of what is no factor" 2 "the model's terms use 'x', which is no factor of the experiment" \
+refuse "a term of what is no factor" 2 "the terms of the model use 'x', which is no factor of the experiment" \
     "$ASSAY" design next plain.json --experiment first.yaml
 refuse "the model as output" 2 "the output 'plain.json' is also an input" "$ASSAY" design next plain.json -o plain.json
 finish

@@ -33,7 +33,7 @@ END
 cc -shared -fPIC -o short.so short.c
 refuse "a call that leaves out an element" 3 "wrong results: element 8 of a small dcopy is" ./blas --check --kernel dcopy --blas ./short.so
 refuse "a maximum that is another element" 3 "wrong results: idamax found element" ./blas --check --kernel idamax --blas ./short.so
-refuse "a BLAS that lacks a call" 3 "it has no dtrsm_" ./blas --check --kernel dtrsm --blas ./short.so
+refuse "a BLAS that lacks a call" 3 "the library has no dtrsm_" ./blas --check --kernel dtrsm --blas ./short.so
 refuse "a loop of ours in single precision" 2 "dlacpy has no single precision" ./blas --check --kernel dlacpy --precision single
 
 # ---- Rows: m = 6, n = 4, k = 2
@@ -51,10 +51,10 @@ counts() { grep -v '^#' answers | sed 1d | awk -F, -v names="$kernels" 'BEGIN { 
 is "operations and bytes are those of the formulas" "$(counts | xargs)" "$(echo "dgemm 96 $((8 * (12 + 8 + 48)))
 dtrsm 96 $((8 * (8 + 48))) dgemv 48 $((8 * (24 + 4 + 12))) dger 48 $((8 * (6 + 4 + 48))) dtrsv 16 $((8 * (8 + 8)))
 dswap 4 128 dcopy 4 64 daxpy 8 96 dscal 4 64 idamax 4 32 dlaswp 24 768 dlacpy 24 384 dlatcpy 24 384 empty 0 0" | xargs)"
-refuse "a triangle for which no room was made" 2 "line 2: T needs 121 elements, more than --t-elements 100" feed "1,dtrsv,1,11,1,1,11,1,1\n"
-refuse "a transposed copy whose source has more rows than ldb" 2 "line 2: ldb = 3 is less than 4, the rows of B" \
+refuse "a triangle for which no room was made" 2 "line 2: the matrix T needs 121 elements; expected at most --t-elements 100" feed "1,dtrsv,1,11,1,1,11,1,1\n"
+refuse "a transposed copy whose source has more rows than ldb" 2 "line 2: ldb = 3 is smaller than 4, the rows of B" \
     feed "1,dlatcpy,6,4,2,6,3,6,1\n"
-refuse "a vector that reaches too far" 2 "line 2: A needs 103 elements" feed "1,daxpy,1,35,1,1,35,1,3\n"
+refuse "a vector that reaches too far" 2 "line 2: the matrix A needs 103 elements" feed "1,daxpy,1,35,1,1,35,1,3\n"
 refuse "an unknown call" 2 "line 2: kernel 'zgemm' is not known; expected dgemm or dtrsm" feed "1,zgemm,1,1,1,1,1,1,1\n"
 solves=$(printf '1,dtrsv,1,10,1,1,10,1,1\\n%.0s' $(seq 300))$(printf '1,dtrsm,10,10,1,10,10,10,1\\n%.0s' $(seq 300))
 is "many solves of one right-hand side are answered" "$(feed "$solves" --offset-range 0 | grep -vc '^[#u]')" 600

@@ -146,14 +146,14 @@ if ! "$kernel" --check --blas mkl >/dev/null 2>&1; then
         "cannot load BLAS 'mkl': tried libmkl_rt.so.2, .*; Debian has it in the package libmkl-rt" "$kernel" --check --blas mkl
 else skip "a known BLAS that is not installed" "MKL is installed"; fi
 refuse "an unknown BLAS" 2 "expected openblas, blis, reference, mkl, or a path" "$kernel" --check --blas atlas
-refuse "a library that is no BLAS" 3 "it has no dgemm_" "$kernel" --check --blas "$(ldd "$kernel" | awk '/libc\./ { print $3 }')"
+refuse "a library that is no BLAS" 3 "the library has no dgemm_" "$kernel" --check --blas "$(ldd "$kernel" | awk '/libc\./ { print $3 }')"
 refuse "a BLAS that computes wrong results" 3 "computes wrong results: element 0 of a small dgemm" \
     env WRONG=1 "$kernel" --check --blas "$scratch/spy.so"
 bad_row() { refuse "$1" 2 "$2" feed "$header\n1,8,8,8,8,8,8\n$3\n"; }
-bad_row "lda below m" "line 3: lda = 7 is less than 8, the rows of A" 2,8,8,8,7,8,8
-bad_row "ldb below n" "line 3: ldb = 7 is less than 8, the rows of B" 2,8,8,8,8,7,8
-bad_row "ldc below m" "line 3: ldc = 7 is less than 8, the rows of C" 2,8,8,8,8,8,7
-bad_row "a matrix larger than the buffers" "line 3: A needs 1002000 elements, more than --a-elements 1000000" \
+bad_row "lda below m" "line 3: lda = 7 is smaller than 8, the rows of A" 2,8,8,8,7,8,8
+bad_row "ldb below n" "line 3: ldb = 7 is smaller than 8, the rows of B" 2,8,8,8,8,7,8
+bad_row "ldc below m" "line 3: ldc = 7 is smaller than 8, the rows of C" 2,8,8,8,8,8,7
+bad_row "a matrix larger than the buffers" "line 3: the matrix A needs 1002000 elements; expected at most --a-elements 1000000" \
     2,1000,8,1002,1000,8,1000
 bad_row "a short row" "line 3 has 6 fields; expected 7" 2,8,8,8,8,8
 bad_row "a long row" "line 3 has 8 fields; expected 7" 2,8,8,8,8,8,8,8
@@ -167,7 +167,7 @@ bad_row "a line without end" "line 3 is longer than 1024 bytes" "$(head -c 2000 
 refuse "a row that is cut off" 2 "the input ends inside line 2" feed "$header\n1,8,8,8,8,8,1"
 refuse "no header" 2 "expected the header unit,m,n,k" feed ""
 refuse "a header that lacks a column" 2 "line 1 is not a header .*missing: ldc" feed "unit,m,n,k,lda,ldb\n"
-refuse "a header with a column too many" 2 "line 1 has 8 columns; 'colour' is none of this kernel" feed "$header,colour\n"
+refuse "a header with a column too many" 2 "line 1 has 8 columns; the column 'colour' is not known" feed "$header,colour\n"
 refuse "a header with a column twice" 2 "line 1 has the column m twice" feed "$header,m\n"
 refuse "sizes that do not fit in memory" 1 "cannot allocate 9007199262740992 bytes for matrix A" \
     "$kernel" --a-elements 1125899906842624 --b-elements 1 --c-elements 1

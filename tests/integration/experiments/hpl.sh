@@ -144,7 +144,7 @@ refuse "... and so has one whose residual was not checked" 3 "unit 1 .* failed: 
 refuse "a program that is not there is named" 3 "'/nowhere/xhpl' is not there, expected a program" \
     "$ASSAY" run "$scratch/wrong.yaml" -o "$scratch/failed" --set hpl=/nowhere/xhpl
 campaign vendor "$xhpl" "N: [600], BCAST: [6]"
-refuse "broadcasts that netlib's HPL does not have are refused by name" 2 "'BCAST' is given 6, expected one of 1ring, 1ringM" "$ASSAY" run "$scratch/vendor.yaml" --dry-run
+refuse "broadcasts that netlib's HPL does not have are refused by name" 2 "'BCAST' is 6, expected one of 1ring, 1ringM" "$ASSAY" run "$scratch/vendor.yaml" --dry-run
 
 sed 's/^options.*//' "$ASSAY_SOURCE/examples/hpl.yaml" >"$scratch/example.yaml"
 check "a dry run says that hpcc runs seven programs for a unit" sh -c '"$1" run "$2" --dry-run 2>"$2.err" | grep -q "hpl = hpcc (default): each unit runs all seven programs"' - "$ASSAY" "$scratch/example.yaml"

@@ -23,9 +23,9 @@ is "what was moved is counted" "$(cut -d, -f6 answers | cut -d. -f1 | xargs)" \
 is "bandwidth is that over the time of all passes" "$(awk -F, -v s=8192 'NR == 1 { p = $6 / s; r = $6 / ($4 * p) / $5; print (r > 0.99 && r < 1.01) }' answers)" 1
 is "every bandwidth is below that of any memory" "$(awk -F, '$5 > 1e14' answers)" ""
 threads=$(nproc)
-refuse "more threads than CPUs" 2 "$((threads + 1)) threads; expected at most $threads" feed "" --most-threads $((threads + 1))
-refuse "more than there is room for" 2 "line 2: size is 100001; expected at most --largest 100000" feed '1,read,100001,1\n'
-refuse "more threads than were started" 2 "line 2: 2 threads; expected at most --most-threads 1" feed '1,read,8192,2\n'
+refuse "more threads than CPUs" 2 "$((threads + 1)) threads are set; expected at most $threads" feed "" --most-threads $((threads + 1))
+refuse "more than there is room for" 2 "line 2: a row has the size 100001; expected at most --largest 100000" feed '1,read,100001,1\n'
+refuse "more threads than were started" 2 "line 2: a row has 2 threads; expected at most --most-threads 1" feed '1,read,8192,2\n'
 refuse "an unknown kernel" 2 "kernel 'scale' is not known; expected read or write or copy or triad" feed '1,scale,8192,1\n'
 check "all CPUs at once" feed "1,triad,8192,$threads\n2,copy,8192,1\n3,triad,100000,$threads\n" --most-threads "$threads"
 is "... move so many times as much" "$(grep -v '^[#u]' .out | head -n 1 | cut -d, -f6 | cut -d. -f1)" "$(awk -v a="$(moved 8192 3)" -v t="$threads" 'BEGIN { print a * t }')"
@@ -37,7 +37,7 @@ send() { # send ROWS [OPTIONS]
 }
 check "messages of all kinds" send '1,1,moving\n2,1,same\n3,100000,moving\n4,100000,same\n5,100000,same\n'
 is "... are answered" "$(grep -cE '^[1-5],[0-9]{19},[0-9]+,[0-9]+\.[0-9]{9},0' .out)" 5
-refuse "a message for which there is no room" 2 "line 2: size is 100001; expected at most --largest" send '1,100001,same\n'
+refuse "a message for which there is no room" 2 "line 2: a row has the size 100001; expected at most --largest" send '1,100001,same\n'
 cat >short.c <<'END'
 #include <stddef.h>
 void *memcpy(void *to, const void *from, size_t size) {

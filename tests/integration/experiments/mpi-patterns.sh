@@ -26,7 +26,7 @@ is "gives the same order to other ranks" "$(order | cmp - first)" ""
 echo '{experiment: mpi-ring, design: {factors: {dgemm_order: [4096], largest: [1048576]}}}' >plan.yaml
 check "a plan with large matrices" "$ASSAY" run --dry-run plan.yaml
 is "has memory for them" "$(sed -n 's/^Memory: \(.*\) a process.*/\1/p' .out)" "450 MiB"
-refuse "one rank alone" 2 'there is 1 rank; expected at least 2' run 1 ./ring
+refuse "one rank alone" 2 '1 rank was started; expected at least 2' run 1 ./ring
 refuse "a load that is none" 2 "'swim' is not known; expected one of 'none', 'dgemm'" run 2 ./ring --load swim
 refuse "an option that is none" 2 'usage: mpirun -n RANKS ring' run 2 ./ring --speed 3
 
@@ -98,7 +98,7 @@ check "what was late is in a table of its own, and there is no table without row
 for node in 1 2; do
     check "the network that MPI used is on record" test "$(jq -r ".nodes.node$node.mpi_networks[]" of-ring/*/software/versions.json)" = 10.77.0.$((node + 1))
 done
-check "a run of seeds alone is not ranked" sh -c "'$ASSAY' report of-ring/*.zip 2>&1 | grep -q \"'mpi-ring' declares no response by which its settings are ranked; .*'assay fit\""
+check "a run of seeds alone is not ranked" sh -c "'$ASSAY' report of-ring/*.zip 2>&1 | grep -q \"'mpi-ring' declares no response by which settings are ranked; .*'assay fit\""
 is "the other node's clock is found" "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
     NR > 1 { o = $at["offset"]; n[$at["host"]] += $at["host"] == "node1" ? o == 0 : o > 999 && o < 1001 }
     END { print (n["node1"] > 1 && n["node2"] > 1) }' of-collectives/*/results/tables/clocks.csv)" 1

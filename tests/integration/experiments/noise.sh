@@ -24,7 +24,7 @@ is "the share that is lost is that over the minimum" \
     "$(awk -v t="$(value total)" -v m="$(value minimum)" -v l="$(value lost)" 'BEGIN { d = l - (1 - 1000 * m / t); print (d < 1e-3 && d > -1e-3) }')" 1
 is "additions are no faster than any clock" "$(awk -v f="$(value frequency)" 'BEGIN { print (f > 1e6 && f < 2e10) }')" 1
 refuse "fewer quanta than have quantiles" 2 "quanta '9' is not a whole number from 10" ./noise --quanta 9
-refuse "an option that is none" 2 "unknown option '--colour'; 'noise --help' lists them" ./noise --colour 3
+refuse "an option that is none" 2 "unknown option '--colour'; 'noise --help' lists" ./noise --colour 3
 
 # ---- Frequency
 feed() { # feed ROWS [OPTIONS]
@@ -35,8 +35,8 @@ cpus=$(nproc)
 check "one core and all cores" feed "1,1,integer,0.01\n2,$cpus,vector,0.01\n" --most-cores "$cpus"
 is "... mean, slowest and fastest are in order" \
     "$(grep -v '^[#u]' .out | awk -F, '{ if ($5 <= $4 * (1 + 1e-9) && $4 <= $6 * (1 + 1e-9) && $5 > 0 && $6 < 2e10) n++ } END { print n }')" 2
-refuse "more cores than CPUs" 2 "$((cpus + 1)) threads; expected at most $cpus" feed "" --most-cores $((cpus + 1))
-refuse "more cores than were started" 2 "line 2: 2 cores; expected at most --most-cores 1" feed "1,2,integer,1\n" --most-cores 1
+refuse "more cores than CPUs" 2 "$((cpus + 1)) threads are set; expected at most $cpus" feed "" --most-cores $((cpus + 1))
+refuse "more cores than were started" 2 "line 2: a row has 2 cores; expected at most --most-cores 1" feed "1,2,integer,1\n" --most-cores 1
 
 # ---- Through the engine
 printf '%s\n' 'experiment: noise' 'probes: none' 'options: {threshold: 0}' \

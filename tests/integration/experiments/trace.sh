@@ -234,6 +234,6 @@ for mpi in openmpi mpich; do
     refuse "$mpi: too little room is refused" 1 '^trace: ASSAY_TRACE_RECORDS .*64 to 1000000: 5$' traced_loudly $mpi many many
     unset ASSAY_TRACE_RECORDS
     check "$mpi: a program with a BLAS in itself" traced $mpi own own
-    check "$mpi: which is said" grep -q '^trace: rank 0 made no BLAS call that could be seen' own-$mpi.err
+    check "$mpi: which is said" grep -q '^trace: no BLAS call of rank 0 was seen' own-$mpi.err
 done
 finish

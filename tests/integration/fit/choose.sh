@@ -21,7 +21,7 @@ report $(output '^\* +linear +1 \+ m\*n\*k  +host ' && [ "$(grep -c ' linear  *M
     "are tried, each once"
 sed '$a x,0,10,10,10,2' gemm.csv >straggler.csv
 check "a group of one row" "$ASSAY" fit alternatives linear straggler.csv --by host,core
-report $(output '^rows judged +600$' && output '^rows that some cannot predict +1$' && output '^\* +linear +M-1 +host ' && output '^note: linear M-1 by host: 1 of 3 groups'; echo $?) \
+report $(output '^rows judged +600$' && output '^rows left out, as some model cannot predict them +1$' && output '^\* +linear +M-1 +host ' && output '^note: linear M-1 by host: 1 of 3 groups'; echo $?) \
     "is left out for all of them, and named"
 awk -F, 'NR == 1 || ++rows[$1] < ($1 == "n0" ? 60 : 3)' gemm.csv | sed 's/^n1,/x,/; $a y,1,9,9,9,7' >few.csv
 check "groups of a few rows" "$ASSAY" fit alternatives linear few.csv --by host --terms M-1
@@ -57,7 +57,7 @@ settings=$(error)
 check "rows" "$ASSAY" fit alternatives linear sizes.csv --response y --sizes size --terms M-1 --folds-by row --json
 report $(awk -v s="$settings" -v r="$(error)" 'BEGIN {exit !(s > 2 * r)}'; echo $?) "its standard error is that of settings, not of rows"
 check "hosts" "$ASSAY" fit alternatives linear sizes.csv --response y --sizes size --by host --folds-by host
-report $(output '^left out together +columns$' && output '^settings +3$' && output '^\* +linear +M-1 +\(pooled\)'; echo $?) \
+report $(output '^rows in one fold share +columns$' && output '^settings +3$' && output '^\* +linear +M-1 +\(pooled\)'; echo $?) \
     "only a model of all hosts says something of another one"
 check "over one size" "$ASSAY" fit alternatives linear sizes.csv --response y --sizes size
 report $(! grep -q 'M-2' .out; echo $?) "M-2 is M-1"
@@ -75,8 +75,8 @@ line 7907 >other.csv
 for terms in 1 1+x 1+x+x^2; do fit line.csv --response y --terms $terms -o "$terms.json"; done
 fit other.csv --response y --terms 1+x -o other.json
 check "compare" "$ASSAY" compare 1.json 1+x.json other.json
-report $(output '^ *A +1.json +linear +120 +1 +N-1 +2$' && output '^note: which suffices is judged on measurements' && ! grep -q '[*] suffices' .out; echo $?) "what they are, without a verdict"
-report $(output '^all +1 +C +[0-9.]+ +[0-9.]+ +-[0-9.]+$' && output '^all +1 +B +[0-9.]+ +[0-9.]+ +-$' && output '^note: A and B were fitted to the same data'; echo $?) \
+report $(output '^ *A +1.json +linear +120 +1 +N-1 +2$' && output '^note: to see which model suffices, give measurements' && ! grep -q '[*] is the simplest' .out; echo $?) "what they are, without a verdict"
+report $(output '^all +1 +C +[0-9.]+ +[0-9.]+ +-[0-9.]+$' && output '^all +1 +B +[0-9.]+ +[0-9.]+ +-$' && output '^note: models A and B were fitted to the same data'; echo $?) \
     "estimates are so many standard errors apart only where data differ"
 report $([ "$(grep -cE '^warning: A is not usable for prediction: cross-validated error [0-9.]+ %' .out)" -eq 1 ] && ! grep -q '^warning: [BC] is' .out; echo $?) "and which of them is not usable"
 check "on data" "$ASSAY" compare 1+x+x^2.json 1+x.json 1.json --data other.csv
@@ -92,7 +92,7 @@ sed 's/"response": {"name": "y", "unit": null}/"response": {"name": "y", "unit":
 check "units" "$ASSAY" compare ms.json s.json --data other.csv
 report $(output 'error \(ms\)' && output 'B +s.json +linear +120 +1 +N-[12] +[34] +[0-9]{5} '; echo $?) "models in other units are converted"
 check "its own data" "$ASSAY" compare 1.json 1+x.json --data line.csv
-report $(output "^warning: A was fitted to 'line.csv'"; echo $?) "are warned of"
+report $(output "^warning: model A was fitted to 'line.csv'"; echo $?) "are warned of"
 # Of the same mean the log score decides, in whatever order.
 scattered() { awk -v grows=$1 -v by=$2 'BEGIN {print "x,y"; for (i = 1; i <= 400; i++) {x = i % 80 + 1
     printf "%d,%.9g\n", x, 2 + 3 * x + (grows ? x / 10 : 4) * (i * by % 101 - 50) / 50}}'; }
@@ -106,7 +106,7 @@ report $(output '^\* +B .* N-2 '; echo $?) "is heteroscedastic"
 check "noise that does not" "$ASSAY" compare heteroscedastic0.json homoscedastic0.json --data judged0.csv
 report $(output '^\* +B .* N-1 '; echo $?) "is homoscedastic"
 sed 's/"name": "y"/"name": "z"/' 1+x.json >z.json
-refuse "another response" 2 "the model is of 'z'; expected 'y'" "$ASSAY" compare 1.json z.json --data line.csv
+refuse "another response" 2 "the model's response is 'z'; expected 'y'" "$ASSAY" compare 1.json z.json --data line.csv
 refuse "one model" 2 "compare: too few operands; usage: assay compare BASE... NEW" "$ASSAY" compare 1.json
 refuse "an option of another action" 2 "compare: unknown option '--plot'" "$ASSAY" compare 1.json 1.json --plot x.svg
 finish

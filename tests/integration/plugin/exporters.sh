@@ -368,51 +368,51 @@ report $(contains node_model.c 'get_nodeid\(\)' && contains cpus_model.c '^/\* T
 
 of() { sed "$2" "$1" | model >bad.json; shift 2; "$ASSAY" export "$@"; } # of LINES CHANGE EXPORT...
 smpi() { refuse "$1" 2 "$2" of smpi.txt "$3" simgrid bad.json --set hosts=2; }
-smpi "a latency below 0" "smpi/lat-factor by bad.json is -1 from 0 byte on; expected 0 or more" 's/lat_factor 1.85[0-9]* /lat_factor -1 /'
-smpi "no bandwidth" "smpi/bw-factor by bad.json is 0 from 40000 byte on; expected more than 0" 's/\(lat_factor 6.*bw_factor\).*/\1 0/'
-smpi "a factor that is missing" "smpi/lat-factor by bad.json is nan from 0 byte" 's/lat_factor 1.85[0-9]* /other 0 /'
-smpi "a cost below 0" "smpi/os by bad.json is -2e-06 from 0 byte" 's/^est 2 /est -2 /'
-smpi "a call below 0" "smpi/iprobe by bad.json is -3e-07" 's/^est 0.3/est -0.3/'
+smpi "a latency below 0" "smpi/lat-factor from the model bad.json is -1 for messages from 0 byte on; expected 0 or more" 's/lat_factor 1.85[0-9]* /lat_factor -1 /'
+smpi "no bandwidth" "smpi/bw-factor from the model bad.json is 0 for messages from 40000 byte on; expected more than 0" 's/\(lat_factor 6.*bw_factor\).*/\1 0/'
+smpi "a factor that is missing" "smpi/lat-factor from the model bad.json is nan for messages from 0 byte" 's/lat_factor 1.85[0-9]* /other 0 /'
+smpi "a cost below 0" "smpi/os from the model bad.json is -2e-06 for messages from 0 byte" 's/^est 2 /est -2 /'
+smpi "a call below 0" "smpi/iprobe from the model bad.json is -3e-07" 's/^est 0.3/est -0.3/'
 smpi "no base" "bad.json has no part 'protocol'" 's/protocol protocol/protocol other/'
 smpi "a base of 0" "bad.json has a latency of 0 s" 's/latency 1e-05/latency 0/'
 smpi "no ping-pong" "bad.json has no part 'PingPong'" 's/PingPong/Other/'
-smpi "segments out of order" "begins at 1000 byte, and the one before it at 1000" '/segment PingPong 40000/s/40000 -/999.5 -/; s/segment PingPong 1000 40000/segment PingPong 1000 1000.5/;
+smpi "segments out of order" "begins at 1000 byte, and the segment before it at 1000" '/segment PingPong 40000/s/40000 -/999.5 -/; s/segment PingPong 1000 40000/segment PingPong 1000 1000.5/;
     /PingPong 1000/,/values/{/values/a part segment Other - -\nest 0 0
     }; s/PingPong 999.5/PingPong 999.5/'
-smpi "other terms" "the terms of bad.json are not those of a network" 's/size size 1 -/size size 2 -/'
+smpi "other terms" "the terms of bad.json do not describe a network" 's/size size 1 -/size size 2 -/'
 smpi "no time" "Hz" 's/^model smpi us/model smpi Hz/'
 refuse "another group" 2 "line.json has 1 groups, and 'group' is b; expected the name of one, such as all" "$ASSAY" export simgrid line.json --set group=b --set hosts=2
 refuse "another base" 2 "'latency' or 'bandwidth' is set" "$ASSAY" export simgrid smpi.json --set hosts=2 --set latency=20us
 refuse "no hosts" 2 "the number of hosts is not known" "$ASSAY" export simgrid smpi.json
 refuse "hosts twice" 2 "the number of hosts is set twice" "$ASSAY" export simgrid smpi.json --set hosts=2 --set radical=1
 refuse "no network" 2 "the latency between two hosts is not known" "$ASSAY" export simgrid --set hosts=2
-refuse "two networks" 2 "2 models have the role 'network'; expected one" "$ASSAY" export simgrid smpi.json network=line.json --set hosts=2
-refuse "a speed beside those of a model" 2 "'speed' is for hosts that are alike" "$ASSAY" export simgrid smpi.json speeds=dgemm.json --set speed=1e9
+refuse "two networks" 2 "2 models are given for the role 'network'; expected a single model: remove the others" "$ASSAY" export simgrid smpi.json network=line.json --set hosts=2
+refuse "a speed beside those of a model" 2 "'speed' describes equal hosts" "$ASSAY" export simgrid smpi.json speeds=dgemm.json --set speed=1e9
 refuse "half of a link" 2 "'loopback-bandwidth' is set without 'loopback-latency'" "$ASSAY" export simgrid smpi.json --set hosts=8 --set loopback-bandwidth=1GB/s
 refuse "a slow backbone" 2 "the backbone has a latency of 1 s" "$ASSAY" export simgrid smpi.json --set hosts=8 --set backbone-latency=1s --set backbone-bandwidth=1GB/s
 for name in 'a b' $'a\n' $'\x7f' $'\xff' "$(printf '%01001d' 0)"; do
-    refuse "a name (${#name})" 2 "prefix .* cannot be in a platform" "$ASSAY" export simgrid smpi.json --set hosts=8 --set "prefix=$name"
+    refuse "a name (${#name})" 2 "prefix .* is not possible in a platform" "$ASSAY" export simgrid smpi.json --set hosts=8 --set "prefix=$name"
 done
-refuse "a setting" 2 "'smpi/os' is not NAME=VALUE" "$ASSAY" export simgrid smpi.json --set hosts=8 --set config=smpi/os
-refuse "a host without a name" 2 "the host '' cannot be in a platform" of dgemm.txt 's/dahu-2.site//; s/^group  /group _ /; s/ node core/ core node/; s/^group _ \(.\)/group \1/' \
+refuse "a setting" 2 "'smpi/os' is not a setting of SimGrid" "$ASSAY" export simgrid smpi.json --set hosts=8 --set config=smpi/os
+refuse "a host without a name" 2 "the host '' is not possible in a platform" of dgemm.txt 's/dahu-2.site//; s/^group  /group _ /; s/ node core/ core node/; s/^group _ \(.\)/group \1/' \
     simgrid smpi.json speeds=bad.json
-refuse "hosts that are none" 2 "bad.json has one fit for all" of dgemm.txt 's/ node core//' simgrid smpi.json speeds=bad.json
-refuse "a column of hosts" 2 "no column is called node or host" of dgemm.txt 's/ node core/ a b/' simgrid smpi.json speeds=bad.json
-refuse "no speed" 2 "'dahu-1.site/0' of bad.json takes 0 s" of dgemm.txt 's/^est 1e-10/est 0/' simgrid smpi.json speeds=bad.json
+refuse "hosts that are none" 2 "bad.json has a single fit for all" of dgemm.txt 's/ node core//' simgrid smpi.json speeds=bad.json
+refuse "a column of hosts" 2 "none of their columns is called node or host" of dgemm.txt 's/ node core/ a b/' simgrid smpi.json speeds=bad.json
+refuse "no speed" 2 "'dahu-1.site/0' of bad.json has the coefficient 0 s" of dgemm.txt 's/^est 1e-10/est 0/' simgrid smpi.json speeds=bad.json
 refuse "no term of the highest degree" 2 "no term of bad.json gives the speed" of dgemm.txt 's/^term m.n .*/term k*m k 2 - m 1 -/' simgrid smpi.json speeds=bad.json
-refuse "a population" 2 "bad.json: the model is of the kind 'population'.*linear" of dgemm.txt 's/model linear/model population/' simgrid smpi.json speeds=bad.json
+refuse "a population" 2 "bad.json: the model has the kind 'population'.*linear" of dgemm.txt 's/model linear/model population/' simgrid smpi.json speeds=bad.json
 
 sed 's/"function": null/"function": null, "level": "a"/' dgemm.json >level.json
 refuse "a category" 2 "the term 'm\*n\*k' of level.json is not a product of numbers" "$ASSAY" export kernels level.json
 sed 's/"noise": {[^}]*}/"noise": {"kind": "mixture", "distribution": "normal", "components": [{"weight": 1, "mean": 0, "sigma": 1}]}/' dgemm.json >mixture.json
-refuse "a mixture" 2 "the noise of the group 'dahu-1.site/0' of mixture.json is a mixture; .* or 'noise=no'" "$ASSAY" export kernels mixture.json
+refuse "a mixture" 2 "the noise of the group 'dahu-1.site/0' of mixture.json is a mixture.* or set noise=no" "$ASSAY" export kernels mixture.json
 check "without its noise" export_to mixture.h kernels mixture.json --set noise=no
-refuse "SMPI's tables as a kernel" 2 "of the kind 'smpi'; expected .*kernel \(linear, piecewise, maximum\)" "$ASSAY" export kernels smpi.json
-refuse "a name that C cannot have" 2 "'2x' cannot be a part of names in C" "$ASSAY" export kernels 2x=dgemm.json
+refuse "SMPI's tables as a kernel" 2 "has the kind 'smpi', which no role accepts; expected .*kernel \(linear, piecewise, maximum\)" "$ASSAY" export kernels smpi.json
+refuse "a name that C cannot have" 2 "'2x' cannot be part of a name in C" "$ASSAY" export kernels 2x=dgemm.json
 refuse "two of a name" 2 "two kernels are called 'dgemm'" "$ASSAY" export kernels dgemm.json dgemm=cpus.json
-refuse "cpus that HPL does not know" 2 "'dahu-1.site/2' of bad.json has no number of its own for HPL" of dgemm.txt 's/ core$/ cpu/; s/^group dahu-1.site 1/group dahu-1.site 2/' \
+refuse "cpus that HPL does not know" 2 "'dahu-1.site/2' of bad.json has no process number for HPL" of dgemm.txt 's/ core$/ cpu/; s/^group dahu-1.site 1/group dahu-1.site 2/' \
     kernels bad.json --set form=hpl-smpi
-refuse "groups that HPL does not know" 2 "'dahu-1.site/0' of dgemm.json has no number" "$ASSAY" export kernels dgemm.json --set form=hpl-smpi
+refuse "groups that HPL does not know" 2 "'dahu-1.site/0' of dgemm.json has no process number" "$ASSAY" export kernels dgemm.json --set form=hpl-smpi
 refuse "terms that HPL does not know" 2 "'log2\(size\)\^2' of linear.json is not a product of m, n and k" "$ASSAY" export kernels linear.json --set form=hpl-smpi
 refuse "the model overwritten" 2 "smpi.json" "$ASSAY" export simgrid smpi.json --set hosts=2 -o smpi.json
 finish

@@ -66,7 +66,7 @@ report $(output '"name": "standard input"'; echo $?) "is named so"
 # Many groups: a line each, and how they spread.
 awk 'BEGIN {print "g,x,duration"; for (i = 0; i < 4000; i++) print i % 40 "," i % 13 "," 3 * (i % 13) + i % (2 + i % 40)}' >many.csv
 check "many groups" fit many.csv --terms 1+x --by g
-report $(output '^group +rows +error' && output '^39 +100 ' && output '^over the groups$' && output '^x +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+'; echo $?) \
+report $(output '^group +rows +error' && output '^39 +100 ' && output '^summary over the groups$' && output '^x +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+'; echo $?) \
     "a line each, and their spread"
 
 # An archive suggests its model and knows its units.
@@ -74,14 +74,14 @@ check "archives to fit" "$ASSAY_BUILD/tests/unit/test-table-archive" --make "$sc
 check "an archive alone" fit dgemm.zip -o dgemm.json
 report $(first '^usable: .* over 120 settings of m 64 to' && output '^n-2/0 +30 ' && contains dgemm.json '"by": \["node", "core"\]'; echo $?) \
     "the suggested model and groups"
-report $(output '^speed, asymptotic, of 2mnk operations +[0-9.]+ Gflop/s$' && output '^slowest and fastest group +16\.[0-9]+ Gflop/s .*\(n-10/[01]\) and 3[0-9.]+ Gflop/s \(n-2/[01]\): the slowest has (50|49)'; echo $?) \
+report $(output '^asymptotic speed, from 2mnk operations +[0-9.]+ Gflop/s$' && output '^slowest and fastest group +16\.[0-9]+ Gflop/s .*\(n-10/[01]\) and 3[0-9.]+ Gflop/s \(n-2/[01]\): the slowest group has (50|49)'; echo $?) \
     "how fast a core is, and the slowest of the fastest"
 report $(contains dgemm.json '"response": \{"name": "duration", "unit": "s"\}' &&
     contains dgemm.json '"name": "dgemm.zip", "sha256": "'"$(sha256sum dgemm.zip | cut -d' ' -f1)"'", "run_id": "3f0e6d2c'; echo $?) \
     "the model has units, and names the archive by hash and run"
 check "alternatives of it" fit alternatives dgemm.zip --terms M-1 --by none
 report $(output '^. +linear +M-1 +\(pooled\) .* N-1 ' && output '^. +linear +M-1 +\(pooled\) .* N-2 '; echo $?) "have each noise, whatever it suggests"
-refuse "a robust fit with a noise of greatest likelihood" 2 "robust=huber together with noise=heteroscedastic, which the input may suggest; expected noise=auto" \
+refuse "a robust fit with a noise of greatest likelihood" 2 "robust=huber cannot be combined with noise=heteroscedastic \(the experiment may suggest this noise\); set noise=auto" \
     "$ASSAY" fit dgemm.zip --set robust=huber --set noise=heteroscedastic
 check "an option goes before the suggestion" fit dgemm.zip --terms M-1 --by none -o m1.json
 report $(contains m1.json '"by": \[\]' && [ "$(grep -c '"name": .*"factors"' m1.json)" -eq 2 ]; echo $?) "terms and groups"
@@ -161,7 +161,7 @@ a number with trailing junk|2|junk.csv:2:3.*2x|junk.csv --terms 1+a
 a text in the response|2|fast.csv:3:.*fast|fast.csv --terms 1+a
 a column given twice|2|twice.csv:1.*'a'|twice.csv --terms 1+a
 a zip that is none|5|broken.zip|broken.zip
-a model for a table|2|model.json: this is JSON, not a table; 'assay model show' prints|model.json
+a model for a table|2|model.json: this file is JSON, not a table; if it is a model, 'assay model show' prints|model.json
 an unknown response|2|'durations'.*did you mean 'duration'|calls.csv --response durations --terms 1+a
 no response to be guessed|2|choose one with --response; there are: g, x|no.csv
 an unknown group column|2|there is no group column 'hosts'; did you mean 'host'|calls.csv --by hosts --terms 1
@@ -169,13 +169,13 @@ a group column given twice|2|has 'host' twice|calls.csv --by host,host
 unknown weights|2|there is no weights column 'w'|calls.csv --weights w --terms 1
 a weight below 0|2|negative.csv.*weight|negative.csv --weights w --terms 1
 a bad term|2|terms '1\+a\*\+b', column 5: '\+' where a column or 1 was expected|calls.csv --terms 1+a*+b
-sizes that are not there|2|M-2 is over the sizes m, n, k, and there is no column 'm'|calls.csv
+sizes that are not there|2|M-2 uses the sizes m, n, k, but there is no column 'm'|calls.csv
 a text that is not said to be a category|2|calls.csv:2:1.*'host'|calls.csv --terms 1+host
 no group that can be fitted|2|could not be fitted: .*b|q.csv --terms 1+b
 no group of several|2|none of the 12 groups could be fitted; the first \(0\) because of 1 row|few.csv --terms 1+x --by g
 one fold|2|--folds '1'; expected 0 or a number from 2 to 255|calls.csv --folds 1 --terms 1+a
 a separator of two|2|--separator ';;'|calls.csv --separator ;; --terms 1+a
-a plugin of another ABI|2|it has ABI 7 and this assay has ABI 4|other-abi calls.csv
+a plugin of another ABI|2|the plugin has ABI 7, but this assay has ABI 4|other-abi calls.csv
 a plugin's own refusal|2|fails: the first of [0-9]+ rows is odd|fails calls.csv
 an option of another action|2|'assay fit alternatives' has no option '--plot'|alternatives calls.csv --plot y.svg
 END
@@ -195,7 +195,7 @@ report $(output '^note: 3 rows are left out: a value is missing or not finite$';
 awk 'BEGIN {print "host,p,n,duration"; for (i = 0; i < 240; i++) {h = i % 3; p = 2 ^ (i % 5); n = 100 + i * 37 % 101
     print "h-" 8 + h "," p "," n "," 3 + 5 * h + n / p + 2 * log(p) / log(2) + (i * 29 % 7) / 10 + (i == 100 ? 50 : 0)}}' >hosts.csv
 check "a category, an inverse, a logarithm" fit hosts.csv --terms '1+category(host)+n*p^-1+log2(p)' -o hosts.json
-report $(first '1 of 240 rows make [0-9]+ % of the squared error: --set outliers=3 leaves such rows out$' && output '^hosts.csv:102 '; echo $?) \
+report $(first '1 of 240 rows cause [0-9]+ % of the squared error: --set outliers=3 leaves rows out' && output '^hosts.csv:102 '; echo $?) \
     "the row that spoils the fit is shown, and what to do"
 report $(output '^host\[h-10\] +(9\.|10\.)' && contains hosts.json '"level": "h-9"' && contains hosts.json '"function": "log2"'; echo $?) \
     "dummies without the first level; factors are data"
@@ -224,7 +224,7 @@ report $(! head -1 .out | grep -q lack; echo $?) "does not"
 
 # Methods.
 check "methods" "$ASSAY" plugins
-report $(output '^fit +linear +[0-9.]+ +least squares' && output 'other-abi.*it has ABI 7'; echo $?) "are listed, with why one cannot be used"
+report $(output '^fit +linear +[0-9.]+ +least squares' && output 'other-abi.*the plugin has ABI 7, but'; echo $?) "are listed, with why one cannot be used"
 check "parameters" fit linear --parameters
 report $(output '^threshold +number from 0 to 1 +0.05 ' && output '^select +none, elimination +none '; echo $?) "words, ranges, defaults"
 check "as JSON" fit linear --parameters --json

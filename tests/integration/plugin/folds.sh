@@ -36,7 +36,7 @@ report $(above "$(error host.json)" "$(error host-row.json)") "a host that was n
 # One row of a level that no other row has is in all fits; the others are cross-validated.
 { cat sizes.csv && echo lonely,5,10; } >rare.csv
 check "a rare level" "$ASSAY" fit rare.csv --response y --terms 1+size+category'(host)' --folds-by row -o rare.json
-report $(grep -q "^note: 1 row is not cross-validated: the level 'lonely' of 'host' is in one fold alone" .out; echo $?) "is left out aloud"
+report $(grep -q "^note: 1 row is not cross-validated: the level 'lonely' of 'host' occurs in one fold only" .out; echo $?) "is left out aloud"
 report $([ -n "$(error rare.json)" ] && above 1 "$(awk -v a="$(error rare.json)" -v b="$(error row.json)" 'BEGIN {print 20 * (a / b > 1 ? a / b - 1 : 1 - a / b)}')"; echo $?) \
     "the error is as without it"
 
@@ -45,7 +45,7 @@ for units in 2 3 12; do
     awk -v units=$units 'BEGIN {print "x,y"; for (i = 0; i < 60; i++) print i % units "," i % units + i % 7}' >few.csv
     check "$units settings" "$ASSAY" fit few.csv --response y --terms 1+x --folds 255 -o few.json
     report $(contains few.json "\"folds\": $units[,}]"; echo $?) "are in $units folds"
-    report $([ $units -gt 2 ] || { contains few.json '"cv_rmse": null' && head -1 .out | grep -q 'how well it predicts is not known'; }; echo $?) \
+    report $([ $units -gt 2 ] || { contains few.json '"cv_rmse": null' && head -1 .out | grep -q 'its prediction error is not known'; }; echo $?) \
         "... of which the errors are known, or said not to be"
 done
 check "no folds" "$ASSAY" fit sizes.csv --response y --terms 1+size --folds 0 --json

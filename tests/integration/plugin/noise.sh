@@ -27,5 +27,5 @@ report $([ -z "$(noise N-0.json)" ]; echo $?) "... is not in the model"
 check "the same again" "$ASSAY" fit calls.csv --terms 1+x --by host --set noise=heteroscedastic -o again.json
 report $(cmp -s <(sed '/"created"/d' N-2.json) <(sed '/"created"/d' again.json); echo $?) "... is the same to the last digit"
 refuse "a noise that is none" 2 "noise" "$ASSAY" fit calls.csv --terms 1+x --set noise=N-3
-refuse "robust fits and outliers" 2 "robust=huber together with outliers" "$ASSAY" fit calls.csv --terms 1+x --set robust=huber --set outliers=3
+refuse "robust fits and outliers" 2 "robust=huber cannot be combined with outliers" "$ASSAY" fit calls.csv --terms 1+x --set robust=huber --set outliers=3
 finish

@@ -21,14 +21,14 @@ check "segmented lines" "$ASSAY" fit piecewise calls.csv --response duration --b
 report $(contains model.json '"kind": "piecewise"' && contains model.json '"over": "size"'; echo $?) "the model is of this kind, over size"
 is "the break is found" "$(breaks model.json '"operation": "send"')" 50
 report $(contains model.json '"break_low": 49, "break_high": 50'; echo $?) "and its interval"
-report $(contains model.json 'size is always 8'; echo $?) "a group with one size is skipped with the reason"
+report $(contains model.json 'size is 8 in all rows'; echo $?) "a group with one size is skipped with the reason"
 check "the model" "$ASSAY" model check model.json
 check "a row" "$ASSAY" model eval model.json operation=send size=80
 report $(contains .out '340\.'; echo $?) "is evaluated by its segment"
 check "breaks that are given" "$ASSAY" fit piecewise calls.csv --response duration --set breaks=33.5 --set names=eager,rendezvous --by operation -o given.json
 is "hold where the user says" "$(breaks given.json '"operation": "send"')" 33.5
 report $(contains given.json '"name": "rendezvous"'; echo $?) "segments have their names"
-refuse "breaks out of order" 2 "the break 40 comes after 50" \
+refuse "breaks out of order" 2 "the break 40 follows the break 50" \
     "$ASSAY" fit piecewise calls.csv --response duration --set breaks=50,40 --by operation
 check "shuffled rows" bash -c '{ head -1 calls.csv; tail -n +2 calls.csv | sort -t, -k3; } >sorted.csv'
 check "... give the same model" "$ASSAY" fit piecewise sorted.csv --response duration --by operation --set criterion=bic --folds 0 -o sorted.json

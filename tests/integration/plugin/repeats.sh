@@ -76,7 +76,7 @@ left_out=(copy.csv swapped.csv)
 check "a copy of a CSV counts once, with other columns first and other digits as well" fit_rows 3 calls.csv copy.csv swapped.csv
 left_out=()
 check "a CSV with another value is another" fit_rows 6 calls.csv others.csv
-check "... and a note says how many rows both have" grep -qF "note: 'others.csv' has 2 of its 3 rows in common with 'calls.csv'; each counts twice" out
+check "... and a note says how many rows both have" grep -qF "note: 'others.csv' has 2 of its 3 rows in common with 'calls.csv', and each of these rows counts twice; if" out
 left_out=(calls.csv)
 fits_copies() { fit_rows 3 - calls.csv <copy.csv && cat copy.csv | fit_rows 3 - calls.csv; }
 check "standard input and a file count once" fits_copies
@@ -91,7 +91,7 @@ for command in "report" "fit alternatives linear --sizes x -y y" "model check li
 done
 
 refuse "a run that was resumed in two places is refused" 2 \
-    "this archive and '.*' are of one run \([0-9a-f-]+\), and neither continues the other" \
+    "this archive and '.*' belong to the same run \([0-9a-f-]+\), but neither continues the other" \
     "$ASSAY" fit "$third" "$other" --terms 1+x
 refuse "... its folder, too" 2 "neither continues the other" "$ASSAY" fit "$third" "copy/$name" --terms 1+x
 refuse "... beside an earlier part, too" 2 "neither continues the other" "$ASSAY" fit "$first" "$other" "$third"

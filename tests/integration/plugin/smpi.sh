@@ -20,7 +20,7 @@ awk 'BEGIN {
     print "Wtime,0,0.4"
 }' >calls.csv
 check "a fit" "$ASSAY" fit smpi calls.csv --set latency=10us --set bandwidth=1GB/s --set send-is-detached-thresh=0 -o smpi.json
-report $(output 'breaks \(By\): 1000, 40000; found in PingPong'; echo $?) "finds the breaks and says so"
+report $(output 'breaks \(By\): 1000, 40000; found from the PingPong rows'; echo $?) "finds the breaks and says so"
 report $([ "$(grep -c 'cv_log_score' .out)" = 0 ]; echo $?) "and scores no single rows"
 check "the model" "$ASSAY" model check smpi.json
 check "a row" "$ASSAY" model eval smpi.json operation=mpi_pingpong size=100
@@ -33,11 +33,11 @@ report $(contains platform.xml 'smpi/ois.*;999:.*;39999:'; echo $?) "from the si
 refuse "no base" 2 "latency" "$ASSAY" fit smpi calls.csv
 { head -1 calls.csv; tail -n +2 calls.csv | grep -v PingPong | sort -s -t, -k1,1; } >costs.csv # no Send with its Recv behind it
 check "without PingPong" "$ASSAY" fit smpi costs.csv --set latency=10us --set bandwidth=1GB/s --set breaks=1000,40000
-report $(output 'no PingPong: smpi/lat-factor and smpi/bw-factor are not known'; echo $?) "costs are computed, and what is missing is said"
-report $(output 'SimGrid cannot use this model: it has no PingPong; expected rows of PingPong'; echo $?) "with the way out"
+report $(output 'no rows of PingPong: smpi/lat-factor and smpi/bw-factor are not known'; echo $?) "costs are computed, and what is missing is said"
+report $(output 'SimGrid cannot use this model: there are no rows of the operation PingPong; measure them with'; echo $?) "with the way out"
 check "a table that falls, by the rules of 2016" "$ASSAY" fit smpi --set rules=2016-07 --set find-breaks=no \
     --set latency=10us --set bandwidth=1GB/s -o falls.json <(awk -F, -v OFS=, '/Isend/ { $3 = 2e-5 - 1e-11 * $2 } 1' calls.csv)
-report $(output 'SimGrid cannot use this model: smpi/ois is not positive from 0 byte on; expected rules=ping-pong'; echo $?) "is said not to be usable"
-refuse "its export" 2 "smpi/ois by falls.json is -1e-11 from 0 byte on; expected 0 or more: 'assay fit smpi' with rules=ping-pong bounds it" \
+report $(output 'SimGrid cannot use this model: smpi/ois is not positive for messages from 0 byte on; set rules=ping-pong'; echo $?) "is said not to be usable"
+refuse "its export" 2 "smpi/ois from the model falls.json is -1e-11 for messages from 0 byte on; expected 0 or more: fit it with 'assay fit smpi' and rules=ping-pong" \
     "$ASSAY" export simgrid falls.json --set hosts=2
 finish

@@ -18,14 +18,14 @@ numbers seconds.json >1; numbers mixed.json >2
 report $([ -s 1 ] && cmp 1 2 >&2 && unit mixed.json s; echo $?) "the model is that of the same unit, the first one's"
 check "the other way round" "$ASSAY" fit ms.zip plain.zip dgemm.zip --terms '1+bytes' --by none -o milli.json
 report $(unit milli.json ms && said 2 && grep -q "of 'plain.zip' and 1 more is converted to 'ms'" .out; echo $?) "the first one's unit is another"
-refuse "a time and an energy" 2 "joule.zip: the column 'duration' is in 'J'; expected 's', as in the inputs before" \
+refuse "a time and an energy" 2 "joule.zip: the column 'duration' has the unit 'J'; expected a unit that converts to 's'" \
     "$ASSAY" fit plain.zip joule.zip --terms 1+m --by none -o no.json
 report $([ ! -e no.json ]; echo $?) "leave no model"
-refuse "groups by numbers in different units" 2 "'bytes' is in 'KiBy'; expected 'By', as in 'plain.zip': groups are compared by their texts" \
+refuse "groups by numbers in different units" 2 "'bytes' has the unit 'KiBy'; expected the same unit 'By' as in 'plain.zip', because groups are compared as texts" \
     "$ASSAY" fit plain.zip ms.zip --terms 1+m --by bytes
 printf 'm,bytes,duration\n64,4096,0.001\n65,8192,0.002\n99,100,0.004\n' >calls.csv
 check "a CSV beside an archive" "$ASSAY" fit calls.csv plain.zip --terms 1+bytes --by none -o beside.json
-report $(grep -q "the column 'duration' of 'calls.csv' has no unit; it is taken to be in 's'" .out && unit beside.json s; echo $?) \
+report $(grep -q "the column 'duration' of 'calls.csv' has no unit, and is assumed to be in 's'" .out && unit beside.json s; echo $?) \
     "is taken to be in the archive's unit, aloud"
 # Units in the header of a CSV.
 awk -F, 'NR == 1 {print "m,bytes [KiB],duration [ms]"} NR > 1 {print $1 "," $2 / 1024 "," $3 * 1000}' OFS=, calls.csv >headed.csv
@@ -42,7 +42,7 @@ printf 'm;duration\n64;0,5\n65;0,7\n' >comma.csv
 refuse "decimal commas" 2 "comma.csv:2:4: column 'duration' is '0,5', expected a number with a decimal point" \
     "$ASSAY" fit comma.csv --terms 1+m
 check "a CSV alone" "$ASSAY" fit calls.csv --terms 1+bytes
-report $(grep -q "the column 'duration' has no unit; it is taken as s" .out; echo $?) "is in s, aloud"
+report $(grep -q "the column 'duration' has no unit, and seconds are assumed; a" .out; echo $?) "is in s, aloud"
 # As people write units; named with and without them.
 for header in 'duration (us)' 'duration(us)' 'duration [µs]' 'duration [μs]' 'duration [usec]' 'duration in us' '"duration, us"' duration_us; do
     { echo "x (mean),bytes,$header" && printf '1,64,100\n2,65,200\n3,99,400\n'; } >written.csv

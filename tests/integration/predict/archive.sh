@@ -67,7 +67,7 @@ cat_of from.zip models/1-dgemm.json >fitted.json
 report $(json run.json "\"sha256\": \"$(sha fitted.json)\"" && json run.json "\"sha256\": \"$(sha "$calls")\""; echo $?) \
     "the model that was fitted and the hash of its archive are kept"
 check "the sealed model is one" "$ASSAY" model check fitted.json
-report $(json run.json "\"notes\": \[ ?\"'[^']*' is fitted for the role 'dgemm'\""; echo $?) "and the notes"
+report $(json run.json "\"notes\": \[ ?\"fitted '[^']*' for the role 'dgemm'\""; echo $?) "and the notes"
 
 # ---- What reads archives ---------------------------------------------------------------------------------------
 check "report prints it" "$ASSAY" report hpl.zip
@@ -94,7 +94,7 @@ awk 'BEGIN { print "size,time [s]"; for (i = 1; i <= 9; i++) print i "," 2 + 3 *
 "$ASSAY" fit linear size.csv --response time --terms '1+size' -o size.json >/dev/null
 check "warnings of some scenarios" "$ASSAY" predict travel size.json --set size=8,13,90,91 --archive told.zip
 cat_of told.zip run.json >run.json
-report $(json run.json '"warnings": \[ ?"scenario 2: no answer: 13 has no answer", .*"scenario 4: 100 % of what ' && json run.json '"notes": \[ ?"scenario 1 and 2 more: a note"'; echo $?) \
+report $(json run.json '"warnings": \[ ?"scenario 2: no answer: 13 has no answer", .*"scenario 4: 100 % of the total that ' && json run.json '"notes": \[ ?"scenario 1 and 2 more: a note"'; echo $?) \
     "say of which scenario they are"
 check "rows" "$ASSAY" predict travel size.json --set size=8,9 --set hops=3 --archive rows.zip
 cat_of rows.zip run.json >run.json

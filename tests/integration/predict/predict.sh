@@ -52,11 +52,11 @@ set -- predict hpl dgemm=model.json --set N=4096 --set NB=64 --set P=1 --set Q=1
 check "one scenario" "$ASSAY" "$@" --set speed=mean
 report $(output '^time +2\.1475 s'; echo $?) "two thirds of N cubed times gamma3"
 report $(output '^time_closed +2\.1475 s'; echo $?) "the closed form says the same"
-report $(output '^note: every process is the mean of 2 groups$'; echo $?) "it says which speed was used"
-report $(output "^note: the unit of 'duration' in 'model.json' is not known; it is taken as s"; echo $?) "and which unit"
+report $(output '^note: every process has the mean speed of the 2 groups of the model$'; echo $?) "it says which speed was used"
+report $(output "^note: the unit of the response 'duration' in 'model.json' is not known; seconds are assumed"; echo $?) "and which unit"
 check "the slowest" "$ASSAY" "$@"
 report $(output '^time +2\.8633 s'; echo $?) "is a third slower than the mean"
-report $(output "as slow as '2', the slowest of 2 groups"; echo $?) "and named"
+report $(output "has the speed of '2', the slowest of the 2 groups"; echo $?) "and named"
 check "the model's role may be left out" "$ASSAY" predict hpl model.json "${@:4}"
 check "a plugin says what it takes" "$ASSAY" predict hpl --parameters
 report $(output '^bandwidth +B/s' && output '^dgemm +linear +the time of dgemm' && output '^speed +mean, slowest, waiting +slowest'; echo $?) \
@@ -68,7 +68,7 @@ report $(output '^Usage: assay predict' && output '^bandwidth +B/s'; echo $?) "a
 check "a thousand million panels" timeout 5 "$ASSAY" predict hpl model.json --set N=1e9 --set NB=1 --set P=1 --set Q=1
 check "an implausible number" "$ASSAY" predict hpl model.json --set N=4096 --set NB=64 --set P=1 --set Q=2 \
     --set latency=1us --set bandwidth=10
-report $(output '^warning: bandwidth is 10 B/s; plausible are 1 MB/s to 10 TB/s'; echo $?) "is warned of, with its unit"
+report $(output '^warning: bandwidth is 10 B/s, but plausible values are 1 MB/s to 10 TB/s'; echo $?) "is warned of, with its unit"
 
 # Draws: time is 2/3 N^3 gamma3, and gamma3 of the first core normal with a deviation of 1 %.
 model '"s"' 5000 'm*n*k' <<<"${two%%$'\n'*}" >one.json
@@ -91,7 +91,7 @@ report $(contains prediction.csv '^"large, ""far""",40000'; echo $?) "names are 
 printf 'N,NB,P,Q,latency [us],bandwidth [GB/s]\n8000,128,2,2,1.,.5e1\n' >pointed.csv
 check "numbers that end in a point" "$ASSAY" predict hpl model.json --scenario pointed.csv -o pointed.out.csv
 report $(contains pointed.out.csv '^,8000,128,2,2,1e-06,5000000000,'; echo $?) "have the unit of their header"
-report $(contains prediction.csv "warning: .* % of what 'model.json' says here is extrapolated; .* 'm' is 3.99 times the greatest"; echo $?) \
+report $(contains prediction.csv "warning: .* % of the total that 'model.json' predicts is extrapolated; .* 'm' is 3.99 times the greatest"; echo $?) \
     "leaving the domain is said, with the factor"
 report $(! grep '^small' prediction.csv | grep -q warning; echo $?) "and only where it is left"
 names=$(grep -o '"name": *"[^"]*"' prediction.csv.datapackage.json | sed 's/.*"\([^"]*\)"$/\1/' | tail -n +3 | paste -sd,)
@@ -120,9 +120,9 @@ report $(awk -F, 'FNR == 1 { file++; for (i = 1; i <= NF; i++) at[file, $i] = i;
     END { exit bad > 0 || file != 2 }' panels.csv sweep.csv; echo $?) "their times are the time"
 report $(tr -d '\n' <panels.csv.datapackage.json | grep -q '"panel_time",[^}]*"s"'; echo $?) "its units are beside it"
 check "help names the tables" "$ASSAY" predict hpl --help
-report $(output '^panels +curve +the time of each panel' && output '^panels +panel_swap +s +of rows'; echo $?) "their shape and columns"
+report $(output '^panels +curve +the time of each panel' && output '^panels +panel_swap +s +time to swap rows'; echo $?) "their shape and columns"
 check "plugins are listed" "$ASSAY" plugins
-report $(output "^predict +hpl +[0-9.]+ +HPL's time" && output '^export +cluster' && output '^fit +other-abi .*it has ABI 7'; echo $?) "by kind, with a line each"
+report $(output "^predict +hpl +[0-9.]+ +HPL's time" && output '^export +cluster' && output '^fit +other-abi .*the plugin has ABI 7, but'; echo $?) "by kind, with a line each"
 check "and shown" "$ASSAY" plugins show hpl
 report $(output '^dgemm +linear +the time of dgemm' && output '^bandwidth +B/s' && output '^result +gflops +Gflop/s +more +' && output '^file +/.*/predict-hpl.so$'; echo $?) \
     "with inputs, parameters, columns and file"
@@ -134,7 +134,7 @@ report $(output '^summary +how long messages travel$' && output '^summary +how l
     "shows both"
 check "of a fit and a predictor" "$ASSAY" plugins show roofline --json
 is "and as JSON" "$(python3 -c 'import json, sys; print(*json.load(sys.stdin))' <.out)" "fit-roofline predict-roofline"
-refuse "a table that is not there" 2 "predict-hpl has no table or column of numbers 'panel'; 'assay predict hpl --help' lists both" "$ASSAY" "$@" --plot panel=p.csv
+refuse "a table that is not there" 2 "predict-hpl has no table and no column of numbers called 'panel'; 'assay predict hpl --help' lists them" "$ASSAY" "$@" --plot panel=p.csv
 refuse "two outputs in one file" 2 "p.csv" "$ASSAY" "$@" --plot panels=p.csv -o ./p.csv
 check "a table of intervals" "$ASSAY" predict travel size.json --set size=8 --plot way=way.csv
 is "has lanes and words" "$(tail -1 way.csv)" "1,b,13,26,<hop>"
@@ -151,15 +151,15 @@ check "intervals" "$ASSAY" predict travel size.json --set size=8 --plot way --pl
 report $(output '^a +\|A{32,33} +\|$' && output '^b +\| +A{32,33}\|$' && output '^ +A <hop>$'; echo $?) "are lanes of characters"
 is "bars in an SVG" "$(grep -c '&lt;hop&gt;: 13 s to 26 s</title></rect>' way.svg)" 1
 report $(tr -d '\n' <way.json | grep -q '{"ph": "X", "pid": 1, "tid": 1, "ts": 13000000.000, "dur": 13000000.000, "name": "<hop>"}\]}$'; echo $?) "and trace events"
-refuse "what cannot be drawn" 2 "no table or column of numbers 'where'" "$ASSAY" predict travel size.json --set size=8 --plot where
-refuse "another kind of file" 2 "'panels' cannot be written into 'p.txt'; expected a name that ends in one of .csv .svg .html" "$ASSAY" "$@" --plot panels=p.txt
+refuse "what cannot be drawn" 2 "no table and no column of numbers called 'where'" "$ASSAY" predict travel size.json --set size=8 --plot where
+refuse "another kind of file" 2 "'panels' cannot be written into 'p.txt'; expected a file name that ends in one of .csv .svg .html" "$ASSAY" "$@" --plot panels=p.txt
 set -- predict hpl model.json --set NB=64 --set P=1 --set Q=1
 check "a column over one of two that vary" "$ASSAY" "$@" --set N=1000,2000 --plot time=joined.svg
 is "is a line: what is not set does not vary" "$(grep -c 'class="l"' joined.svg)" 1
-refuse "a column over words" 2 "cannot draw 'time': no number varies over the scenarios" "$ASSAY" "$@" --set N=1000 --set speed=mean,slowest --plot time
+refuse "a column over words" 2 "cannot draw 'time': no number differs between the scenarios" "$ASSAY" "$@" --set N=1000 --set speed=mean,slowest --plot time
 check "a column of many scenarios that are written, too" "$ASSAY" "$@" --set N=64..11000:1 -o many.csv --plot gflops=many.svg
 is "has all of them" "$(awk -F M '/class="l"/ { n += gsub(/[ML]/, "") } END { print n }' many.svg) $(wc -l <many.csv)" "10937 10938"
-refuse "a column over nothing" 2 "no number varies over the scenarios" "$ASSAY" predict travel size.json --set size=8 --plot time
+refuse "a column over nothing" 2 "no number differs between the scenarios" "$ASSAY" predict travel size.json --set size=8 --plot time
 set -- predict hpl model.json --set P=1 --set Q=1
 check "a column over one of two numbers" "$ASSAY" "$@" --set N=1000,2000,4000 --set NB=64,128 --plot time=two.svg --plot time
 is "is a line for each value of the other" "$(grep -c 'class="l"' two.svg)" 2
@@ -170,10 +170,10 @@ check "a column over what another number follows" "$ASSAY" predict hpl model.jso
 is "is one line" "$(grep -c 'class="l"' grids.svg)" 1
 check "with draws" "$ASSAY" "$@" --set N=1000,2000,4000 --set NB=64,128 --draws 20 --plot time=two.svg
 is "has the ends of each interval" "$(grep -c 'class="l"' two.svg)" 6
-refuse "trace events of a method without intervals" 2 "'time' cannot be written into 't.json'; it is no table of intervals of time, and predict-hpl has none; expected a name that ends in one of .svg .html" \
+refuse "trace events of a method without intervals" 2 "'time' cannot be written into 't.json'; trace events need a table of time intervals, which predict-hpl does not have; expected a file name that ends in one of .svg .html" \
     "$ASSAY" "$@" --set NB=64 --set N=1000,2000 --plot time=t.json
-refuse "of a column beside a table of them" 2 "it is no table of intervals of time, which are: way; expected" "$ASSAY" predict travel size.json --set size=8,9 --plot time=t.json
-refuse "intervals of two scenarios" 2 "cannot draw 'way' of 2 scenarios" "$ASSAY" predict travel size.json --set size=8,9 --plot way
+refuse "of a column beside a table of them" 2 "trace events need a table of time intervals \(way\); expected" "$ASSAY" predict travel size.json --set size=8,9 --plot time=t.json
+refuse "intervals of two scenarios" 2 "cannot draw 'way' for 2 scenarios" "$ASSAY" predict travel size.json --set size=8,9 --plot way
 
 # What makes the number: 2/3 N^3 gamma3, which is the term m*n*k alone; or 2 + 3 size + wait.
 check "an explanation" "$ASSAY" predict hpl model.json --set N=4096 --set NB=64 --set P=2 --set Q=2 --set latency=1us --set bandwidth=1GB/s --explain --json
@@ -187,7 +187,7 @@ report $(output '"explained": *"time"'; echo $?) "of which column is said"
 refuse "of two scenarios" 2 "cannot explain 2 scenarios; set one value for each" "$ASSAY" predict travel size.json --set size=8,9 --explain -o explained.csv
 report $(! test -e explained.csv; echo $?) "writes no prediction"
 refuse "of two rows" 2 "cannot explain 2 rows" "$ASSAY" predict travel size.json --set size=8 --set hops=2 --explain
-refuse "of no answer" 2 "cannot explain time, which is nan here" "$ASSAY" predict travel size.json --set size=13 --explain
+refuse "of no answer" 2 "cannot explain time: its value is nan" "$ASSAY" predict travel size.json --set size=13 --explain
 
 # The best of many: all are run where the budget suffices, few where not.
 set -- predict hpl model.json --set N=20000 --set NB=16..512:16 --set P=1..16 --set Q=1,2,4,8 --set latency=1us --set bandwidth=1GB/s
@@ -196,31 +196,31 @@ best=$(sort -t, -k12,12g all.csv | sed -n 2p | cut -d, -f2-5)
 check "a search in all of them" "$ASSAY" "$@" --search 10000 -o best.csv
 is "finds the best" "$(sed -n 2p best.csv | cut -d, -f2-5)" "$best"
 is "and nine more" "$(wc -l <best.csv)" 11
-report $(output '^note: the best of 2048 scenarios that were run, of 2048 combinations, by the least time; best first$'; echo $?) "says of how many"
+report $(output '^note: the best of 2048 evaluated scenarios \(of 2048 combinations\) are shown, by the least time; best first$'; echo $?) "says of how many"
 check "a search under a budget" "$ASSAY" "$@" --search 150 -o few.csv
 is "finds it in a tenth of the runs" "$(sed -n 2p few.csv | cut -d, -f2-5)" "$best"
-report $(output '^note: the best of 150 scenarios that were run, of 2048 combinations'; echo $?) "and says so"
+report $(output '^note: the best of 150 evaluated scenarios \(of 2048 combinations\)'; echo $?) "and says so"
 check "a grid of 64 processes" "$ASSAY" predict hpl model.json --set N=20000 --set NB=32000,64,128 --set P=1..64 --set Q=64/P \
     --set latency=1us --set bandwidth=1GB/s --search 1000 -o grid.csv
 is "has only whole numbers" "$(awk -F, 'NR > 1 { n += $4 * $5 == 64 } END { print n }' grid.csv)" 10
-report $(output '^note: the best of 21 scenarios that were run, of 21 combinations' && output '^note: combinations that are left out: 171; the first: Q=64/P: .*not a whole number$' &&
-    output '^note: scenarios that were run and have no answer: 7; the first: NB = 32000 is larger than N = 20000$'; echo $?) "and says what it leaves out"
+report $(output '^note: the best of 21 evaluated scenarios \(of 21 combinations\)' && output '^note: combinations left out, because a value is not possible: 171; the first: Q=64/P: .*not a whole number$' &&
+    output '^note: scenarios for which the method has no answer: 7; the first: the block size NB = 32000 is larger than the order of the matrix, N = 20000;'; echo $?) "and says what it leaves out"
 check "few of many grids" "$ASSAY" predict hpl model.json --set N=20000 --set NB=64,128 --set P=1..64 --set Q=64/P \
     --set latency=1us --set bandwidth=1GB/s --search 100
-report $(output '^note: the best of 14 scenarios that were run, of at most 128 combinations' && output '^note: combinations that are left out: some;'; echo $?) \
+report $(output '^note: the best of 14 evaluated scenarios \(of at most 128 combinations\)' && output '^note: combinations left out, because a value is not possible: some;'; echo $?) \
     "are found, and those that are left out are not counted as such"
 check "a list of grids" "$ASSAY" predict hpl model.json --set N=2000 --set NB=64 --set P=1..4 --set Q=4/P --set latency=1us --set bandwidth=1GB/s
-report $(output '^note: combinations that are left out: 1; the first: Q=4/P: .*1\.33'; echo $?) "does so, too"
-refuse "an expression over nothing that is set" 2 "Q=64/P: 'P' has no value; set it, too" "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set Q=64/P
+report $(output '^note: combinations left out, because a value is not possible: 1; the first: Q=4/P: .*1\.33'; echo $?) "does so, too"
+refuse "an expression over nothing that is set" 2 "Q=64/P: the expression uses 'P', which has no value; set" "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set Q=64/P
 refuse "an unknown name in one" 2 "Q: unknown name 'R', expected one of N, NB, P, " "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set Q=64/R
 set -- predict hpl model.json --set N=20000 --set NB=64,128 --set P=1,2,4 --set Q=1,2 --set latency=1us --set bandwidth=1GB/s
 check "a search for a time" "$ASSAY" "$@" --search 1h --goal gflops
-report $(output '^note: the best of 12 scenarios that were run, of 12 combinations, by the greatest gflops; best first$'; echo $?) "ends when it finds nothing new, and goes by the column that is named"
+report $(output '^note: the best of 12 evaluated scenarios .of 12 combinations. are shown, by the greatest gflops; best first$'; echo $?) "ends when it finds nothing new, and goes by the column that is named"
 refuse "a search for no time" 2 "--search '0s' is no time above 0 and up to 2592000 s" "$ASSAY" "$@" --search 0s
 refuse "a search for what is neither" 2 "--search 'long' is not a whole number from 1 to 10000" "$ASSAY" "$@" --search long
 refuse "a goal that is none" 2 "predict-hpl has no column 'swap' with a goal; 'assay plugins show hpl' lists them" "$ASSAY" "$@" --search 9 --goal swap
-refuse "a search without a goal" 2 "travel cannot be searched: none of its columns has a goal" "$ASSAY" predict travel size.json --set size=8,9 --search 9
-refuse "a search in a table" 2 "hpl cannot be searched: a table of scenarios is given" "$ASSAY" predict hpl model.json --scenario scenarios.csv --search 9
+refuse "a search without a goal" 2 "--search is not possible with travel: no column of its result" "$ASSAY" predict travel size.json --set size=8,9 --search 9
+refuse "a search in a table" 2 "--search is not possible with hpl: scenarios come from a table" "$ASSAY" predict hpl model.json --scenario scenarios.csv --search 9
 
 # From an archive: the role says which experiment's; the model is the one that a fit of the archive gives.
 calls=$(made_dgemm calls 1e-6 1e-10 2>.err) others=$(made_dgemm others 1e-6 1e-10 other 2>>.err) || sed 's/^/# /' .err
@@ -230,12 +230,12 @@ set -- --set N=4096 --set NB=64 --set P=1 --set Q=1
 "$ASSAY" predict hpl by-hand.json "$@" -o by-hand.csv >/dev/null
 check "a model from an archive" "$ASSAY" predict hpl --from "$calls" "$@" -o from.csv --json
 is "is that of a fit" "$(cut -d, -f-12 from.csv)" "$(cut -d, -f-12 by-hand.csv)"
-report $(contains from.csv "'$calls' is fitted for the role 'dgemm'"; echo $?) "is said"
+report $(contains from.csv "'$calls' for the role 'dgemm'"; echo $?) "is said"
 hash=$(sha256sum <"$calls")
 report $(output '"experiment": *"dgemm"' && output '"sha256": *"'"${hash%% *}"; echo $?) "and the archive's hash is kept"
 for given in dgemm=model.json model.json; do
     check "a model that is given, $given" "$ASSAY" predict hpl $given --from "$calls" "$@"
-    report $(output "^note: '$calls' is not used: the role 'dgemm' has a model" && output '^time +2.86'; echo $?) "is preferred"
+    report $(output "^note: '$calls' is not used, because a model is given for the role 'dgemm'" && output '^time +2.86'; echo $?) "is preferred"
 done
 cp "$calls" copy.csv
 refuse "an output that is an archive" 2 "the output './copy.csv' is also an input" "$ASSAY" predict hpl --from copy.csv "$@" -o ./copy.csv
@@ -251,7 +251,7 @@ printf '<platform/>' >platform.xml
 check "a role that is a file" "$ASSAY" predict travel size.json platform=platform.xml --set size=8 --threads 3 --json
 hash=$(sha256sum <platform.xml)
 report $(output "platform.xml has 11 bytes, '<pl...', and the hash ${hash:0:8}; 3 threads" && output '"sha256": "'"${hash%% *}"; echo $?) "gives bytes and hash to the plugin, and the hash to the result"
-refuse "a model for it" 2 "size.json.*the role 'time'|2 models have the role" "$ASSAY" predict travel time=size.json time=size.json platform=size.json --set size=8
+refuse "a model for it" 2 "size.json.*the role 'time'|2 models are given for the role" "$ASSAY" predict travel time=size.json time=size.json platform=size.json --set size=8
 "$ASSAY" predict travel size.json --set size=8 --set stop=begun -o stopped.csv >.out 2>.err & predicting=$!
 eventually test -e begun
 kill -TERM $predicting
@@ -272,14 +272,14 @@ report $(output '"grade": "not usable"' && output '"verdict": "not usable for pr
 check "a usable model" "$ASSAY" predict hpl good.json --scenario scenarios.csv --json
 report $(output '"grade": "usable"' && ! grep -q 'usable' .err; echo $?) "is not warned of"
 check "a model of unknown quality" "$ASSAY" predict hpl model.json --scenario scenarios.csv
-report $(output "^note: 'model.json' was fitted to 18 rows.*; how well it predicts is not known" && [ ! -s .err ]; echo $?) "is a note, not a warning"
+report $(output "^note: 'model.json' was fitted to 18 rows.*; its prediction error is not known" && [ ! -s .err ]; echo $?) "is a note, not a warning"
 check "its JSON" "$ASSAY" predict hpl model.json --scenario scenarios.csv --json
 report $(output '"grade": "unknown"'; echo $?) "has the word"
 
 # Ranks of a node that share a network card.
 set -- predict hpl good.json --set N=40000 --set NB=128 --set P=4 --set Q=12 --set latency=1us --set bandwidth=1GB/s
 check "many ranks" "$ASSAY" "$@"
-report $(output '^note: each of the 48 processes has a network card of its own; where those of a node share one, set ranks-per-card='; echo $?) "are said to have a card each"
+report $(output '^note: each of the 48 processes is assumed to have its own network card; where the processes of a node share a card, set ranks-per-card='; echo $?) "are said to have a card each"
 alone=$(sed -n 's/^swap *\([0-9.]*\) s .*/\1/p' .out)
 check "that share one" "$ASSAY" "$@" --set ranks-per-card=12
 report $(! grep -q 'a network card of its own' .out && sed -n 's/^swap *\([0-9.]*\) s .*/\1/p' .out | awk -v alone="$alone" '{r = $1 / alone} END {exit !(r > 11.5 && r < 12.1)}'; echo $?) \
@@ -314,19 +314,19 @@ model '"s"' 5000 'x*n*k m*n*k' <<<'1 1 1 0 0 0' >x.json
 model '"By"' 5000 'm*n*k' <<<"$two" >bytes.json
 model '"ms"' 5000 'm*n*k' <<<"$two" >ms.json
 model '"s"' 5000 'm*n*k' <<<'1 -1 0 0' >negative.json
-refuse "a network that is not given" 2 "the latency is not given; a grid of 2 x 2 processes needs" "$ASSAY" "$@"
+refuse "a network that is not given" 2 "the latency is not set; a grid of 2 x 2 processes needs" "$ASSAY" "$@"
 refuse "a parameter that is missing" 2 "the parameter 'Q' is not set" "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set P=2
 refuse "a wrong unit" 2 "latency: '1GB' is not a time" "$ASSAY" "$@" --set latency=1GB
 check "blocks larger than the matrix" "$ASSAY" predict hpl model.json --set N=100 --set NB=50,200 --set P=1 --set Q=1
-report $(output '^warning: scenario 2: no answer: NB = 200 is larger than N = 100$'; echo $?) "have no answer"
+report $(output '^warning: scenario 2: no answer: the block size NB = 200 is larger than the order of the matrix, N = 100;'; echo $?) "have no answer"
 printf 'N,NB,P,Q,latency [us],latency [ms]\n100,10,1,1,1,2\n' >columns.csv
 refuse "two columns of one parameter" 2 "columns.csv:1: the parameter 'latency' has two columns; remove one" "$ASSAY" predict hpl model.json --scenario columns.csv
-refuse "a column that is set, too" 2 "typo.csv:1: the parameter 'N' has a column and is set on the command line; remove one" "$ASSAY" predict hpl model.json --scenario typo.csv --set N=9
+refuse "a column that is set, too" 2 "typo.csv:1: the parameter 'N' has a column, and a value on the command line; remove one" "$ASSAY" predict hpl model.json --scenario typo.csv --set N=9
 refuse "a number with junk" 2 "typo.csv:3:5: NB: '1O' is not" "$ASSAY" predict hpl model.json --scenario typo.csv
-refuse "a scenario that the plugin refuses" 2 "the scenario in line 3: .*the latency is not given" \
+refuse "a scenario that the plugin refuses" 2 "scenario in line 3: .*the latency is not set" \
     "$ASSAY" predict hpl model.json --scenario network.csv
 refuse "a method that does not exist" 2 "there is no plugin 'predict-hlp'; did you mean 'predict-hpl'" "$ASSAY" predict hlp model.json
-refuse "no model" 2 "there is no model for the role 'dgemm' .*; give dgemm=FILE" "$ASSAY" predict hpl "${@:4}"
+refuse "no model" 2 "no model is given for the role 'dgemm' .*; add dgemm=FILE" "$ASSAY" predict hpl "${@:4}"
 refuse "a missing model" 2 "nothing.json" "$ASSAY" "$@" dgemm=nothing.json
 refuse "a JSON that is no model" 2 "other.json" "$ASSAY" predict hpl other.json "${@:4}"
 refuse "a model without m*n*k" 2 "the model 'sums.json' has no term m\*n\*k" "$ASSAY" predict hpl sums.json "${@:4}"
@@ -343,13 +343,13 @@ report $(output '^time +2\.1475 ms'; echo $?) "is understood"
 check "a panel that no process has its share of" "$ASSAY" predict hpl model.json --set N=1000 --set NB=1000 \
     --set P=8 --set Q=1 --set latency=0s --set bandwidth=1e15B/s --set panels=asymptotic
 report $(output '^warning: the published factorisation term is negative for 1 of 1 panels'; echo $?) "is said"
-report $(output '^warning: some processes have no rows or columns: the matrix has 1 x 1 blocks, the grid 8 x 1 processes'; echo $?) \
+report $(output '^warning: some processes have no rows or columns: the matrix has 1 x 1 blocks for a grid of 8 x 1 processes'; echo $?) \
     "and so are processes with nothing to do"
 
 # A text, from a plugin of the tests.
 model null 100 '1 size' <<<'1 2 3 0 0 0' >travel.json
 check "a text on standard output" "$ASSAY" export travel travel.json --set size=1kB
-report $(output '^travel: 3002 s by travel.json' && contains .err "note: the unit of 'duration'"; echo $?) "with notes beside it"
+report $(output '^travel: 3002 s by travel.json' && contains .err "note: the unit of the response 'duration'"; echo $?) "with notes beside it"
 check "and into a file" "$ASSAY" export travel time=travel.json --set size=10 -o travel.txt
 report $(contains travel.txt '^travel: 32 s'; echo $?) "which has it"
 graded 0.69 travel.json >bad-travel.json

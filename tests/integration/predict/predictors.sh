@@ -59,7 +59,7 @@ for line in "${predictors[@]}"; do
     varied=("$@" --set "$range")
     set -- "$@" --set "$one"
     check "$name from archives" "$ASSAY" "$@" --draws 20 -o "$name.csv"
-    report $(head -1 "$name.csv" | grep -q ',time_low,time_high' && [ "$(grep -c ' is fitted for the role ' .out)" = "$(wc -w <<<"$from")" ]; echo $?) \
+    report $(head -1 "$name.csv" | grep -q ',time_low,time_high' && [ "$(grep -c 'fitted .* for the role ' .out)" = "$(wc -w <<<"$from")" ]; echo $?) \
         "has intervals, and says what each archive is used for"
     check "$name over a range, with a picture" "$ASSAY" "${varied[@]}" -o "$name-range.csv" --plot time="$name.svg"
     is "has a row and a point for each value" "$(wc -l <"$name-range.csv") $(grep -c 'class="l"' "$name.svg")" "5 1"

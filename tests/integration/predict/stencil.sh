@@ -23,7 +23,7 @@ check "a roofline" "$ASSAY" "$@" "${peaks[@]}" --set overhead=1ns --set form=imp
 same "$(value roof.csv time)" "13e-12 + 32e-11 + 1e-9" "improved: the sum"
 same "$(value roof.csv time 2)" "32e-11" "classical: the larger one"
 is "which is memory's" "$(value roof.csv bound 2)" memory
-report $(grep -q 'the classical form has no overhead' roof.csv; echo $?) "and says that the overhead is ignored"
+report $(grep -q 'the classical form has none' roof.csv; echo $?) "and says that the overhead is ignored"
 is "the ridge of the curve" "$(awk -F, '$2 == 10 && $1 == 2 { print $4 }' curve.csv)" 1000
 check "an explanation" "$ASSAY" "$@" "${peaks[@]}" --explain
 report $(output '^transfer +96\.1 '; echo $?) "has the share of memory"
@@ -45,12 +45,12 @@ awk 'BEGIN { print "m,n,k,duration [s]"; for (i = 1; i < 20; i++) { m = 100 * i;
 check "peaks from models of memory and dgemm" "$ASSAY" "$@" memory=memory.json dgemm=dgemm.json --set memory-group=triad/2 -o measured.csv
 report $(awk "BEGIN { r = $(value measured.csv time) / (13 / 8e9 + 32 / 4e9); exit !(r > 1 - 1e-6 && r < 1 + 1e-6) }"; echo $?) "are their slopes"
 refuse "several groups" 2 "memory.json has 2 groups, and 'memory-group' is not set; expected the name of one, such as triad/1" "$ASSAY" "$@" memory=memory.json dgemm=dgemm.json
-refuse "no peak" 2 "peak-flops is not given; set it, or give dgemm=MODEL of the experiment 'dgemm' \(or its archive by --from\), or machine=MODEL" \
+refuse "no peak" 2 "peak-flops is not known; set it, or give dgemm=MODEL of the experiment 'dgemm' \(or the archive of the experiment with --from\), or machine=MODEL" \
     "$ASSAY" "$@" --set peak-bandwidth=1GB/s
-refuse "a peak and a model" 2 "peak-flops is set, and a model is given for 'dgemm'; remove one" "$ASSAY" "$@" "${peaks[@]}" dgemm=dgemm.json
-refuse "a machine and peaks" 2 "the model for 'machine' has the peaks and the overhead" "$ASSAY" "$@" "${peaks[@]}" machine=machine.json
-refuse "a model of another kernel" 2 "the terms of 'dgemm.json' are not operations in flop, bytes in By and 1" "$ASSAY" "$@" machine=dgemm.json
-refuse "a model in the wrong role" 2 "the model 'dgemm.json' has no term size; expected one of the experiment 'memory'" "$ASSAY" "$@" memory=dgemm.json --set peak-flops=1e9
+refuse "a peak and a model" 2 "peak-flops is set, but the model for 'dgemm' gives it, too; remove one" "$ASSAY" "$@" "${peaks[@]}" dgemm=dgemm.json
+refuse "a machine and peaks" 2 "the model for 'machine' already gives the peaks and the overhead" "$ASSAY" "$@" "${peaks[@]}" machine=machine.json
+refuse "a model of another kernel" 2 "the terms of 'dgemm.json' are not operations in flop, bytes in By, and 1" "$ASSAY" "$@" machine=dgemm.json
+refuse "a model in the wrong role" 2 "the model 'dgemm.json' has no term size; expected a model of the experiment 'memory'" "$ASSAY" "$@" memory=dgemm.json --set peak-flops=1e9
 sed 's/"unit": "flop"/"unit": "By"/' machine.json >swapped.json
 refuse "a model in another unit" 2 "the terms of 'swapped.json' are not operations in flop" "$ASSAY" "$@" machine=swapped.json
 refuse "no bandwidth" 2 "peak-bandwidth: '0' is out of range" "$ASSAY" "$@" --set peak-flops=1e9 --set peak-bandwidth=0
@@ -115,24 +115,24 @@ YAML
 printf 'flops\n1000\n5000\n20000\n40000\n60000\n80000\n' >flops.csv
 archive=$("$ASSAY" run stencil.yaml -q -o runs 2>.err) || sed 's/^/# /' .err
 check "an archive of the experiment" "$ASSAY" "$@" --from "$archive" network=network.json
-report $(output "is fitted for the role 'compute'" && output '^compute +42\.[0-9]+ us'; echo $?) "is fitted for its role"
+report $(output "for the role 'compute'" && output '^compute +42\.[0-9]+ us'; echo $?) "is fitted for its role"
 check "a search" "$ASSAY" predict stencil "${code[@]}" --set devices=1..64:1 --set overlap=no,yes "${paths[@]}" --set performance=1Gflop/s --search 200 --plot time=s.svg
 report $(output 'by the least time; best first'; echo $?) "finds the best"
 
 full=("$@" --set performance=1e9 --set network-bandwidth=1GB/s)
-refuse "parts that are not the devices" 2 "px x py x pz are 4 parts; expected as many as devices, 8" "$ASSAY" predict stencil "${code[@]}" --set devices=8 --set py=4 "${paths[@]}" --set performance=1e9
-refuse "parts in two ways" 2 "decomposition is set, and so are px, py or pz" "$ASSAY" "${full[@]}" --set network-latency=0 --set decomposition=2d
-refuse "more parts than points" 2 "40 parts in y are more than its 32 points" "$ASSAY" predict stencil "${code[@]}" --set devices=40 --set py=40 "${paths[@]}" --set performance=1e9
+refuse "parts that are not the devices" 2 "px x py x pz are 4 parts; expected as many parts as devices, 8" "$ASSAY" predict stencil "${code[@]}" --set devices=8 --set py=4 "${paths[@]}" --set performance=1e9
+refuse "parts in two ways" 2 "decomposition and px, py or pz are set" "$ASSAY" "${full[@]}" --set network-latency=0 --set decomposition=2d
+refuse "more parts than points" 2 "40 parts in direction y are more than its 32 points" "$ASSAY" predict stencil "${code[@]}" --set devices=40 --set py=40 "${paths[@]}" --set performance=1e9
 refuse "no points" 2 "nx: '0' is out of range" "$ASSAY" predict stencil "${code[@]/nx=64/nx=0}" --set devices=1 --set performance=1e9
 refuse "a negative latency" 2 "network-latency: '-1us' is out of range" "$ASSAY" "${full[@]}" --set network-latency=-1us
 refuse "no bandwidth" 2 "network-bandwidth: '0' is out of range" "$ASSAY" "$@" --set performance=1e9 --set network-bandwidth=0 --set network-latency=0
-refuse "half a network" 2 "network-latency is not given; set it \(B0 and t0 of equation \(5\)\), or give network=MODEL" "$ASSAY" "${full[@]}"
-refuse "half a path of copies" 2 "copy-bandwidth is not given" "$ASSAY" "${full[@]}" --set network-latency=0 --set copy-latency=1us
-refuse "no device" 2 "expected one of performance, both peak-flops .*; none is given" "$ASSAY" "$@" "${paths[@]}"
+refuse "half a network" 2 "network-latency is not set; set it \(B0 and t0 of equation \(5\)\), or give network=MODEL" "$ASSAY" "${full[@]}"
+refuse "half a path of copies" 2 "copy-bandwidth is not set" "$ASSAY" "${full[@]}" --set network-latency=0 --set copy-latency=1us
+refuse "no device" 2 "the speed of a device must be given in one way: performance, or both peak-flops .*; none is given" "$ASSAY" "$@" "${paths[@]}"
 refuse "a device in two ways" 2 "several are given" "$ASSAY" "$@" "${paths[@]}" --set performance=1e9 compute=compute.json
 refuse "one peak" 2 "peak-bandwidth is not set; equation \(1\) needs both" "$ASSAY" "$@" "${paths[@]}" --set peak-flops=1e9 --set bytes=1
 refuse "a roofline without bytes" 2 "bytes is not set; a roofline needs the bytes of a point" "$ASSAY" "$@" "${paths[@]}" compute=machine.json
-refuse "a network in two ways" 2 "a model is given for 'network', and network-bandwidth or network-latency is set" "$ASSAY" "$@" "${paths[@]}" --set performance=1e9 network=network.json
+refuse "a network in two ways" 2 "a model is given for 'network', but network-bandwidth or network-latency is set" "$ASSAY" "$@" "${paths[@]}" --set performance=1e9 network=network.json
 refuse "a model of another kernel" 2 "the model 'dgemm.json' needs the column 'm'" "$ASSAY" "$@" compute=dgemm.json "${paths[@]}"
 refuse "a model in the wrong role" 2 "the model 'compute.json' needs the column 'flops'" "$ASSAY" "$@" network=compute.json --set performance=1e9
 sed '/"response"/s/"unit": "s"/"unit": "By"/' network.json >bytes.json

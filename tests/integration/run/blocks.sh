@@ -85,7 +85,7 @@ printf 'n,control.frequency\n1,2.1GHz\n1,fast\n' >f.csv
 bad "... with the line of the table" "f.csv:3: 'control.frequency' is 'fast', expected a frequency" <<<'f.csv'
 printf 'n,control.turbo\n1,on\n1,ON\n' >f.csv
 bad "an upper case ON" "f.csv:3:3: 'control.turbo' is 'ON', expected one of on, off" <<<'f.csv'
-bad "blocks without controls" "c.yaml:2:56: 'blocks' is how many times each state of the controls comes, but the design has no column" \
+bad "blocks without controls" "c.yaml:2:56: 'blocks' is the number of times that each state of the controls is visited, but the design has no column" \
     <<<'{generate: factorial, factors: {n: 1}, blocks: 1}'
 for name in block control_turbo; do
     printf 'experiment:\n  name: x\n  run: echo\n  responses: {%s: {pattern: "(1)"}}\n' $name >c.yaml

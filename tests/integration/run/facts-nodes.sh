@@ -33,7 +33,7 @@ check "what both nodes have is kept once: no list of packages comes twice" test 
 is "... and the other node says where" "$("$ASSAY" archive cat "$archive" nodes/node-2/facts.json | grep -o '"packages": *"[^"]*"' | cut -d'"' -f4)" nodes/node-1/raw/packages
 campaign $((4 * cores))
 check "what this machine could not have is no matter before the nodes are known" bed run "$ASSAY" run "$scratch/c.yaml" --nodes 'node-[1-2]' --dry-run
-refuse "a row that the nodes cannot have is refused when they are" 2 "c.yaml:9:9: row 1 of the design: the default of 'q', run_nodes \* node_cores / p, is 0.5 here, expected a whole number" run_there
+refuse "a row that the nodes cannot have is refused when they are" 2 "c.yaml:9:9: row 1 of the design: the default of 'q', run_nodes \* node_cores / p, is 0.5 in this row, expected a whole number" run_there
 campaign $((2 * cores))
 refuse "... as is one that breaks a condition with them" 2 "c.yaml:9:9: row 1 of the design: q 1, p $((2 * cores)); expected q > 1" run_there
 check "nothing of it was measured" test "$(cat "$scratch"/runs/*/journal.jsonl | grep -ac '"event":"results".*"units_done":[1-9]')" -eq 1

@@ -88,7 +88,7 @@ bad "... or all of them" "c.yaml:18:50: 'x' is not a response of experiment 'pat
 write 'ci: 2%, at-most: 6, between: [node]'
 bad "between nodes, of which there is one" "c.yaml:18:49: a mean over one node has no confidence interval"
 write 'ci: 2%, at-most: 6' 'repetitions: 3'
-bad "repetitions as well" "c.yaml:19:16: both 'repetitions' and 'repeat', expected one of them"
+bad "repetitions as well" "c.yaml:19:16: both 'repetitions' and 'repeat' are set; remove one"
 printf 'experiment: dgemm\nrepeat: {until: {ci: 2%%, at-most: 6}}\n' >c.yaml
 bad "it beside the design" "c.yaml:2:1: 'repeat' belongs inside 'design'"
 check "nothing was left behind" test ! -e bad

@@ -102,7 +102,7 @@ sed -i 's/"unit": "ms"/"unit": "By"/; s/"column": "n"/"column": "m"/; s/"columns
 refuse "a model whose response is no time is refused" 2 "model.json: the model's response 'took' has the unit 'By'; expected a time" \
     "$ASSAY" run "$scratch/modelled.yaml" -o "$scratch/never"
 sed -i 's/"unit": "By"/"unit": "ms"/' "$scratch/model.json"
-refuse "so is one that needs what the design does not have" 2 "the model needs 'm', which is no column of the design" \
+refuse "so is one that needs what the design does not have" 2 "the model uses 'm', which is no column of the design" \
     "$ASSAY" run "$scratch/modelled.yaml" -o "$scratch/never"
 # It is not known, but learnt from the first: what is left then is not enough for another one.
 naps learnt 5 4 'walltime: {margin: 1min}'

@@ -149,7 +149,7 @@ TEST(what_cannot_be_packed_is_said) {
     assert_int_equal(run_tool("--pack", "none", "/dev/null", below("tar")), 1);
     expect_words("cannot read 'none': No such file or directory");
     assert_int_equal(run_tool("--pack", "../tar", "/dev/null", below("tar")), 1);
-    expect_words("'../tar' leaves the run directory");
+    expect_words("'../tar' leads out of the run directory; expected a path below it");
     assert_int_equal(run_tool("--pack", "/dev/null", "/dev/null", below("tar")), 1);
     expect_words("'/dev/null' is neither a file nor a folder");
 }
@@ -195,20 +195,20 @@ TEST(paths_are_confined) {
     assert_int_equal(symlink("in/../in", below("run/alias")), 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(unpack_one(bad[i], "file", "x"), 1);
-        snprintf(sentence, sizeof sentence, "'%s' leaves the run directory%s", bad[i],
-                 i < 2 ? "" : " through a link");
+        snprintf(sentence, sizeof sentence, "'%s' leads out of the run directory%s; expected a path below it",
+                 bad[i], i < 2 ? "" : " through a link");
         expect_words(sentence);
     }
     assert_false(file_exists(below("file")));
     assert_int_equal(unpack_one("alias", "file", "x"), 0);
     check_content(below("run/in/file"), "x");
     assert_int_equal(unpack_one("", "file", "x"), 1);
-    expect_words("a path is empty; expected one below the run directory");
+    expect_words("a path is empty; expected a path below the run directory");
     /* What is no file is not replaced by one. */
     assert_int_equal(unpack_one(".", "in", "x"), 1);
-    expect_words("cannot write 'in': it is a folder");
+    expect_words("cannot write 'in': the path is a folder");
     assert_int_equal(unpack_one("/dev", "null", "x"), 1);
-    expect_words("cannot write '/dev/null': it is not a file");
+    expect_words("cannot write '/dev/null': the path is not a file");
 }
 
 TEST(absolute_paths_follow_links) {

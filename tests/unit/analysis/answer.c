@@ -87,7 +87,7 @@ TEST(without_a_unit_no_setting_is_the_best) {
     report(1, (const char *[]){"a"});
     assert_says(said.text, "0 settings, 0 measurements; ");
     assert_says(said.text, "warning: no setting can be ranked: no measurement has a value of 'time'\n");
-    assert_says(test_failure.text, "no setting is the best");
+    assert_says(test_failure.text, "no best setting, because");
 }
 
 #define OF_SIZE_N LEAST ", \"model\": {\"method\": \"linear\", \"response\": \"time\", \"sizes\": [\"N\"]}"
@@ -109,7 +109,7 @@ TEST(of_sizes_alone_none_is_the_best) {
     make_run("a", OF_SIZE_N, HEAD "1,1,1,n,all,90,32,mix,1,,\n3,3,1,n,all,1000,32,mix,9,,\n");
     report(1, (const char *[]){"a"});
     assert_says(said.text,
-                "(N) are compared; each size has one setting, so no setting is better than another");
+                "(N) are compared; each size has a single setting, so that no settings can be compared");
     assert_null(strstr(said.text, "  best\n"));
 }
 
@@ -139,7 +139,9 @@ TEST(the_lines_of_a_unit_of_the_best_setting_are_printed) {
 TEST(one_response_needs_no_answer) {
     make_run("a", "", HEAD "1,1,1,n,all,100,32,mix,3,,\n2,2,1,n,all,100,64,mix,2,,\n");
     report(1, (const char *[]){"a"});
-    assert_says(said.text, "x by time, less is better (assumed: the experiment has no 'answer'): 2 settings");
+    assert_says(
+        said.text,
+        "x by time, less is better (assumed, because the experiment declares no 'answer'): 2 settings");
 }
 
 TEST(what_is_no_run_is_refused) {
@@ -171,9 +173,11 @@ static const char *verdict_of(double drift, const char *flag) {
 }
 
 TEST(a_run_says_whether_it_can_be_trusted) {
-    assert_says(verdict_of(0, ""), "can it be trusted: yes: 5 checks found no fault (least adjusted p ");
-    assert_says(said.text,
-                "\nnot tested, for lack of measurements  nodes, cores, neighbours, frequency, temperature\n");
+    assert_says(verdict_of(0, ""),
+                "can it be trusted: yes: 5 checks found no fault (least adjusted p-value ");
+    assert_says(
+        said.text,
+        "\nnot tested, because measurements are too few  nodes, cores, neighbours, frequency, temperature\n");
     forget(NULL);
     assert_says(verdict_of(0.1, ""), "can it be trusted: with care: 1 of 5 checks found a fault\n");
     assert_says(said.text,
@@ -194,7 +198,7 @@ TEST(factors_that_follow_from_others_are_named_and_left_out) {
     influence_report(report->root, &said.measurements);
     free(said.text);
     said.text = report_render(report, false);
-    assert_says(said.text, "\nleft out, as they follow from others  NB from N\n");
+    assert_says(said.text, "\nleft out, as other factors determine them  NB from N\n");
     assert_says(said.text, "\nN ");
     assert_null(strstr(said.text, "\nNB "));
 }

@@ -83,9 +83,10 @@ TEST(units_are_compared_as_r_does_by_welch) {
     assert_close(found->low, -0.2054832, 1e-6, "low");
     assert_close(found->high, 3.3654832, 1e-6, "high");
     assert_close(made.difference.whole.p, found->p, 1e-9, "of the whole, which is one setting");
-    assert_says(made.report,
-                "no difference shown: rate +1.58 Gflop/s over 1 setting (95 % interval -0.205 to +3.37 "
-                "Gflop/s, p = 0.079); of 1 tested 0 are worse, 0 better\n");
+    assert_says(
+        made.report,
+        "no difference shown: rate changed by +1.58 Gflop/s over 1 setting (95 % interval -0.205 to +3.37 "
+        "Gflop/s, p = 0.079); settings tested: 1, of which worse: 0, better: 0\n");
 }
 
 TEST(nodes_are_compared_as_r_does_in_pairs) {
@@ -158,7 +159,7 @@ TEST(a_change_is_found_and_named) {
     assert_true(made.difference.worse == 1 && made.difference.better == 0 &&
                 made.difference.items[2].sign == -1);
     assert_close(made.difference.items[2].difference.size, -0.1, 0.1, "size");
-    assert_says(made.report, " 1 are worse, 0 better\n");
+    assert_says(made.report, " worse: 1, better: 0\n");
 }
 
 TEST(what_cannot_be_compared_is_said) {
@@ -174,14 +175,16 @@ TEST(what_cannot_be_compared_is_said) {
     add(0, 1, 1, 32, 100, "");
     add(1, 1, 1, 32, 101, "");
     assert_ok(compare(0)); /* once, and one setting */
-    assert_says(made.report,
-                "no difference shown: rate +1 % over 1 setting (not tested: too few measurements)");
+    assert_says(
+        made.report,
+        "no difference shown: rate changed by +1 % over 1 setting (not tested: too few measurements)");
     forget(NULL);
     add(0, 1, 1, 32, 100, "");
     add(1, 1, 1, 64, 100, "");
-    assert_refused(compare(0), test_path("rb"), "1 settings have one only there, and 1 only here");
+    assert_refused(compare(0), test_path("rb"),
+                   "1 settings have a value only in the runs before, and 1 only in this run");
     forget(NULL);
     add(0, 1, 1, 32, 100, "");
     add(1, 1, 1, 32, 100, "load");
-    assert_refused(compare(0), test_path("rb"), "'--with-flagged' uses what gates flagged");
+    assert_refused(compare(0), test_path("rb"), "add --with-flagged to use rows that gates flagged");
 }

@@ -189,16 +189,17 @@ static void refuse(enum design_order_kind kind, size_t rows, size_t repetitions,
 
 TEST(refusals) {
     refuse(DESIGN_ORDER_RANDOM, 4, 3, 4,
-           "4 blocks of each state, expected from 1 to 3, as many as repetitions");
+           "4 blocks of each state are set, expected from 1 to 3, the number of repetitions");
     refuse(DESIGN_ORDER_RANDOM, 4, 3, 0,
-           "0 blocks of each state, expected from 1 to 3, as many as repetitions");
-    refuse(DESIGN_ORDER_AS_WRITTEN, 4, 3, 2,
-           "2 blocks of each state, but the order is as-written, and changes the state where the table does; "
-           "expected order random");
+           "0 blocks of each state are set, expected from 1 to 3, the number of repetitions");
+    refuse(
+        DESIGN_ORDER_AS_WRITTEN, 4, 3, 2,
+        "2 blocks of each state are set, but with the order as-written the table determines when the state "
+        "changes; set 'order: random'");
     refuse(DESIGN_ORDER_RANDOM, 40000, 2, 2,
-           "80000 blocks, in each of which the controls have one state, are more than the limit of 65536");
+           "the order has 80000 blocks of one state of the controls each; expected at most 65536");
     refuse(DESIGN_ORDER_AS_WRITTEN, 40000, 2, 1,
-           "80000 blocks, in each of which the controls have one state, are more than the limit of 65536");
+           "the order has 80000 blocks of one state of the controls each; expected at most 65536");
     refuse(DESIGN_ORDER_RANDOM, 1 << 20, 257, 1,
            "257 repetitions of 1048576 rows are more than the limit of 268435456 measurements");
 }

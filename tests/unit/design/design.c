@@ -212,14 +212,15 @@ TEST(default_refusals) {
         const char *a, *b, *place, *sentence;
     } cases[] = {
         {"x / 0", "1", "campaign.yaml:3:9",
-         "row 1 of the design: the default of 'a', x / 0, is inf here, expected a number from 0 to 10"},
+         "row 1 of the design: the default of 'a', x / 0, is inf in this row, expected a number from 0 to "
+         "10"},
         {"x + 6", "1", "campaign.yaml:3:9",
-         "the default of 'a', x + 6, is 11 here, expected a number from 0 to 10"},
+         "the default of 'a', x + 6, is 11 in this row, expected a number from 0 to 10"},
         {"x +", "1", "experiment.yaml:5:15", "the default of 'a': found the end"},
         {"y", "1", "experiment.yaml:5:12", "the default of 'a': unknown name 'y'"},
-        {"a", "1", "experiment.yaml:5:12", "the default of 'a', a, needs itself"},
+        {"a", "1", "experiment.yaml:5:12", "the default of 'a', a, depends on itself"},
         {"b", "a", "experiment.yaml:6:12",
-         "the default of 'b', a, needs itself, directly or by way of other defaults"},
+         "the default of 'b', a, depends on itself, directly or through other defaults"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         list[1].default_text = (char *)cases[i].a;
@@ -279,9 +280,9 @@ TEST(conditions) {
     assert_int_equal(design_maximum(design, quotient, &most, &test_failure), -22);
     assert_true(most == 1400);
     assert_string_equal(test_failure.place, place);
-    assert_string_equal(test_failure.text, "1 / (m - 30) is inf here, expected a finite number");
+    assert_string_equal(test_failure.text, "1 / (m - 30) is inf in this row, expected a finite number");
     assert_int_equal(design_require(design, of_text, &test_failure), -22);
-    assert_string_equal(test_failure.text, "bcast == 1 is nan here, expected a finite number");
+    assert_string_equal(test_failure.text, "bcast == 1 is nan in this row, expected a finite number");
     struct expression *all[] = {good, bad, not_finite, of_text, product, quotient};
     for (size_t i = 0; i < 6; i++)
         expression_free(all[i]);
@@ -297,9 +298,10 @@ TEST(compute) {
     assert_string_equal(test_failure.text, "two columns called 'm'");
     assert_int_equal(design_compute(design, "z", "name + 1", "c.yaml", 4, 3, &test_failure), -22);
     assert_string_equal(test_failure.place, "c.yaml:4:3");
-    assert_string_equal(test_failure.text, "'z' is computed from 'name', which is a text");
+    assert_string_equal(test_failure.text,
+                        "'z' is computed from 'name', which is a text; expected columns of numbers");
     assert_error(design_compute(design, "z", "1 / (m - 30)", NULL, 0, 0, &test_failure), -22,
-                 "is inf here, expected a finite number");
+                 "is inf in this row, expected a finite number");
     assert_says(test_failure.place, ":3");
 }
 

@@ -121,10 +121,12 @@ TEST(factorial_refusals) {
                             range("k", "1", "1000", NULL)};
     struct design *design = NULL;
     assert_int_equal(design_generate_factorial(uncountable, 1, &design, &test_failure), -22);
-    assert_string_equal(test_failure.text, "the range of 'x' cannot be counted, expected a step or a list");
+    assert_string_equal(
+        test_failure.text,
+        "the range of 'x' has no step, so that its values are not countable; expected a step or a list");
     assert_int_equal(design_generate_factorial(many, 3, &design, &test_failure), -22);
-    assert_string_equal(test_failure.text,
-                        "with 'k', the full factorial has more than the limit of 134217728 rows");
+    assert_string_equal(test_failure.text, "with the factor 'k' the full factorial has more than 134217728 "
+                                           "rows, the most accepted; give fewer values");
     assert_null(design);
     clear(uncountable, 1);
     clear(many, 3);
@@ -222,9 +224,10 @@ TEST(log_uniform_refusals) {
     struct design *design = NULL;
     assert_int_equal(design_generate_log_uniform(zero, 1, 5, &source, &design, &test_failure), -22);
     assert_string_equal(test_failure.text,
-                        "the range of 'size' does not begin above 0, as log-uniform needs");
+                        "the range of 'size' does not begin above 0; log-uniform needs a range above 0");
     assert_int_equal(design_generate_log_uniform(step, 1, 5, &source, &design, &test_failure), -22);
-    assert_string_equal(test_failure.text, "the range of 'size' has a step, which log-uniform cannot use");
+    assert_string_equal(test_failure.text,
+                        "the range of 'size' has a step, but log-uniform accepts none; remove it");
     clear(zero, 1);
     clear(step, 1);
 }

@@ -80,7 +80,7 @@ TEST(refusals) {
         {"repeat: {until: {ci: 2%, at-least: 0, at-most: 5}}", "c.yaml:4:38",
          "'at-least' is '0', expected a whole number from 1 to 65536"},
         {"repeat: {until: {ci: 2%, at-least: 6, at-most: 5}}", "c.yaml:4:38",
-         "'at-least' is 6 and 'at-most' 5, expected no more than that"},
+         "'at-least' is 6, but 'at-most' is 5, expected 'at-least' not above 'at-most'"},
         {"repeat: {until: {ci: 2%, at-most: 5, between: []}}", "c.yaml:4:49",
          "'between' is empty, expected node, block, or both"},
         {"repeat: {until: {ci: 2%, at-most: 5, between: [nodes]}}", "c.yaml:4:50",
@@ -88,9 +88,9 @@ TEST(refusals) {
         {"repeat: {until: {ci: 2%, at-most: 5, between: [block, block]}}", "c.yaml:4:57",
          "'between' has 'block' twice"},
         {"repeat: {until: {ci: 2%, at-most: 5}}\n  repetitions: 3", "c.yaml:5:16",
-         "both 'repetitions' and 'repeat', expected one of them"},
+         "both 'repetitions' and 'repeat' are set; remove one"},
         {"blocks: 3\n  repeat: {until: {ci: 2%, at-most: 5}}", "c.yaml:4:11",
-         "both 'blocks' and 'repeat', expected one of them"},
+         "both 'blocks' and 'repeat' are set; remove one"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct design_specification *specification = NULL;
@@ -217,7 +217,7 @@ TEST(too_many_blocks) {
     assert_int_equal(design_specification_make(specification, NULL, &design, &order, &test_failure), -22);
     assert_string_equal(
         test_failure.text,
-        "80000 blocks, in each of which the controls have one state, are more than the limit of 65536");
+        "the order has 80000 blocks of one state of the controls each; expected at most 65536");
     assert_string_equal(test_failure.place, "c.yaml:5:37");
     design_specification_free(specification);
 }

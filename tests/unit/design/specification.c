@@ -412,25 +412,27 @@ static void refuse_all(const struct refusal *cases, size_t count, const struct d
 
 TEST(share_refusals) {
     static const struct refusal cases[] = {
-        {"{factors: {nb: [80%]}}", 16, "'nb' is given 80%, expected a whole number from 1 to 100"},
-        {"{factors: {n: [0%]}}", 15, "'n' is given 0%, expected"},
-        {"{factors: {n: [-5s]}}", 15, "'n' is given -5s, expected"},
+        {"{factors: {nb: [80%]}}", 16, "'nb' is 80%, expected a whole number from 1 to 100"},
+        {"{factors: {n: [0%]}}", 15, "'n' is 0%, expected"},
+        {"{factors: {n: [-5s]}}", 15, "'n' is -5s, expected"},
         {"{factors: {n: [80%, 0]}}", 15,
-         "'n' is given 0, expected a whole number from 1 to 1000000, or a share such as 80%, or a time such "
+         "'n' is 0, expected a whole number from 1 to 1000000, or a share such as 80%, or a time "
+         "such "
          "as 10min"},
         {"{factors: {n: [1000h]}}", 1,
-         "row 1 of the design: from-time of 'n', time * rate, is 7200000 here, expected"},
+         "row 1 of the design: from-time of 'n', time * rate, is 7200000 in this row, expected"},
     };
     refuse_all(cases, sizeof cases / sizeof *cases, &on_machine);
     struct design_factors same = on_machine;
     struct design_given taken[] = {{"memory", 1000, true}, {"rate", 2, false}, {"share", 2, false}};
     same.given = taken;
     same.given_count = 3;
-    refuse("design: {factors: {n: [80%]}}", &same, "e.yaml:7:5",
-           "from-share of 'n' calls its own value 'share', which is also an option");
+    refuse(
+        "design: {factors: {n: [80%]}}", &same, "e.yaml:7:5",
+        "from-share of 'n' uses 'share' for the factor's own value, but this is also the name of an option");
     char *before = sizes[1].default_text;
     sizes[1].default_text = WORD("n / 10");
-    refuse("design: {factors: {n: [80%]}}", &on_machine, "e.yaml", "needs itself");
+    refuse("design: {factors: {n: [80%]}}", &on_machine, "e.yaml", "depends on itself");
     check_csv("design: {factors: {n: [80]}}", &on_machine, false, "n,nb,nodes\n80,8,1\n");
     sizes[1].default_text = before;
 }
@@ -444,16 +446,17 @@ TEST(refusals) {
         {"{generate: unifrom}", 12, "uniform"},
         {"{generate: uniform, file: a.csv}", 27, "both 'file' and 'generate'"},
         {"{generate: factorial, factors: {us: '1..100'}}", 37,
-         "'us' is '1..100', which is a text here, expected {from: 1, to: 100}"},
-        {"{generate: factorial, factors: {us: [5, 1..100:2]}}", 41, "expected {from: 1, to: 100, step: 2}"},
+         "'us' is the text '1..100'; a range is written {from: 1, to: 100}"},
+        {"{generate: factorial, factors: {us: [5, 1..100:2]}}", 41,
+         "a range is written {from: 1, to: 100, step: 2}"},
         {"{factors: {n: {from: 1, to: 8, steps: 1}}}", 15,
          "the steps of 'n' are 1, expected a whole number from 2 to"},
         {"{factors: {n: {from: 0, to: 8, steps: 3, scale: log}}}", 15,
-         "the range of 'n' begins at 0, which a logarithmic scale cannot"},
+         "the range of 'n' begins at 0; a logarithmic scale needs"},
         {"{factors: {n: {from: 1, to: 8, steps: 3, step: 1}}}", 15, "'n' has both 'step' and 'steps'"},
         {"{factors: {n: {from: 1, to: 8, scale: log}}}", 15, "'n' has a 'scale' without 'steps'"},
         {"{factors: {n: {from: 1, to: 8, steps: 3, scale: geometric}}}", 49, "linear"},
-        {"{rows: 5}", 8, "'rows' without 'generate'"},
+        {"{rows: 5}", 8, "'rows' is set without 'generate'"},
         {"{file: a.csv, rows: 5}", 21, "'rows' is not used by a design from a file"},
         {"{generate: factorial, rows: 5, factors: {n: 1}}", 29, "'rows' is not used by factorial"},
         {"{generate: uniform, batch: 5, rows: 1, factors: {n: 1}}", 28, "'batch' is not used by uniform"},
@@ -484,7 +487,7 @@ TEST(refusals) {
         {"{generate: uniform-product, factors: [m, n, k], fixed: {kk: 5}}", 61, "did you mean 'k'"},
         {"{generate: uniform-product, factors: [m, n, k], fixed: {k: 0}}", 60, "size '0'"},
         {"{generate: uniform-product, factors: [m, n, k], add: [[1, 2]]}", 55,
-         "an added row of 2 sizes, expected 3"},
+         "an added row has 2 sizes, expected 3"},
         {"{generate: uniform-product, factors: [m, n, k], add: [5]}", 55, "'add' has a number"},
         {"{generate: uniform-product, factors: [m, n, k], max-size: 50}", 1,
          "sizes of at most 50 cannot have a product of 10000000000"},
@@ -501,11 +504,11 @@ TEST(refusals_of_factors) {
     static const struct refusal cases[] = {
         {"{generate: factorial, factors: {nn: 1}}", 37, "'nn' is not a factor; did you mean 'n'?"},
         {"{generate: factorial, factors: {n: [1, 6000]}}", 36,
-         "'n' is given 6000, expected a whole number from 1 to 5000"},
-        {"{generate: factorial, factors: {n: [1.5]}}", 36, "'n' is given 1.5, expected a whole"},
-        {"{generate: uniform, rows: 3, factors: {n: [0, 10]}}", 43, "'n' is given 0, expected"},
+         "'n' is 6000, expected a whole number from 1 to 5000"},
+        {"{generate: factorial, factors: {n: [1.5]}}", 36, "'n' is 1.5, expected a whole"},
+        {"{generate: uniform, rows: 3, factors: {n: [0, 10]}}", 43, "'n' is 0, expected"},
         {"{generate: uniform, rows: 3, factors: {n: 1, depth: [1, 2]}}", 53,
-         "'depth' is given a range, expected one of 1, 2"},
+         "'depth' is a range, expected one of 1, 2"},
         {"{generate: factorial, factors: {n: 1, depth: 3}}", 46, "expected one of 1, 2"},
         {"{generate: factorial, factors: {n: {from: 1, to: 5, step: 0.5}}}", 36,
          "the step of 'n' is not a whole number"},
@@ -525,13 +528,13 @@ TEST(control_refusals) {
         {"{generate: factorial, factors: {control.trubo: [on]}}", 48,
          "there is no control 'trubo'; did you mean 'control.turbo'?"},
         {"{generate: factorial, factors: {control.turbo: [on, of]}}", 48,
-         "'control.turbo' is given of, expected one of on, off"},
+         "'control.turbo' is of, expected one of on, off"},
         {"{generate: factorial, factors: {control.turbo: [true, false]}}", 48,
-         "'control.turbo' is given true, expected one of on, off"},
+         "'control.turbo' is true, expected one of on, off"},
         {"{generate: uniform, rows: 3, factors: {control.frequency: {from: 1, to: 2}}}", 59,
-         "'control.frequency' is given a range, expected a list of values"},
+         "'control.frequency' has a range, expected a list of values"},
         {"{generate: uniform-product, factors: [m, control.turbo]}", 42,
-         "'control.turbo' is a control and has no size"},
+         "'control.turbo' is a control, which has no size"},
         {"{generate: factorial, factors: {n: 1}, compute: {control.turbo: n}}", 65,
          "'control.turbo' is a control, whose values are texts and cannot be computed"},
         {"{generate: factorial, factors: {n: 1}, blocks: 0}", 48, "blocks"},
@@ -539,13 +542,14 @@ TEST(control_refusals) {
         {"{generate: factorial, factors: {n: 1}, blocks: 2, repetitions: 2}", 48,
          "the design has no column of a control"},
         {"{generate: factorial, factors: {control.turbo: on}, repetitions: 2, blocks: 3}", 77,
-         "3 blocks of each state, expected from 1 to 2, as many as repetitions"},
+         "3 blocks of each state are set, expected from 1 to 2, the number of repetitions"},
         {"{generate: factorial, factors: {control.turbo: on}, repetitions: 2, order: as-written, blocks: 2}",
-         96, "2 blocks of each state, but the order is as-written"},
+         96, "2 blocks of each state are set, but with the order as-written the table determines when"},
         {"{generate: factorial, factors: {n: 1}, cross: {}}", 47, "'cross' is empty"},
         {"{generate: factorial, factors: {n: 1}, cross: [n]}", 47, "cross"},
         {"{generate: factorial, factors: {n: 1}, cross: {n: [1, 2]}}", 1, "two columns called 'n'"},
-        {"{cross: {x: {from: 0.5, to: 2}}}", 13, "the range of 'x' cannot be counted"},
+        {"{cross: {x: {from: 0.5, to: 2}}}", 13,
+         "the range of 'x' has no step, so that its values are not countable"},
     };
     refuse_all(cases, sizeof cases / sizeof *cases, NULL);
     static const struct refusal of_factors[] = {

@@ -215,7 +215,7 @@ TEST(refusals) {
     const char *large[] = {"20000", "1", "1"}, *two[] = {"1", "2"}, *junk[] = {"1", "2x", "3"},
                *zero[] = {"1", "0", "1"};
     assert_int_equal(uniform_product_add_row(&product, two, 2, &test_failure), -22);
-    assert_string_equal(test_failure.text, "an added row of 2 sizes, expected 3");
+    assert_string_equal(test_failure.text, "an added row has 2 sizes, expected 3");
     assert_int_equal(uniform_product_add_row(&product, junk, 3, &test_failure), -22);
     assert_string_equal(test_failure.text, "size '2x', expected a whole number of at least 1");
     assert_int_equal(uniform_product_add_row(&product, zero, 3, &test_failure), -22);

@@ -122,7 +122,7 @@ TEST(refusals) {
     refuse("\v1",
            "m.json:1:1: control character 0x0b, expected a JSON value"); /* cJSON takes it for a blank */
     refuse_bytes("[1]\0", 4, "m.json:1:4: a NUL byte, expected text");
-    refuse_bytes("[\"\xc3\"]", 5, "m.json:1:3: byte 0xc3 is not UTF-8 here, expected UTF-8 text");
+    refuse_bytes("[\"\xc3\"]", 5, "m.json:1:3: byte 0xc3 is not UTF-8, expected UTF-8 text");
 }
 
 TEST(numbers_have_a_length) {

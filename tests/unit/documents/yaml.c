@@ -209,14 +209,14 @@ TEST(refusals) {
 
 TEST(refused_bytes) {
     refuse_bytes("a: 1\nb: \0", 9, "c.yaml:2:4: a NUL byte, expected text");
-    refuse_bytes("a: é\nb: \xff\n", 11, "c.yaml:2:4: byte 0xff is not UTF-8 here, expected UTF-8 text");
-    refuse_bytes("é: \xed\xa0\x80\n", 8, "c.yaml:1:4: byte 0xed is not UTF-8 here, expected UTF-8 text");
+    refuse_bytes("a: é\nb: \xff\n", 11, "c.yaml:2:4: byte 0xff is not UTF-8, expected UTF-8 text");
+    refuse_bytes("é: \xed\xa0\x80\n", 8, "c.yaml:1:4: byte 0xed is not UTF-8, expected UTF-8 text");
     refuse_bytes("\xff\xfe"
                  "a\0",
-                 4, "c.yaml:1:1: byte 0xff is not UTF-8 here, expected UTF-8 text"); /* UTF-16 */
+                 4, "c.yaml:1:1: byte 0xff is not UTF-8, expected UTF-8 text"); /* UTF-16 */
     /* Whichever comes first. */
     refuse_bytes("\0\xff", 2, "c.yaml:1:1: a NUL byte, expected text");
-    refuse_bytes("\xff\0", 2, "c.yaml:1:1: byte 0xff is not UTF-8 here, expected UTF-8 text");
+    refuse_bytes("\xff\0", 2, "c.yaml:1:1: byte 0xff is not UTF-8, expected UTF-8 text");
 }
 
 /* Duplicate keys are found in big mappings too, the earliest second writing first. */

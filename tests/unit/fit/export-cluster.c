@@ -274,12 +274,12 @@ TEST(targets) {
         {"as=intercept=m*m^2", "\"name\": \"m*m^2\""},
         {"as=mnk_residual=sigma(1)", "\"kind\": \"N-1\""},
         {"as=mnk_residual=none", "\"covariance\": null, \"values\""},
-        {"as=intercept=2", "what the coefficient 'intercept' as 2 is of is not clear"},
-        {"as=intercept=m+n", "is not clear"},
-        {"as=intercept=m*n*k", "'m*n*k' and 'intercept' are both the coefficient of m*n*k"},
-        {"as=m*n*k=none", "'mnk_residual' is the sigma of m*n*k, of which there is no coefficient"},
-        {"as=alpha=1", "'alpha=1' is of no coefficient"},
-        {"as=alpha", "'alpha' is of no coefficient"},
+        {"as=intercept=2", "the term of the coefficient 'intercept' as 2 is not known; set"},
+        {"as=intercept=m+n", "not known; set"},
+        {"as=intercept=m*n*k", "both 'm*n*k' and 'intercept' are the coefficient of the term m*n*k"},
+        {"as=m*n*k=none", "'mnk_residual' is the sigma of the term m*n*k, but no coefficient"},
+        {"as=alpha=1", "'alpha=1' names no coefficient of the model"},
+        {"as=alpha", "'alpha' names no coefficient of the model"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         message.text[0] = '\0';
@@ -304,7 +304,7 @@ TEST(refusals) {
     between[1] = between[3] = 1e-17;
     parts[2].covariance = NULL;
     assert_int_equal(generate(1, settings), -EINVAL);
-    assert_says(message.text, "days=0 draws machines alone");
+    assert_says(message.text, "set days=0 to draw machines without days");
     parts[2].covariance = within;
     assert_int_equal(generate(1, (const char *[]){"nodes=2", "group=none", NULL}), -EINVAL);
     assert_says(message.text, "'group' is none");

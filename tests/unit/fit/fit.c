@@ -132,8 +132,8 @@ TEST(refusals) {
         const char *name, *content, *expected;
         struct fit_options options;
     } cases[] = {
-        {"slope", "x,time\n1,2\n", "no column for size", {.response = "time"}},
-        {"slope", "size,time\n1,2\n", "slope takes no terms", {.response = "time", .terms = "1"}},
+        {"slope", "x,time\n1,2\n", "no column is given for size", {.response = "time"}},
+        {"slope", "size,time\n1,2\n", "slope has no --terms", {.response = "time", .terms = "1"}},
         {"mean", "x\n1\n", "there is no response column 'y'", {.response = "y"}},
         {"mean", "x\n1\n", "unknown name 'y'", {.response = "1 / y"}},
         {"meen", "x\n1\n", "did you mean", {.response = "x"}},
@@ -150,10 +150,10 @@ TEST(refusals) {
 /* A plugin that breaks the rules is named, with what it does; nothing of it gets into a model. */
 TEST(plugins_that_misbehave) {
     static const char *const cases[][2] = {
-        {"what=twice", "fit-wrong: it gives a term of a part twice"},
-        {"what=early", "fit-wrong: it gives the noise of a part before its terms"},
-        {"what=noise", "fit-wrong: it gives a noise of no kind that there is"},
-        {"what=code", "fit-wrong: fit() returns a number above 0"},
+        {"what=twice", "fit-wrong: the plugin gave the same term of a part twice"},
+        {"what=early", "fit-wrong: the plugin gave the noise of a part before the terms"},
+        {"what=noise", "fit-wrong: the plugin gave a noise of an unknown kind"},
+        {"what=code", "fit-wrong: fit() returned a number above 0; expected 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fit_options options = {.response = "y", .settings = &cases[i][0], .setting_count = 1};

@@ -121,7 +121,7 @@ TEST(too_many_rows) {
         many[i] = test_random();
     struct table_of table = table_of(100001, NULL);
     table.columns[0] = table.columns[1] = many;
-    assert_says(fitted_refusal(&table), "100001 rows; expected at most 100000 in a group");
+    assert_says(fitted_refusal(&table), "100001 rows; expected at most 100000");
 }
 
 /* Whole numbers, of which the best mixture is not next to the best of fewer components. */
@@ -245,7 +245,7 @@ TEST(floors) {
     struct table_of table = table_of(600, "components=2");
     const struct model_group *group = fitted_group(&table);
     const struct model_component *c = group->parts[0].noise.components;
-    assert_true(is_noted(group, "1 of 2 components are as narrow as the floor allows"));
+    assert_true(is_noted(group, "1 of 2 components are as narrow as 'floor' allows"));
     assert_close(fmin(c[0].sigma, c[1].sigma), 1e-3 * value_of(&group->parts[0], "sigma"), 1e-2, "floor");
     for (size_t i = 0; i < 600; i++)
         values[i] = floor(20 * values[i]) / 20; /* a clock of 1/20 */
@@ -266,12 +266,13 @@ TEST(odd_samples) {
     assert_true(value_of(&group->parts[0], "sigma") == 0 && group->parts[0].noise.kind == MODEL_NOISE_NONE);
     table.rows = 1;
     group = fitted_group(&table);
-    assert_true(isnan(group->parts[0].estimates[0].standard_error) && is_noted(group, "one value"));
+    assert_true(isnan(group->parts[0].estimates[0].standard_error) && is_noted(group, "a single value"));
     table = table_of(20, "components=2");
-    assert_says(fitted_refusal(&table), "1 different value, with weights of 20 in all, for 2 components");
+    assert_says(fitted_refusal(&table),
+                "1 different value with a total weight of 20 are too few for 2 components");
     values[0] = 1e308, values[1] = -1e308;
     table = table_of(2, NULL);
-    assert_says(fitted_refusal(&table), "beyond the range of a double");
+    assert_says(fitted_refusal(&table), "exceed the range of a double");
     values[0] = 1e-12, values[1] = 1e12, values[2] = NAN;
     table.rows = 3;
     group = fitted_group(&table);
@@ -281,9 +282,9 @@ TEST(odd_samples) {
 
 TEST(refusals) {
     struct table_of table = table_of(5, "breaks=3");
-    assert_says(fitted_refusal(&table), "breaks are given, and no column");
+    assert_says(fitted_refusal(&table), "breaks are set, but not the column");
     table.settings[0] = "over=y", table.settings[1] = "breaks=3,2";
-    assert_says(fitted_refusal(&table), "the break 2 comes after one at 3");
+    assert_says(fitted_refusal(&table), "the break 2 follows the break 3");
     table.settings[1] = "components=9";
     assert_says(fitted_refusal(&table), "out of range; expected 0 to 8");
 }

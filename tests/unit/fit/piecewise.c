@@ -113,7 +113,7 @@ TEST(every_number_of_segments) {
                      plain.minimum);
             assert_int_equal(ask(words, (struct fit_options){.weights = trial % 3 ? NULL : "weight"}), 0);
             if (isinf(plain.least[k][plain.n])) {
-                assert_skipped("no room for");
+                assert_skipped("are too many for");
                 continue;
             }
             assert_int_equal(fitted()->part_count, k);
@@ -289,7 +289,7 @@ TEST(scales) {
             assert_int_equal(fitted()->part_count, 3);
             assert_true(fitted()->parts[1].from == x[50] && fitted()->parts[2].from == x[120]);
             assert_close(fitted()->parts[1].estimates[1].estimate, 0.5, 1e-9, "slope");
-            assert_noted("to its last digit");
+            assert_noted("pass through all rows");
         }
     }
     for (size_t i = 0; i < N; i++) {
@@ -308,21 +308,21 @@ TEST(bad_input) {
         const char *rows, *settings, *refused, *skipped, *noted; /* rows: NULL: four */
     } cases[] = {
         {0, "size=sise", "there is no size column 'sise'; did you mean 'size'?", 0, 0},
-        {0, "breaks=5,4", "the break 4 comes after 5", 0, 0},
+        {0, "breaks=5,4", "the break 4 follows the break 5", 0, 0},
         {0, "breaks=x", "'x' is not", 0, 0},
-        {0, "breaks=3 names=a", "1 names for 2 segments", 0, 0},
-        {0, "breaks=3 segments=2", "expected one of them", 0, 0},
+        {0, "breaks=3 names=a", "1 names are set for 2 segments", 0, 0},
+        {0, "breaks=3 segments=2", "both breaks and segments are set", 0, 0},
         {0, "criterion=hqc", "expected one of relative, bic, aic", 0, 0},
-        {"3,2\n3,4\n", "", 0, "size is always 3", 0},
-        {"1,2\n2,4\n", "", 0, "2 values of size for a segment of at least 3", 0},
+        {"3,2\n3,4\n", "", 0, "size is 3 in all rows", 0},
+        {"1,2\n2,4\n", "", 0, "2 different values of size; a segment needs at least 3", 0},
         {"1,-2\n2,-4\n3,0\n", "", 0, "no row has a response above 0", 0},
-        {0, "segments=2", 0, "no room for 2 segments of at least 3 of 4 values", 0},
-        {0, "breaks=1.5", 0, "there is size 1 alone", 0},
-        {"1,1e200\n2,3e200\n3,2e200\n4,8e200\n", "criterion=bic", 0, "beyond the range of a double", 0},
-        {"1,3\n2,3\n3,3\n4,3\n", "", 0, 0, "to its last digit"},
-        {0, "breaks=0,3,9", 0, 0, "2 of the given breaks left out"},
+        {0, "segments=2", 0, "2 segments of at least 3 values are too many for 4 different values", 0},
+        {0, "breaks=1.5", 0, "the single value size = 1", 0},
+        {"1,1e200\n2,3e200\n3,2e200\n4,8e200\n", "criterion=bic", 0, "exceed the range of a double", 0},
+        {"1,3\n2,3\n3,3\n4,3\n", "", 0, 0, "pass through all rows"},
+        {0, "breaks=0,3,9", 0, 0, "2 of the given breaks are ignored"},
         {"1,2\n2,4\n3,5\n4,8\n5,0\n6,-1\n", "", 0, 0, "no relative error: 2"},
-        {"1,1\n2,1\n3,1\n4,9\n", "criterion=bic", 0, 0, "predicts 0 or less at 1 of the values of size"},
+        {"1,1\n2,1\n3,1\n4,9\n", "criterion=bic", 0, 0, "predicts 0 or less at 1 values of size"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text_reset(&table_text);
@@ -338,7 +338,7 @@ TEST(bad_input) {
             assert_noted(cases[i].noted);
     }
     assert_true(ask("", (struct fit_options){.terms = "1 + size"}) < 0);
-    assert_says(refusal.text, "piecewise takes no terms");
+    assert_says(refusal.text, "piecewise has no --terms");
     assert_int_equal(ask("", (struct fit_options){.terms = "1 + size", .suggested = true}), 0);
 }
 

@@ -179,7 +179,8 @@ TEST(slow_nodes) {
     assert_close(group->parts[0].estimates[0].estimate, 7e-11, 0.01, "mu");
     assert_close(group->parts[1].estimates[0].estimate, 9e-11, 0.01, "mu");
     assert_close(sqrt(group->parts[0].covariance[0]), 1e-12, 0.2, "deviation");
-    assert_true(is_noted(group, "slow: host m000; host m010; ") && is_noted(group, "and 8 more (20 of 200"));
+    assert_true(is_noted(group, "machines of the slow population: host m000; host m010; ") &&
+                is_noted(group, "and 8 more (20 of 200"));
     /* One population of the same machines is less likely: log L = -n (log det + p (1 + log 2 pi)) / 2. */
     double bic = model_group_value(group, "bic"), n = MACHINES;
     table.settings[1] = "components=1";
@@ -203,18 +204,18 @@ TEST(odd_tables) {
     struct table_of table = small_table();
     table.columns[0] = gap;
     const struct model_group *group = fitted_group(&table);
-    assert_true(group->rows == 4 && is_noted(group, "2 machines for 2 coefficients"));
+    assert_true(group->rows == 4 && is_noted(group, "2 machines are too few for 2 coefficients"));
     table.columns[0] = equal;
     group = fitted_group(&table);
     assert_true(group->parts[0].covariance[0] == 0 && is_noted(group, "is the same on all machines"));
     table.columns[0] = alone;
-    assert_says(fitted_refusal(&table), "1 machine; expected at least 2");
+    assert_says(fitted_refusal(&table), "there are rows of a single machine; expected at least 2");
     table.columns[0] = huge;
-    assert_says(fitted_refusal(&table), "beyond the range of a double");
+    assert_says(fitted_refusal(&table), "exceed the range of a double");
     table = small_table();
     table.texts = once;
     group = fitted_group(&table);
-    assert_true(!group->parts[1].covariance && is_noted(group, "every machine has one row"));
+    assert_true(!group->parts[1].covariance && is_noted(group, "every machine has a single row"));
     table.settings[1] = "components=4";
     assert_says(fitted_refusal(&table), "no mixture of 4 populations was found");
 }
@@ -226,11 +227,11 @@ TEST(refusals) {
     table.settings[0] = "coefficients=gamma,gamma";
     assert_says(fitted_refusal(&table), "'gamma' is given twice");
     table.settings[0] = "coefficients=gamma", table.text_name = "rack";
-    assert_says(fitted_refusal(&table), "no column for machine");
+    assert_says(fitted_refusal(&table), "no column is given for machine");
     table.settings[1] = "machine=rack";
     assert_int_equal(fitted_group(&table)->part_count, 2);
     table.weights = "gamma";
-    assert_says(fitted_refusal(&table), "expected none");
+    assert_says(fitted_refusal(&table), "accepts no weights");
 }
 
 TEST_GROUP(fitted_set_up, fitted_tear_down)

@@ -78,7 +78,7 @@ TEST(improved_is_least) {
                 assert_true(e[t].dropped ? gradient[t] > -1e-9 * magnitude[t]
                                          : fabs(gradient[t]) < 1e-9 * magnitude[t]);
             assert_close(value_of(&group->parts[0], "rss"), rss, 1e-11, "rss");
-            assert_true(e[2].dropped == is_noted(group, "the best fit has no overhead"));
+            assert_true(e[2].dropped == is_noted(group, "the fitted model has no overhead"));
             dropped += e[2].dropped;
         }
     assert_true(dropped > 2 && dropped < 22); /* both happen */
@@ -137,7 +137,7 @@ TEST(classical_is_least) {
             double rss = value_of(part, "rss"), freedom = value_of(part, "degrees_of_freedom");
             assert_true(freedom <= 0 || fabs(rss - at) <= size);
             assert_string_equal(fit->model->kind, "maximum");
-            tied += is_noted(group, "the ridge is at a measured intensity");
+            tied += is_noted(group, "the ridge point coincides with the intensity of a row");
             one_sided += is_noted(group, " is at least ");
             assert_true(value_of(part, "rows_memory_bound") + value_of(part, "rows_compute_bound") ==
                         (double)rows);
@@ -174,7 +174,8 @@ TEST(classical_by_hand) {
         durations[i] = bytes[i] / 2e10;
     const struct model_group *group = fitted_group(&table);
     assert_true(group->parts[0].estimates[0].dropped);
-    assert_true(is_noted(group, "no row is bound by flops: the peak flop rate is at least 3.2e+11 flop/s"));
+    assert_true(is_noted(group, "no row is bound by flops: only a lower bound is known, the peak flop rate "
+                                "is at least 3.2e+11 flop/s"));
 }
 
 /* ---- Units and performance */
@@ -222,13 +223,14 @@ TEST(too_little) {
     struct table_of table = table_of(2, NULL, RELATIVE);
     assert_says(fitted_refusal(&table), "2 rows for 3 terms");
     table.rows = 6;
-    assert_says(fitted_refusal(&table), "rank 2 of 3: bytes is a multiple of flops");
+    assert_says(fitted_refusal(&table),
+                "only 2 of 3 terms can be estimated: bytes is a fixed multiple of flops");
     for (size_t i = 0; i < 6; i++)
         bytes[i] = 5;
-    assert_says(fitted_refusal(&table), "overhead=none fits without one");
+    assert_says(fitted_refusal(&table), "overhead=none");
     for (size_t i = 0; i < 6; i++)
         bytes[i] = 0;
-    assert_says(fitted_refusal(&table), "rank 2 of 3: bytes is always 0");
+    assert_says(fitted_refusal(&table), "only 2 of 3 terms can be estimated: bytes is 0 in all rows");
     table = table_of(1, "form=classical", RELATIVE); /* one row shows one peak */
     bytes[0] = 20;
     const struct model_group *group = fitted_group(&table);
@@ -262,14 +264,15 @@ TEST(odd_rows) {
 TEST(refusals) {
     make_rows(10, 0.1);
     struct table_of table = table_of(10, NULL, LOG);
-    assert_says(fitted_refusal(&table), "criterion 'log' of the form 'improved'");
+    assert_says(fitted_refusal(&table),
+                "criterion=log is not possible with form=improved; set criterion=relative");
     table.settings[0] = criteria[RELATIVE];
     table.units[2] = "s";
-    assert_says(fitted_refusal(&table), "the bytes 'bytes' is in 's'; expected 'By'");
+    assert_says(fitted_refusal(&table), "the column of bytes, 'bytes', has the unit 's'");
     table.units[2] = NULL, table.units[0] = "W";
-    assert_says(fitted_refusal(&table), "is in 'W'; expected 's'");
+    assert_says(fitted_refusal(&table), "has the unit 'W'; expected a unit that converts to 's'");
     table.units[0] = NULL, table.names[1] = "operations";
-    assert_says(fitted_refusal(&table), "no column for flops");
+    assert_says(fitted_refusal(&table), "no column is given for flops");
     table.names[1] = "flops", table.names[0] = "performance";
     assert_says(fitted_refusal(&table), "the response 'performance' has no unit");
 }

@@ -134,7 +134,7 @@ TEST(no_ping_pong) {
     begin();
     add_costs();
     ask();
-    assert_noted("no PingPong: smpi/lat-factor and smpi/bw-factor are not known");
+    assert_noted("no rows of PingPong: smpi/lat-factor and smpi/bw-factor are not known");
     assert_null(find_part("PingPong", 0));
     assert_near(part_of("Send", 0)->estimates[0].estimate, 3e-6);
     assert_charged("Recv", 1, 0);
@@ -146,7 +146,7 @@ TEST(no_ping_pong) {
     add("PingPong", 100, -1e-6);
     assert_int_equal(text_append_string(&table_text, "PingPong,,1\nPingPong,100,inf\n"), 0);
     ask();
-    assert_noted("no Isend: smpi/ois is not known");
+    assert_noted("no rows of Isend: smpi/ois is not known");
     assert_noted("such as 'Barrier': 1");
     assert_noted("a negative size or duration: 2");
     assert_true(model_group_value(fitted(), "rows_left_out") == 2);
@@ -171,8 +171,8 @@ TEST(pairs_and_groups) {
     assert_int_equal(fit->model->group_count, 2);
     assert_near(value_of(part_of("PingPong", 0), "lat_factor"), 3e-6 / 2 / 1e-5);
     assert_near(value_of(part_of("PingPong", 1000), "bw_factor"), 1 / (1e9 * 4e-9 / 2));
-    assert_true(is_noted(&fit->model->groups[1], "no PingPong"));
-    assert_noted("no Isend: smpi/ois is not known");
+    assert_true(is_noted(&fit->model->groups[1], "no rows of PingPong"));
+    assert_noted("no rows of Isend: smpi/ois is not known");
 }
 
 /* What the model says of each row: of the Recv of a raw pair what its Send leaves of the ping-pong, of a
@@ -214,7 +214,7 @@ TEST(measured_thresholds) {
     assert_true(value_of(part_of("protocol", 0), "async_small_thresh") == 900);
     assert_true(value_of(part_of("protocol", 0), "send_is_detached_thresh") == 40000);
     assert_near(part_of("Iprobe", 0)->estimates[0].estimate, 3e-7);
-    assert_noted("or of probes that found something: 2");
+    assert_noted("or probes that found a message: 2");
     set("send-is-detached-thresh=1KiB");
     ask();
     assert_true(value_of(part_of("protocol", 0), "send_is_detached_thresh") == 1024);
@@ -254,10 +254,10 @@ TEST(random_order) {
     ask();
     assert_near(part_of("Isend", 0)->estimates[1].estimate, 1e-9);
     assert_true(value_of(part_of("Isend", 0), "rows") == 9 * 18);
-    assert_noted("Isend is trimmed size by size");
+    assert_noted("rows of Isend are trimmed size by size");
     set("trim-per=rows");
     ask();
-    assert_noted("Isend is trimmed by blocks");
+    assert_noted("rows of Isend are trimmed by blocks");
     assert_true(value_of(part_of("Isend", 0), "rows") < 9 * 18);
     assert_true(value_of(part_of("PingPong", 0), "rows") == 40);
     set("trim-ping-pong=0.1"); /* equal durations: none is beyond a quantile */
@@ -272,8 +272,8 @@ TEST(breaks) {
     static const struct {
         const char *threshold, *breaks, *note;
     } cases[] = {
-        {"5000", 0, "breaks (By): 1000, 3000, 5000; found in PingPong"},
-        {"0", 0, "breaks (By): 1000, 3000; found in PingPong"},
+        {"5000", 0, "breaks (By): 1000, 3000, 5000; found from the PingPong rows"},
+        {"0", 0, "breaks (By): 1000, 3000; found from the PingPong rows"},
         {"0", "breaks=700,2500", "breaks (By): 700, 2500; given"},
         {"0", "breaks=1KiB,4KiB", "breaks (By): 1024, 4096; given"},
         {"0", "find-breaks=no", "breaks (By): none; find-breaks=no"},
@@ -301,10 +301,10 @@ TEST(bad_input) {
         const char *setting, *refused, *skipped, *noted;
     } cases[] = {
         {3e-5, -3e-9, "rules=2016-07", 0, 0,
-         "cannot use this model: smpi/bw-factor is not positive from 0 byte"},
-        {3e-5, 0, "rules=2016-07", 0, 0, "expected rules=ping-pong, which bounds it"},
-        {-1e-9, 3e-9, "rules=2016-07", 0, 0, "smpi/lat-factor is not positive from 0 byte on"},
-        {3e-5, 3e-9, "breaks=1000,1000", "the break 1000 comes after 1000", 0, 0},
+         "cannot use this model: smpi/bw-factor is not positive for messages from 0 byte"},
+        {3e-5, 0, "rules=2016-07", 0, 0, "set rules=ping-pong, which bounds it"},
+        {-1e-9, 3e-9, "rules=2016-07", 0, 0, "smpi/lat-factor is not positive for messages from 0 byte on"},
+        {3e-5, 3e-9, "breaks=1000,1000", "the break 1000 follows the break 1000", 0, 0},
         {3e-5, 3e-9, "breaks=1e6", 0, "PingPong has fewer than two sizes in the segment from 1000000 byte on",
          0},
         {3e-5, 3e-9, "operation=operatoin",
@@ -326,11 +326,11 @@ TEST(bad_input) {
     begin();
     add_line("PingPong", 0, 0, 0, 0);
     (void)try_fit("smpi", NULL, (struct fit_options){0});
-    assert_skipped("PingPong takes no time from 0 byte on");
+    assert_skipped("PingPong is not above 0 in the segment from 0 byte on; set other breaks");
     begin();
     add("Bcast", 1, 1);
     assert_true(try_fit("smpi", NULL, (struct fit_options){0}) < 0);
-    assert_says(refusal.text, "has no operation of MPI, the first of 1 is 'Bcast'");
+    assert_says(refusal.text, "names no known MPI operation: the first of its 1 values is 'Bcast'");
     settings[0] = NULL;
     assert_true(try_fit("smpi", NULL, (struct fit_options){0}) < 0);
     assert_says(refusal.text, "latency");

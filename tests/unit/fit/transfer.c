@@ -73,7 +73,7 @@ TEST(published) {
             assert_close(value_of(part, "bandwidth"), peaks[p][0], 1e-12, "B0");
             assert_close(value_of(part, "latency"), peaks[p][1], 1e-12, "t0");
             assert_true(value_of(part, "rss") == 0 && isnan(value_of(part, "aic")));
-            assert_true(is_noted(group, "every row is on the curve"));
+            assert_true(is_noted(group, "the curve passes through all rows: the likelihood is not defined"));
             assert_true(part->estimates[0].standard_error == 0 && isnan(part->estimates[0].t));
         }
 }
@@ -272,7 +272,7 @@ TEST(too_little) {
         struct table_of table = table_of(1, criterion);
         assert_says(fitted_refusal(&table), "1 row for 2 terms");
         table.rows = 3;
-        assert_says(fitted_refusal(&table), "rank 1 of 2: size is always 8");
+        assert_says(fitted_refusal(&table), "only 1 of 2 terms can be estimated: size is 8");
         sizes[1] = 16;
         table.rows = 2;
         const struct model_group *group = fitted_group(&table);
@@ -331,13 +331,13 @@ TEST(refusals) {
     make_rows(10, 0.1);
     struct table_of table = table_of(10, LOG);
     table.units[0] = "W";
-    assert_says(fitted_refusal(&table), "is in 'W'; expected 's'");
+    assert_says(fitted_refusal(&table), "has the unit 'W'; expected a unit that converts to 's'");
     table.units[0] = NULL;
     table.units[1] = "s";
-    assert_says(fitted_refusal(&table), "the size 'size' is in 's'");
+    assert_says(fitted_refusal(&table), "the column of size, 'size', has the unit 's'");
     table.units[1] = NULL;
     table.names[1] = "length";
-    assert_says(fitted_refusal(&table), "no column for size");
+    assert_says(fitted_refusal(&table), "no column is given for size");
     table.names[1] = "size";
     table.names[0] = "bandwidth";
     assert_says(fitted_refusal(&table), "the response 'bandwidth' has no unit");

@@ -91,7 +91,7 @@ TEST(refusals) {
     expect_refused("a,n[1-3", "not closed", 4);
     expect_refused("n[1-3 ]", "not closed", 2);
     expect_refused("n[3-1]", "3-1 runs backwards", 3);
-    expect_refused("n[1-010]", "two widths", 3);
+    expect_refused("n[1-010]", "different numbers of digits", 3);
     expect_refused("n[]", "expected a number", 3);
     expect_refused("n[1-]", "expected a number", 5);
     expect_refused("n[-1]", "expected a number", 3);

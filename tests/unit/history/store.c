@@ -78,7 +78,7 @@ TEST(a_slow_node) {
         assert_int_equal(result.series, NODES);
         assert_says(text, "dahu-3");
         assert_says(text, "2020-10-08"); /* run 25 */
-        assert_says(text, "microcode 0x1 became 0x2");
+        assert_says(text, "microcode changed from 0x1 to 0x2");
     }
 }
 
@@ -96,8 +96,8 @@ TEST(experiments_and_facts) {
     cleanup_free char *text = check(path, HISTORY_SHIFT, &result);
     assert_int_equal(result.changed, 1);
     assert_says(text, "nightly   stream");
-    assert_says(text, "BIOS 2.1 is no longer recorded, microcode 0x1 became 0x2, "
-                      "package gcc 12 was not recorded before");
+    assert_says(text, "BIOS 2.1 is recorded no longer, microcode changed from 0x1 to 0x2, "
+                      "package gcc 12 is recorded for the first time");
 }
 
 TEST(nothing_changed) {

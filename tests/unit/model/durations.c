@@ -46,24 +46,24 @@ TEST(longest_group) {
     assert_close(seconds[1], 0.15, 1e-15, "seconds");
     assert_close(seconds[2], 1.2, 1e-15, "seconds");
     assert_true(isnan(seconds[3]));
-    assert_says(warning, "2 of 4 rows are outside of what the model was fitted to");
+    assert_says(warning, "2 of 4 rows are outside the domain of the model");
     assert_null(strstr(warning, "usable"));
     scores = "\"cv_relative\": 0.69, \"cv_median_relative\": 0.01, \"settings\": 9";
     write_model("linear", "\"ms\"", "size");
     scores = "";
     assert_int_equal(durations_predict(test_path("model.json"), design, seconds, warning, NULL), 0);
-    assert_says(warning, "2 of 4 rows are outside of what the model was fitted to");
+    assert_says(warning, "2 of 4 rows are outside the domain of the model");
     assert_says(warning, "; not usable for prediction: cross-validated error 69 % in the worst group");
 }
 
 TEST(refusals) {
     static const struct {
         const char *kind, *unit, *column, *expected;
-    } cases[] = {{"population", "\"s\"", "size", "not evaluated row by row"},
+    } cases[] = {{"population", "\"s\"", "size", "gives no value for a row"},
                  {"linear", "\"By\"", "size", "has the unit 'By'; expected a time"},
                  {"linear", "null", "size", "has the unit ''; expected a time"},
-                 {"linear", "\"s\"", "sise", "the model needs 'sise', which is no column of the design"},
-                 {"linear", "\"s\"", "kind", "the model needs 'kind', which is a text there"}};
+                 {"linear", "\"s\"", "sise", "the model uses 'sise', which is no column of the design"},
+                 {"linear", "\"s\"", "kind", "the model uses 'kind', which is a text there"}};
     cleanup(design_cleanup) struct design *design = make_design();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char warning[EXTRAPOLATION_SENTENCE_SIZE];

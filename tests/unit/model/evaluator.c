@@ -88,19 +88,19 @@ TEST(linear) {
     assert_string_equal(value.extrapolation, "m");
     assert_true(value.extrapolated_by == 2.5 && value.extrapolated_above && extrapolation_is_outside(&value));
     assert_string_equal(extrapolation_describe(&value, sentence),
-                        "'m' is 2.5 times the greatest value that was measured");
+                        "'m' is 2.5 times the greatest measured value");
     predict(evaluator, 1, 0.25, "a");
     assert_string_equal(value.extrapolation, "n");
     assert_true(value.extrapolated_by == 4 && !value.extrapolated_above);
     assert_string_equal(extrapolation_describe(&value, sentence),
-                        "'n' is 4 times below the least value that was measured");
+                        "'n' is 4 times smaller than the least measured value");
     predict(evaluator, 10, 100, "a");
     assert_string_equal(value.extrapolation, "m*n");
     assert_true(value.extrapolated_by == 2);
     predict(evaluator, -1, 10, "a");
     assert_string_equal(value.extrapolation, "m");
     assert_true(isinf(value.extrapolated_by));
-    assert_says(extrapolation_describe(&value, sentence), "'m' is outside of what was measured");
+    assert_says(extrapolation_describe(&value, sentence), "'m' is outside its measured range");
 
     /* A level that was never seen is not the one that others are compared with. */
     assert_int_equal(predict(evaluator, 4, 2, "c"), 0);
@@ -208,7 +208,7 @@ TEST(piecewise) {
 
     model.kind = "population";
     assert_error(evaluator_new(&model, &evaluator, &test_failure), -EINVAL,
-                 "of the kind 'population', which is not evaluated row by row");
+                 "the kind 'population', which gives no value for a row");
 }
 
 static double mean_at(const struct evaluator *evaluator, size_t group, const double *inputs) {
@@ -291,11 +291,11 @@ TEST(hull) {
     assert_true(value.outside_hull == 0 && !extrapolation_is_outside(&value));
     mean_at(evaluator, 0, (double[]){18, 6});
     assert_true(value.outside_hull == 0.5 && !value.extrapolation && extrapolation_is_outside(&value));
-    assert_says(extrapolation_describe(&value, sentence), "together lie outside");
+    assert_says(extrapolation_describe(&value, sentence), "measured range, but the combination lies outside");
     struct extrapolation_tally tally = {.is_time = true};
     extrapolation_count(&tally, &value);
     assert_says(extrapolation_summarise(&tally, sentence),
-                "the row is outside of what the model was fitted to: its values together lie outside");
+                "the row is outside the domain of the model: each value is within its measured range");
     mean_at(evaluator, 0, (double[]){40, 6});
     assert_true(value.outside_hull == 1.6 && value.extrapolated_by == 2);
     extrapolation_count(&tally, &value);
@@ -305,8 +305,8 @@ TEST(hull) {
     extrapolation_count(&tally, &value);
     assert_string_equal(
         extrapolation_summarise(&tally, sentence),
-        "3 of 4 rows are outside of what the model was fitted to; of the one furthest out, 'm' is outside of "
-        "what was measured; a time of 0 or less is predicted for 1 of 4 rows");
+        "3 of 4 rows are outside the domain of the model; in the farthest row, 'm' is outside its "
+        "measured range; a time of 0 or less is predicted for 1 of 4 rows");
     tally = (struct extrapolation_tally){0};
     extrapolation_count(&tally, &value);
     assert_null(extrapolation_summarise(&tally, sentence));

@@ -81,7 +81,7 @@ TEST(reads_and_prints) {
     formula_clear(&formula);
     formula = read_good("mmn");
     assert_string_equal(formula.terms[0].name, "m^2*n");
-    assert_says(formula.note, "'mmn' is no column and is read as the product of its letters");
+    assert_says(formula.note, "'mmn' is no column, and is read as the product of its letters");
     formula_clear(&formula);
 }
 
@@ -100,16 +100,16 @@ TEST(named_models) {
     const struct formula_context context = {columns, 2, "y", NULL, 0};
     struct formula formula;
     assert_error(formula_read("M-2", &context, &formula, &test_failure), -EINVAL,
-                 "M-2 is over the sizes m, n, k, and there is no column 'k'; say which columns");
+                 "M-2 uses the sizes m, n, k, but there is no column 'k'; name the columns");
     assert_error(formula_read("M-3", &context, &formula, &test_failure), -EINVAL,
                  "there is no model 'M-3'; expected M-0, M-1 or M-2");
 }
 
 TEST(refusals) {
     static const char *const cases[][2] = {
-        {"", "terms '', column 1: it ends where a column or 1 was expected"},
-        {"1+", "column 3: it ends"},
-        {"1 + m*", "column 7: it ends"},
+        {"", "terms '', column 1: the terms end where a column or 1 was expected"},
+        {"1+", "column 3: the terms end"},
+        {"1 + m*", "column 7: the terms end"},
         {"m n", "column 3: 'n' where '+' or '*' was expected"},
         {"m-n", "column 2: '-' where '+' or '*' was expected"},
         {"2*m", "column 1: '2' where a column or 1 was expected (only the constant 1 is a number)"},
@@ -117,28 +117,30 @@ TEST(refusals) {
         {"m^1.5", "expected a whole power"},
         {"m^99999999999999999999", "expected a whole power"},
         {"m^9*n^8", "column 5: the powers of a term add up to more than 16"},
-        {"m*m^-1", "column 3: the powers of 'm' cancel out"},
-        {"mnk^2", "a power after 'mnk' could mean the last letter or the whole"},
+        {"m*m^-1", "column 3: the powers of 'm' cancel"},
+        {"mnk^2",
+         "a power after 'mnk' may mean the last letter or the whole product; separate the letters by"},
         {"mnq", "there is no column 'mnq'"},
         {"sise", "did you mean 'size'?"},
         {"`m", "column 1: a backquote that is not closed"},
         {"`q`", "there is no column 'q'"},
-        {"ln(m)", "column 1: there is no function 'ln'; there are: log2, category"},
+        {"ln(m)", "column 1: there is no function 'ln'; the functions are log2 and category"},
         {"log2(m", "column 7: expected ')' after the column of log2("},
         {"log2(q)", "column 6: there is no column 'q'"},
-        {"log2(host)", "'host' holds texts, which have no logarithm"},
-        {"host^2", "'host' is a category, which has no powers"},
-        {"category(mode)^2", "'mode' is a category, which has no powers"},
-        {"host*m*host", "column 8: the category 'host' is given twice in one term"},
+        {"log2(host)", "'host' has texts, of which there is no logarithm"},
+        {"host^2", "'host' is a category, of which there are no powers"},
+        {"category(mode)^2", "'mode' is a category, of which there are no powers"},
+        {"host*m*host", "column 8: the category 'host' occurs twice in the same term"},
         {"m*n + 1 + nm", "column 11: the term n*m is given twice"},
-        {"1+y", "column 3: 'y' is the response and cannot explain itself"},
+        {"1+y", "column 3: 'y' is the response, and cannot be a term of its own model"},
         {"log2(y)", "'y' is the response"},
         /* Dummies that add up to other terms, and what to write instead. */
         {"1 + category(mode)*host",
-         "column 5: the term 'category(mode)*host' is rank deficient: with a dummy for each combination it "
-         "contains what other terms say; expected 'category(mode) + category(host)' in the formula too"},
+         "column 5: the term 'category(mode)*host' is rank deficient: with a dummy variable for each "
+         "combination of levels it "
+         "contains other terms; add 'category(mode) + category(host)' to the formula"},
         {"host*category(mode) + 1", "column 1: the term 'host*category(mode)' is rank deficient"},
-        {"m + host*lone*m", "expected 'category(host)*m + category(lone)*m' in the formula too"},
+        {"m + host*lone*m", "add 'category(host)*m + category(lone)*m' to the formula"},
     };
     for (size_t i = 0; i < LENGTH(cases); i++)
         expect_refusal(cases[i][0], cases[i][1]);
@@ -214,7 +216,7 @@ TEST(many) {
     many[5].level_count = 100;
     many[6].level_count = 100;
     assert_error(formula_expand(&formula, many, 12, &expanded, &test_failure), -EINVAL,
-                 "column 37: the term 'c11' makes more than 1024 terms with a dummy for each");
+                 "column 37: the term 'c11' makes more than 1024 terms with a dummy variable for each");
     assert_error(formula_expand(&formula, many, 11, &expanded, &test_failure), -EINVAL,
                  "the term 'c11' has a category whose levels are not known");
     formula_clear(&formula);

@@ -172,7 +172,7 @@ TEST(reads_all) {
     assert_true(seconds == 1e-6);
     model->response_seconds = NAN;
     assert_error(model_response_seconds(model, &seconds, &test_failure), -EINVAL,
-                 "the response 'y' is in us, which is no time");
+                 "the response 'y' has the unit us; expected a time");
     assert_true(model_unit_seconds(NULL) == 0 && isnan(model_unit_seconds("By")));
     model_free(model);
 }
@@ -220,13 +220,14 @@ static const struct {
     {"\"power\": -2", "\"power\": 0", "", "'power' is 0; expected a whole number, not 0, from -1000 to 1000"},
     {"\"power\": -2", "\"power\": 2.5", "", "'power' is 2.5"},
     {"\"power\": -2", "\"power\": -2000", "", "'power' is -2000"},
-    {"\"power\": 1, \"level\"", "\"power\": 2, \"level\"", "", "'power' is 2; expected 1, as of a level"},
-    {"\"log2\"}", "\"ln\"}", "", "'function' is 'ln'; expected log2, of a number"},
+    {"\"power\": 1, \"level\"", "\"power\": 2, \"level\"", "",
+     "'power' is 2; expected 1, because the factor is a level"},
+    {"\"log2\"}", "\"ln\"}", "", "'function' is 'ln'; expected log2"},
     {"\"column\": \"op\"", "\"colum\": \"op\"", "x.json:12:49", "'column' is missing"},
     {"\"levels\": [\"a\"", "\"levels\": [1", "", "'levels' has a number; expected texts"},
-    {"[1, 0.5], \"directions\"", "[1], \"directions\"", "", "'scale' is no list of 2 numbers"},
-    {"[1, -1]]", "[1]]", "", "'directions' is no list of 2 numbers"},
-    {"[3, 4]}", "[-3, 4]}", "", "the hull is from 0 to -3 in direction 1; expected the minimum first"},
+    {"[1, 0.5], \"directions\"", "[1], \"directions\"", "", "'scale' is not a list of 2 numbers"},
+    {"[1, -1]]", "[1]]", "", "'directions' is not a list of 2 numbers"},
+    {"[3, 4]}", "[-3, 4]}", "", "the hull goes from 0 to -3 in direction 1; expected the minimum first"},
     {"[0, -1]", "[0, 1e999]", "", "'minimum' is 1e999; expected a number that a double can hold"},
     {"\"seed\": 18446744073709551615", "\"seed\": -1", "", "'seed' is -1; expected a whole number from 0"},
     {"\"rows\": 20", "\"rows\": 2.5", "", "'rows' is 2.5; expected a whole number from 0"},
@@ -234,37 +235,37 @@ static const struct {
     {"\"break\": null", "\"break\": 3", "", "'break' is a number; expected text"},
     {"\"core\": \"3\"", "\"cor\": \"3\"", "x.json:34:16", "'core' is missing; expected text"},
     {"\"core\": \"3\"", "\"core\": \"3\", \"c\": \"4\"", "x.json:34:16",
-     "there are 3 labels; expected 2, as in 'by'"},
+     "the group has 3 labels; expected 2, a label for each column of 'by'"},
     {"\"to\": 4", "\"to\": 5", "",
-     "the segment begins at 4, and the one before it ends at 5; expected segments in order"},
-    {"\"to\": 4", "\"from\": 4, \"to\": 4", "", "the part is from 4 to 4; expected 'from' below 'to'"},
-    {"\"over\": \"x\",", "", "",
-     "the group has 2 parts; expected 1, as the model is neither 'over' a column"},
+     "the segment begins at 4, but the segment before it ends at 5; expected ascending segments"},
+    {"\"to\": 4", "\"from\": 4, \"to\": 4", "", "the part goes from 4 to 4; expected 'from' below 'to'"},
+    {"\"over\": \"x\",", "", "", "the group has 2 parts; expected 1, because the model has neither 'over'"},
     {"\"estimate\": 1e-300", "\"estimate\": null", "", "'estimate' is nothing; expected a number"},
     {"{\"term\": \"1\", \"estimate\": 1e-300", "{\"term\": \"2\", \"estimate\": 1e-300", "",
-     "the estimate is of the term '2'; expected '1', as in 'terms'"},
+     "the estimate belongs to the term '2'; expected '1', in the order of 'terms'"},
     {"{\"term\": \"1\", \"estimate\": 1e-300, \"standard_error\": 0.3, \"t\": 0.30000000000000004, \"p\": "
      "null}, ",
-     "", "", "'estimates' has 2 entries; expected 3, one a term"},
+     "", "", "'estimates' has 2 entries; expected 3, one for each term"},
     {"\"estimate\": 0, \"standard_error\": null, \"t\": null, \"p\": null, \"dropped\"",
      "\"estimate\": 1, \"standard_error\": null, \"t\": null, \"p\": null, \"dropped\"", "",
-     "the estimate of 'op[b]' is 1; expected 0, as of a term that is dropped"},
+     "the estimate of 'op[b]' is 1; expected 0, because the term is dropped"},
     {"\"dropped\": true", "\"dropped\": 1", "", "'dropped' is a number; expected true or false"},
-    {"[[4, 1, 0]", "[[4, 1]", "", "'covariance' is no square of 3 rows, one a term"},
-    {"[[4, 1, 0], ", "[", "", "'covariance' is no square of 3 rows"},
+    {"[[4, 1, 0]", "[[4, 1]", "",
+     "'covariance' is not a square matrix of 3 rows; expected a row for each term"},
+    {"[[4, 1, 0], ", "[", "", "'covariance' is not a square matrix of 3 rows; expected"},
     {"[[4, 1, 0]", "[[4, \"1\", 0]", "", "'covariance' is text; expected a number"},
-    {"\"N-2\"", "\"N-3\"", "", "the noise is of the kind 'N-3'; expected N-1, N-2 or mixture"},
-    {"[0, -0.25, 0]", "[0, -0.25]", "", "'coefficients' is no list of 3 numbers"},
+    {"\"N-2\"", "\"N-3\"", "", "the noise has the kind 'N-3'; expected N-1, N-2 or mixture"},
+    {"[0, -0.25, 0]", "[0, -0.25]", "", "'coefficients' is not a list of 3 numbers"},
     {"\"constant\": 0.25", "\"constant\": -1", "", "sigma is -1; expected 0 or more"},
     {"\"freedom\": 7.5", "\"freedom\": -7.5", "", "there are -7.5 degrees of freedom; expected more than 0"},
-    {"\"sigma\": 0.125, \"freedom\": 3", "\"sigma\": -0.125, \"freedom\": 3", "", "'floor' lacks a part"},
+    {"\"sigma\": 0.125, \"freedom\": 3", "\"sigma\": -0.125, \"freedom\": 3", "", "'floor' is incomplete"},
     {"half-normal", "cauchy", "", "the distribution is 'cauchy'; expected normal or half-normal"},
     {"\"weight\": 0.25", "\"weight\": -0.25", "", "a component has the weight -0.25"},
     {"\"weight\": 0.25", "\"weight\": 0.3", "", "the weights of the components add up to 1.05; expected 1"},
-    {"\"sigma\": 0}", "\"sigma\": -1}", "", "the sigma -1; expected 0 or more"},
+    {"\"sigma\": 0}", "\"sigma\": -1}", "", "the sigma -1; expected both at least 0"},
     {"\"r2\": 0.5", "\"r2\": 1e400", "", "'r2' is 1e400; expected a number that a double can hold"},
     {"[1, 3.5]", "[4, 3.5]", "", "the range of 'x' is 4 to 3.5; expected the minimum first"},
-    {"[1, 3.5]", "3.5", "", "'x' is no list of 2 numbers"},
+    {"[1, 3.5]", "3.5", "", "'x' is not a list of 2 numbers"},
     {"\"reason\": \"1 row\"", "\"reason\": null", "", "'reason' is nothing; expected text"},
 };
 
@@ -283,9 +284,9 @@ TEST(refusals) {
     }
     static const char *const formats[][3] = {
         {"\"assay_model\": 2", "\"assay_mode\": 2", "this is not a model file of assay"},
-        {"\"assay_model\": 2", "\"assay_model\": 1", "of format 1; this assay reads format 2: fit it again"},
-        {"\"assay_model\": 2", "\"assay_model\": 3", "of format 3; this assay reads format 2"},
-        {"\"assay_model\": 2", "\"assay_model\": [1]", "of format ?"},
+        {"\"assay_model\": 2", "\"assay_model\": 1", "the format 1; this assay reads format 2: fit it again"},
+        {"\"assay_model\": 2", "\"assay_model\": 3", "the format 3; this assay reads format 2"},
+        {"\"assay_model\": 2", "\"assay_model\": [1]", "the format ?"},
         {"]\n}\n", "", ""}};
     for (size_t i = 0; i < LENGTH(formats); i++) {
         cleanup_free char *text = replace(rich, formats[i][0], formats[i][1]);

@@ -87,9 +87,10 @@ TEST(degenerate) {
     const struct candidate_range many[13] = {[0 ... 12] = {"m", true, 1, 9}};
     design = NULL;
     assert_int_equal(candidates_make(many, 2, product_below, &nothing, &design, &shares, &test_failure), -22);
-    assert_string_equal(test_failure.text, "not one of 8100 points lies where the model was observed");
+    assert_string_equal(test_failure.text,
+                        "none of 8100 points lies in the domain of the model, where measurements were made");
     assert_int_equal(candidates_make(many, 13, everything, NULL, &design, &shares, &test_failure), -22);
-    assert_string_equal(test_failure.text, "13 factors; expected at most 12");
+    assert_string_equal(test_failure.text, "the model has 13 factors; expected at most 12");
     assert_null(design);
     /* Distinct names are the caller's to see; twelve factors have two levels each. */
     struct candidate_range twelve[12];

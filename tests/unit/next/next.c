@@ -112,7 +112,7 @@ TEST(groups_by_themselves) {
     assert_close(next.error_before, wide_error(0.25), 1e-12, "one group");
     next_clear(&next);
     request.group = "c";
-    refused("m.json: the model has no uncertainty to reduce");
+    refused("m.json: the model has no uncertainty that more measurements could reduce");
     request.group = "d";
     refused("m.json: the model has no covariance of its coefficients");
     request.group = "e";
@@ -140,7 +140,7 @@ TEST(classes) {
     assert_true(second >= 3); /* four times the variance */
     next_clear(&next);
     test_put("rows.csv", "x,mode\n1,0.5\n1,2\n");
-    refused(":3: the model has no group with these values of the columns that make groups");
+    refused(":3: the model has no group with this row's values of the columns that form groups");
 }
 
 TEST(budget) {
@@ -158,19 +158,19 @@ TEST(budget) {
     assert_close(next.error_before, wide_error(0.25), 1e-12, "before");
     next_clear(&next);
     request.budget = 0.9e-3;
-    refused("the budget of 900 us is too small for one row: the fastest of all takes 1 ms");
+    refused("the budget of 900 us is too small for a single row: the fastest row takes 1 ms");
     request.budget = 3;
     request.cost = "x";
     next = find();
     assert_true(!next.cost_is_time && next.cost <= 3 && next.cost > 0 && !next.barred[0]);
     next_clear(&next);
     request.cost = "y - 1";
-    refused("2: --cost y - 1 is -2 here, where y is predicted to be -1");
+    refused("2: --cost y - 1 is -2 for this row, where y is predicted to be -1");
     request.cost = "xx";
     refused("--cost");
     request.cost = NULL;
     estimates[0][0].estimate = -30;
-    refused("the model predicts that each of 9 candidates takes 0 s or less");
+    refused("the model predicts a time of 0 s or less for each of the 9 candidates; give the cost of");
     model.response_seconds = NAN;
     model.response_unit = "By/s";
     refused("the model predicts 'y' in By/s, which is no time");
@@ -253,7 +253,7 @@ TEST(domain_of_experiments) {
     assert_says(next.notes[0], "'x' from 2 to 20 leaves the domain of the model, 1 to 9");
     next_clear(&next);
     within[0] = "x=5..5";
-    refused("the domain is empty: not one of 1 candidates is within the experiment's conditions");
+    refused("the domain is empty: none of the 1 candidates satisfies the experiment's conditions");
     within[0] = "x=13..14";
     refused("the domain is empty: no whole number of 'x' lies within all of the model's groups");
     within[0] = "xx=1..2";
@@ -266,18 +266,18 @@ TEST(bad_models) {
     add_group("a", "on", 1, 2, 1, (double[]){1, 5, 5, 1});
     refused("the covariance of group 1 is not positive semidefinite");
     model.kind = "piecewise";
-    refused("the model is of the kind 'piecewise'; expected 'linear'");
+    refused("the model has the kind 'piecewise'; expected a model of the kind 'linear'");
     model.kind = "linear";
     parts[0].covariance = wide;
     test_put("rows.csv", "z\n1\n");
-    refused("no column 'x', which the model's terms use");
+    refused("no column 'x', which the terms of the model use");
     test_put("rows.csv", "x\na\n");
     refused("the column 'x' has texts");
     request.candidates = NULL;
     parts[0].domain_count = 0;
-    refused("the model does not say where 'x' was observed");
+    refused("the model does not state the range of 'x' in 'domain'; fit the model again");
     struct model_factor *factor = terms[1].factors;
     factor->level = "b";
-    refused("the model's terms use the category 'x'");
+    refused("the terms of the model use the category 'x'");
     factor->level = NULL;
 }

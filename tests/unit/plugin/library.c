@@ -20,13 +20,13 @@ TEST(refusals) {
     static const struct {
         const char *prefix, *name, *reason;
     } cases[] = {
-        {"fit", "other-abi", "it has ABI 7 and this assay has ABI 4"},
-        {"fit", "no-symbol", "it has no symbol 'assay_plugin'"},
-        {"fit", "short", "it does not say its name, version, summary and functions"},
-        {"fit", "nameless", "it does not say its name, version, summary and functions"},
-        {"fit", "predicts", "it is a plugin of kind 2; expected 1"},
-        {"fit", "misnamed", "it is called 'otherwise'; expected 'misnamed'"},
-        {"fit", "bare", "it has no fit()"},
+        {"fit", "other-abi", "the plugin has ABI 7, but this assay has ABI 4"},
+        {"fit", "no-symbol", "the file has no symbol 'assay_plugin'"},
+        {"fit", "short", "the plugin lacks its name, version, summary or functions"},
+        {"fit", "nameless", "the plugin lacks its name, version, summary or functions"},
+        {"fit", "predicts", "the plugin has the kind 2; expected the kind 1"},
+        {"fit", "misnamed", "the plugin calls itself 'otherwise'; expected 'misnamed'"},
+        {"fit", "bare", "the plugin has no function fit()"},
         {"fit", "unresolved", "undefined symbol"},
         {"fit", "linaer", "did you mean 'fit-linear'?"},
         {"fit", "zzzzzzzz", "fit-linear"},

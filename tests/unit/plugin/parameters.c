@@ -43,7 +43,7 @@ TEST(refusals) {
     } cases[] = {
         {"latency=fast", "'fast' is not a time"},  {"latency=11", "is out of range; expected 0 to 10 s"},
         {"latencies=1", "did you mean 'latency'"}, {"speed=slow", "expected one of mean, slowest"},
-        {"starts=1.5", "is not a whole number"},   {"breaks=1,,2", "has an empty piece"},
+        {"starts=1.5", "is not a whole number"},   {"breaks=1,,2", "has an empty value"},
         {"starts", "expected NAME=VALUE"}};
     cleanup(parameters_clear) struct parameters parameters;
     assert_ok(parameters_init(&parameters, table, &test_failure));

@@ -28,7 +28,7 @@ TEST(what_lines_do_not_show_is_said) {
     FILE *file = open_memstream(&text, &length);
     report_print(report, file, false);
     fclose(file);
-    assert_says(text, "'*' stands for 22 more words");
+    assert_says(text, "'*' stands for 22 further words");
     assert_says(text, "the first 40 of 48 lanes are shown; ");
     assert_says(text, "2 of 50 intervals are not drawn");
     free(text);

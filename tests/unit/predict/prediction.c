@@ -94,17 +94,20 @@ TEST(one_scenario) {
     const struct prediction_result *result = &prediction->results[0];
     assert_int_equal(result->remark_count, 2);
     assert_string_equal(result->remarks[0].sentence, "a note");
-    assert_says(result->remarks[1].sentence, "100 % of what 'time.json' says here is extrapolated; where it "
-                                             "is most, 'size' is 20 times the greatest value");
+    assert_says(result->remarks[1].sentence,
+                "100 % of the total that 'time.json' predicts is extrapolated; in "
+                "the largest extrapolated prediction, 'size' is 20 times the greatest measured value");
 }
 
 TEST(units_and_plausible_values) {
     cleanup(prediction_cleanup) struct prediction *prediction =
         predict_as("predict", WORDS("time=plain.json"), WORDS("size=1e10"), NULL, 0, 1, false);
     const struct prediction_result *result = &prediction->results[0];
-    assert_string_equal(result->remarks[0].sentence, "size is 10 GB; plausible are 1 byte to 1 GB");
+    assert_string_equal(result->remarks[0].sentence,
+                        "size is 10 GB, but plausible values are 1 byte to 1 GB; check its unit");
     assert_true(result->remarks[0].warning);
-    assert_says(result->remarks[1].sentence, "the unit of 'duration' in 'plain.json' is not known");
+    assert_says(result->remarks[1].sentence,
+                "the unit of the response 'duration' in 'plain.json' is not known");
 }
 
 /* Rows of the table times values of the command line. */
@@ -290,7 +293,9 @@ TEST(search_with_an_expression) {
     assert_string_equal(prediction->scenarios.left_out_reason,
                         "Q=12/P: '2.3999999999999999' is not a whole number");
     assert_int_equal(prediction->without_answer, 2 * 6);
-    assert_string_equal(prediction->no_answer, "NB = 1250 is larger than N = 1000");
+    assert_string_equal(
+        prediction->no_answer,
+        "the block size NB = 1250 is larger than the order of the matrix, N = 1000; set a smaller NB");
     assert_int_equal(prediction->scenarios.count, 10);
     for (size_t i = 0; i < 10; i++) {
         const struct plugin_value *values = prediction->scenarios.items[i].parameters.values;
@@ -350,11 +355,12 @@ TEST(expressions) {
         const char *settings[3], *says;
     } refused[] = {
         {{"size=3*wait", "wait=size/2"},
-         "size=3*wait: 'wait' is set by a later expression; set 'wait' before 'size'"},
+         "size=3*wait: the expression uses 'wait', which is set later; set 'wait' before 'size'"},
         {{"size=3*(away)"}, "size: unknown name 'away', expected one of scale, wait, hops"},
         {{"size=1", "wait=size-9"},
-         "no scenario is left of 1: wait=size-9: '-8' is out of range; expected 0 to"},
-        {{"wait=size"}, "wait=size: 'size' has no value; set it, too"},
+         "none of the 1 combinations is possible; the first: wait=size-9: '-8' is out of range; expected 0 "
+         "to"},
+        {{"wait=size"}, "wait=size: the expression uses 'size', which has no value; set"},
         {{"size=3GB/s"}, "size: '3GB/s' is not"},
     };
     cleanup(prediction_cleanup) struct prediction *prediction =
@@ -380,13 +386,16 @@ TEST(refusals) {
         size_t draws;
         bool is_text;
     } cases[] = {
-        {{NULL}, {"size=1"}, NULL, "there is no model for the role 'time' (of a message over its size)"},
-        {{"time.json", "plain.json"}, {"size=1"}, NULL, "2 models have the role 'time'; expected one"},
+        {{NULL}, {"size=1"}, NULL, "no model is given for the role 'time' (of a message over its size)"},
+        {{"time.json", "plain.json"},
+         {"size=1"},
+         NULL,
+         "2 models are given for the role 'time'; expected a single model: remove the others"},
         {{"tiem=time.json"}, {"size=1"}, NULL, "there is no role"},
         {{"time=smpi.json"},
          {"size=1"},
          NULL,
-         "the kind 'smpi', which the role 'time' does not take; expected the role time (linear, "},
+         "the kind 'smpi', which the role 'time' does not accept; expected the role time (linear, "},
         {{"bytes.json"}, {"size=1"}, NULL, "time"},
         {{"nothing.json"}, {"size=1"}, NULL, "nothing.json"},
         {{"time.json"}, {"sice=1"}, NULL, "did you mean 'size'"},
@@ -398,14 +407,14 @@ TEST(refusals) {
         {{"time.json"}, {"wait=1s"}, NULL, "the parameter 'size' is not set"},
         {{"time.json"}, {"size=1.5..2.5"}, NULL, "the range of 'size' has no step between its values"},
         {{"time.json"}, {"size=9..1"}, NULL, "goes from 9 down to 1"},
-        {{"time.json"}, {"size=1"}, "size\n1\n", "has a column and is set on the command line; remove one"},
+        {{"time.json"}, {"size=1"}, "size\n1\n", "has a column, and a value on the command line; remove one"},
         {{"time.json"}, {NULL}, "size,siez\n1,1\n", "did you mean 'size'"},
-        {{"time.json"}, {NULL}, "size,scale\n1,1\n", "the same for all scenarios"},
-        {{"time.json"}, {NULL}, "size\n", "there are no scenarios"},
-        {{"time.json"}, {NULL}, "size\n1\n\"\"\n", "there is no value"},
+        {{"time.json"}, {NULL}, "size,scale\n1,1\n", "one value for all scenarios"},
+        {{"time.json"}, {NULL}, "size\n", "the table has no scenarios"},
+        {{"time.json"}, {NULL}, "size\n1\n\"\"\n", "the field is empty; expected a value"},
         {{"time.json"}, {"size=1"}, NULL, "draws; expected at most", 1000000},
         {{"time.json"}, {"size=1,2"}, NULL, "writes one text for one scenario; found 2 scenarios", 0, true},
-        {{"time.json"}, {"size=1"}, NULL, "has no intervals", 5, true},
+        {{"time.json"}, {"size=1"}, NULL, "there are no intervals; remove --draws", 5, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct prediction *prediction =

@@ -169,7 +169,7 @@ TEST(what_cannot_start_says_why) {
     refused(&(struct remote_command_specification){.arguments = SHELL("true"), .folder = "missing"}, -ENOENT,
             "cannot run 'sh': cannot read 'missing': No such file or directory");
     refused(&(struct remote_command_specification){.arguments = SHELL("true"), .folder = "../.."}, -EXDEV,
-            "cannot run 'sh': '../..' leaves the run directory");
+            "cannot run 'sh': '../..' leads out of the run directory; expected a path below it");
     refused(&(struct remote_command_specification){.arguments = SHELL("true"), .folder = "/tmp"}, -EXDEV,
             "cannot run 'sh': '/tmp' is absolute; expected a path below the run directory");
     refused(

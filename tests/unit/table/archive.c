@@ -156,8 +156,8 @@ TEST(units_are_converted_or_taken) {
     } cases[] = {{{"plain.zip", "ms.zip"}, "s", "ms.zip' is converted to", 2},
                  {{"ms.zip", "plain.zip"}, "ms", "plain.zip' is converted to", 2},
                  {{"plain.zip", "dgemm.csv"}, "s", NULL, 0},
-                 {{"calls.csv", "plain.zip"}, "s", "calls.csv' has no unit; it is taken to be in", 2},
-                 {{"plain.zip", "calls.csv"}, "s", "calls.csv' has no unit; it is taken to be in", 2}};
+                 {{"calls.csv", "plain.zip"}, "s", "calls.csv' has no unit, and is assumed to be in", 2},
+                 {{"plain.zip", "calls.csv"}, "s", "calls.csv' has no unit, and is assumed to be in", 2}};
     cleanup(text_clear) struct text results;
     text_init(&results, 1 << 20);
     make_results(&plain, &results);
@@ -183,11 +183,12 @@ TEST(units_that_cannot_be) {
     cleanup(table_cleanup) struct table *table = NULL, *other = NULL;
     assert_ok(open_names((const char *const[]){"plain.zip", "joule.zip"}, &table));
     assert_true(load(table, NULL, 0) < 0);
-    assert_says(test_failure.text, "the column 'duration' is in 'J'; expected 's', as in ");
+    assert_says(test_failure.text,
+                "the column 'duration' has the unit 'J'; expected a unit that converts to 's'");
     assert_true(strstr(test_failure.place, "joule.zip") != NULL);
     assert_ok(open_names((const char *const[]){"plain.zip", "ms.zip"}, &other));
     assert_true(load(other, groups, 1) < 0);
-    assert_says(test_failure.text, "'bytes' is in 'KiBy'; expected 'By'");
+    assert_says(test_failure.text, "'bytes' has the unit 'KiBy'; expected the same unit 'By'");
 }
 
 /* Opens and loads plain.zip with byte OFFSET of the stored MEMBER flipped. */
@@ -256,8 +257,9 @@ TEST(flagged_rows) {
     static const struct {
         const char *name, *note;
         size_t rows;
-    } cases[] = {{"loaded.zip", "40 rows were flagged by gates and are left out (--with-flagged)", 80},
-                 {"disturbed.zip", "all 120 rows were flagged by gates and are used all the same: ", 120}};
+    } cases[] = {
+        {"loaded.zip", "40 rows were flagged by gates and are left out (--with-flagged uses them)", 80},
+        {"disturbed.zip", "all 120 rows were flagged by gates, because ", 120}};
     for (size_t i = 0; i < 2; i++) {
         cleanup(table_cleanup) struct table *table = NULL;
         assert_ok(open_names((const char *const[]){cases[i].name, NULL}, &table));

@@ -157,7 +157,7 @@ TEST(refusals) {
         const char *content, *number, *says;
     } cases[] = {{"time,size\n1,2\n", "tim", "did you mean 'time'"},
                  {"time\nfast\n", "time", "fast"},
-                 {"{ \"assay_model\": 2 }\n", "time", "this is JSON, not a table"},
+                 {"{ \"assay_model\": 2 }\n", "time", "this file is JSON, not a table"},
                  {"time\n1\n", "time +", "expected"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_error(read_number(cases[i].content, cases[i].number), -EINVAL, cases[i].says);
