@@ -26,7 +26,7 @@ lines() { setup "$@" | sed -n '/^setup/,/^$/p' | sed '1d;/^$/d'; } # without the
 # ---- Archives, where they are
 check "two runs of one campaign do not differ" setup "$first" "$same"
 report $(output '^setup  0 differences, those that usually matter most first; [0-9]+ alike$'; echo $?) "... in anything"
-report $(output '^no difference shown: y \+0 % over 3 settings'; echo $?) "... and their results follow"
+report $(output '^no difference shown: y changed by \+0 % over 3 settings'; echo $?) "... and their results follow"
 export TMPDIR=$scratch/none
 is "what differs is sorted by what usually matters; nothing is unpacked" "$(lines "$first" "$other" | sed 's/sha256: .*/sha256/')" \
     "BLAS    options.blas: openblas | mkl

@@ -161,7 +161,7 @@ report $(awk -v a="$(value time four 400 8 2 --set noise=no panel-dgemm=slow.jso
 # A search over what decides, N from the memory.
 check "a search by the rate" "$ASSAY" predict hpl-replay dgemm=dgemm.json network=network.json --set P=2 --set Q=2 --set ranks-per-node=2 --set NB=4,8,16 --set node-memory=300kB --set N='round_down(sqrt(0.8 * node_memory * 2 / 8), NB)' --set SWAP=binary-exchange,spread-roll \
     --search 1min --goal gflops -o searched.csv
-report $(output '^note: the best of [0-9]+ scenarios that were run, of .*6 combinations, by the greatest gflops; best first$'; echo $?) "says of how many"
+report $(output '^note: the best of [0-9]+ evaluated scenarios .of .*6 combinations. are shown, by the greatest gflops; best first$'; echo $?) "says of how many"
 report $(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { n++; bad += $at["gflops"] > last && n > 1; bad += $at["N"] % $at["NB"] > 0 || $at["N"] < 230 || $at["N"] > 245; last = $at["gflops"] } END { exit bad || n != 6 }' searched.csv; echo $?) \
     "the matrix fills the memory, and the best is first"
 
