@@ -6,6 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
+#include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 
 #include <errno.h>
@@ -38,7 +39,8 @@ static const struct {
     {"asset", "asset[a-z_ ]*(\" value=\"|: *|=)([^\"\n]*[^\" \t\n])", 2, true, false},
     {":", "(^|[^0-9a-f])(([0-9a-f]{2}:){5,19}[0-9a-f]{2})([^0-9a-f:]|$)", 2, true, false},
     {":", "(^|[^0-9a-f:])([0-9a-f]{4}(:[0-9a-f]{4}){3,7})([^0-9a-f:.]|$)", 2, true, false},
-    {".", "(^|[^0-9.])([0-9]{1,3}(\\.[0-9]{1,3}){3})([^0-9.]|$)", 2, false, true},
+    {".", "(^|[^0-9.])([0-9]{1,3}(\\.[0-9]{1,3}){3})\\.?([^0-9.]|$)", 2, false, true},
+    {":", "(^|[^0-9a-f:])([0-9a-f]{1,4}(:[0-9a-f]{1,4}){7})([^0-9a-f:]|$)", 2, false, true},
     {"::", "(^|[^0-9a-f:])([0-9a-f]{1,4}(:[0-9a-f]{0,4}){2,7})([^0-9a-f:]|$)", 2, false, true},
 };
 enum { RULES = sizeof rules / sizeof *rules, GROUPS = 5, COLONS_MIN = 3 };
@@ -49,6 +51,8 @@ struct redaction {
     bool for_strangers;
     char *users[USERS_MAX];
     size_t user_count;
+    char **kept; /* names in which nothing is hidden */
+    size_t kept_count, kept_capacity;
     char salt[SALT_SIZE];
 };
 
@@ -115,8 +119,18 @@ void redaction_free(struct redaction **redaction) {
             regfree(&(*redaction)->compiled[i]);
     for (size_t i = 0; i < (*redaction)->user_count; i++)
         free((*redaction)->users[i]);
+    for (size_t i = 0; i < (*redaction)->kept_count; i++)
+        free((*redaction)->kept[i]);
+    free((*redaction)->kept);
     free(*redaction);
     *redaction = NULL;
+}
+
+void redaction_keep(struct redaction *redaction, const char *name) {
+    if (list_reserve(&redaction->kept, &redaction->kept_capacity, redaction->kept_count + 1,
+                     sizeof *redaction->kept, SIZE_MAX) < 0)
+        memory_exhausted();
+    redaction->kept[redaction->kept_count++] = xstrdup(name);
 }
 
 /* ---- Texts -----------------------------------------------------------------------------------------------
@@ -129,6 +143,17 @@ static int append_hashed(const struct redaction *redaction, const char *value, s
     cleanup_free char *salted = xformat("%s %.*s", redaction->salt, (int)length, value);
     hash_bytes(salted, strlen(salted), hex);
     return text_printf(ret, "hashed:%.*s", HASHED_DIGITS, hex);
+}
+
+/* Are the LENGTH bytes at AT in LINE part of a name that is kept? */
+static bool is_kept(const struct redaction *redaction, const char *line, const char *at, size_t length) {
+    for (size_t i = 0; i < redaction->kept_count; i++) {
+        size_t kept = strlen(redaction->kept[i]);
+        for (const char *name = line; (name = strstr(name, redaction->kept[i])) && name <= at; name++)
+            if (at + length <= name + kept)
+                return true;
+    }
+    return false;
 }
 
 /* Regular expressions are slow: most lines have nothing for them. */
@@ -160,7 +185,8 @@ static int apply_rule(struct redaction *redaction, size_t rule, struct text *lin
         size_t length = (size_t)(match->rm_eo - match->rm_so);
         const char *value = at + match->rm_so;
         r = text_append(&changed, at, (size_t)match->rm_so);
-        bool is_done = strncmp(value, "hashed:", 7) == 0 || strncmp(value, "[redacted]", 10) == 0;
+        bool is_done = strncmp(value, "hashed:", 7) == 0 || strncmp(value, "[redacted]", 10) == 0 ||
+                       (rules[rule].for_strangers && is_kept(redaction, line->bytes, value, length));
         if (r == 0)
             r = is_done              ? text_append(&changed, value, length)
                 : rules[rule].hashed ? append_hashed(redaction, value, length, &changed)
@@ -182,15 +208,20 @@ static bool is_of_name(char character) {
            (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z');
 }
 
-/* The same of a user's name, as a word. */
-static int hide_user(const char *user, struct text *line) {
+/* The same of a user's name, as a word; the key of a member in JSON is none. */
+static int hide_user(const struct redaction *redaction, const char *user, struct text *line) {
     cleanup(text_clear) struct text changed;
     size_t length = strlen(user);
     const char *from = line->bytes, *at = from;
     int count = 0, r = 0;
     text_init(&changed, line->limit);
     while (r == 0 && (at = strstr(at, user))) {
-        bool is_word = !is_of_name(at[length]) && (at == line->bytes || !is_of_name(at[-1]));
+        char before = '\0';
+        if (at > line->bytes)
+            before = at[-1];
+        bool is_key = before == '"' && strncmp(at + length, "\":", 2) == 0;
+        bool is_word = !is_of_name(before) && !is_of_name(at[length]) && !is_key &&
+                       !is_kept(redaction, line->bytes, at, length);
         if (is_word && (r = text_append(&changed, from, (size_t)(at - from))) == 0)
             r = text_append_string(&changed, "[user]");
         count += is_word;
@@ -217,7 +248,7 @@ int redaction_apply(struct redaction *redaction, const char *bytes, size_t lengt
         for (size_t i = 0; r >= 0 && i<RULES; i++, count += r> 0 ? r : 0)
             r = apply_rule(redaction, i, &line);
         for (size_t i = 0; r >= 0 && i<redaction->user_count; i++, count += r> 0 ? r : 0)
-            r = hide_user(redaction->users[i], &line);
+            r = hide_user(redaction, redaction->users[i], &line);
         if (r >= 0)
             r = text_append(ret, line.bytes, line.length);
         if (r >= 0 && newline)

@@ -20,6 +20,9 @@ struct redaction;
  * once, $XDG_STATE_HOME/assay/salt (default ~/.local/state); where that cannot be, it is drawn anew. */
 int redaction_new(bool for_strangers, const char *const *users, struct redaction **ret,
                   struct failure *failure);
+/* Nothing is hidden from strangers within NAME: a node "alice-pc" has its name in results and in paths, too.
+ */
+void redaction_keep(struct redaction *redaction, const char *name);
 void redaction_free(struct redaction **redaction); /* for cleanup(); NULL is fine */
 
 /* Appends the LENGTH bytes, redacted, to RET. What has a NUL is no text, and is appended as it is. How many

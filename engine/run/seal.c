@@ -153,26 +153,41 @@ static const char *find_user(const struct campaign *campaign) {
     return user ? user->text : NULL;
 }
 
-/* Makes the copy of the run's folder that strangers may have, *RET, the caller's to remove and free; the
- * command line in COMMAND is redacted, too. */
-static int copy_for_strangers(struct run *run, struct text *command, char **ret, struct failure *failure) {
+/* TEXT as strangers may have it; NULL stays. */
+static int hide(struct redaction *redaction, char **text, struct failure *failure) {
+    cleanup(text_clear) struct text hidden;
+    text_init(&hidden, 1 << 20);
+    if (!*text)
+        return 0;
+    int r = redaction_apply(redaction, *text, strlen(*text), &hidden);
+    if (r < 0)
+        return failure_set(failure, r, "cannot redact '%.40s...': %s", *text, strerror(-r));
+    free(*text);
+    *text = xstrdup(hidden.bytes);
+    return 0;
+}
+
+/* Makes the copy of the run's folder that strangers may have, *RET, the caller's to remove and free; TEXTS,
+ * NULL-ended, are redacted, too. */
+static int copy_for_strangers(struct run *run, char **const *texts, char **ret, struct failure *failure) {
     cleanup(redaction_free) struct redaction *redaction = NULL;
-    cleanup(text_clear) struct text redacted;
     cleanup_free char *folder = record_path(&run->record, ".redacted");
     const char *const users[] = {find_user(run->set.campaign), NULL};
     size_t places = 0;
-    text_init(&redacted, 2 * command->limit);
     int r = redaction_new(true, users, &redaction, failure);
-    if (r == 0)
-        r = file_remove_tree(folder, failure);
-    if (r == 0)
-        r = redaction_copy(redaction, run->record.folder, folder, &places, failure);
-    if (r == 0 && redaction_apply(redaction, command->bytes, command->length, &redacted) < 0)
-        r = failure_memory(failure);
     if (r < 0)
         return r;
-    text_reset(command);
-    text_append(command, redacted.bytes, redacted.length);
+    for (size_t i = 0; i < run->set.count; i++)
+        redaction_keep(redaction, run->set.items[i].name);
+    redaction_keep(redaction, run->set.campaign->name);
+    redaction_keep(redaction, run->set.experiment->name);
+    r = file_remove_tree(folder, failure);
+    if (r == 0)
+        r = redaction_copy(redaction, run->record.folder, folder, &places, failure);
+    for (; r == 0 && *texts; texts++)
+        r = hide(redaction, *texts, failure);
+    if (r < 0)
+        return r;
     record_report_text(&run->record, RUN_EVENT_NOTE,
                        "the archive is redacted; the run's folder still has everything");
     *ret = take_pointer(folder);
@@ -181,31 +196,35 @@ static int copy_for_strangers(struct run *run, struct text *command, char **ret,
 
 static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
-    cleanup_free char *title = describe_title(run);
-    cleanup(text_clear) struct text command; /* as people type it */
-    text_init(&command, 64 << 10);
-    if (run->request->command)
-        text_append_command(&command, run->request->command);
     const struct archive_origin origin = run_origin(run);
-    cleanup_free char *copy = NULL;
-    int r = run->set.campaign->redact ? copy_for_strangers(run, &command, &copy, failure) : 0;
+    const char *summary = run->set.campaign->description ? run->set.campaign->description
+                          : run->set.experiment->summary ? run->set.experiment->summary
+                                                         : run->set.experiment->name;
+    cleanup(text_clear) struct text typed; /* as people type it */
+    text_init(&typed, 64 << 10);
+    if (run->request->command)
+        text_append_command(&typed, run->request->command);
+    cleanup_free char *title = describe_title(run), *about = xstrdup(summary),
+                      *command = xstrdup(typed.bytes), *error = NULL, *copy = NULL;
+    if (run->record.failed)
+        error = xstrdup(failure_describe(&run->why, sentence, sizeof sentence));
+    char **const texts[] = {&about, &command, &error, NULL};
+    int r = run->set.campaign->redact ? copy_for_strangers(run, texts, &copy, failure) : 0;
     if (r < 0)
         return r;
     cleanup_free char *result = describe_result(run, copy ? copy : run->record.folder);
     struct archive_description description = {
         .name = title,
-        .text = run->set.campaign->description ? run->set.campaign->description
-                : run->set.experiment->summary ? run->set.experiment->summary
-                                               : run->set.experiment->name,
+        .text = about,
         .license = run->set.campaign->license,
         .status = run_end_word(run),
-        .error = run->record.failed ? failure_describe(&run->why, sentence, sizeof sentence) : NULL,
+        .error = error,
         .started_ns = run->started_ns,
         .ended_ns = run->ended_ns,
         .run_id = run->record.id,
         .based_on = origin.run_id[0] ? &origin : NULL,
         .engine_version = ASSAY_VERSION,
-        .command = command.bytes,
+        .command = command,
         .agent = run->set.campaign->author,
         .result = result,
     };

@@ -58,4 +58,20 @@ check "... its journal is whole" "$ASSAY" status "$archive"
 check "... and it is run again" "$ASSAY" run "$archive" -q -o again
 check "the run's folder has everything" grep -q 'alicia at 10.1.2.3' "${archive%.zip}"/results/raw/1-*.out
 is "... and 'redact: people' says that the next part is redacted, too" "$(grep -o '"redact": *"[a-z]*"' "${archive%.zip}/campaign.resolved.json")" '"redact": "people"'
+
+# What names an archive, a node or a member stays, and the descriptions of the archive have no more than its files.
+sed -i -e '1i description: measured by alicia' -e 's/name: open/name: alicia-open/' open.yaml
+cat >hosted.sh <<'S'
+hostname alicia-pc && SUDO_USER=alicia exec "$ASSAY" run open.yaml -q --redact -o hosted
+S
+if unshare -u true 2>/dev/null; then
+    archive=$(unshare -u bash hosted.sh 2>err) || sed 's/^/# /' err
+    check "the archive of a node whose name has that of the user verifies" "$ASSAY" archive verify "$archive"
+    "$ASSAY" archive extract "$archive" -C "$scratch/hosted" >/dev/null
+    is "... the name of the user is elsewhere nowhere" "$(grep -rh alicia "$scratch/hosted" | sed 's/alicia-\(pc\|open\)//g' | grep alicia)" ""
+    is "... nor where the archive is described" "$(grep -c 'measured by \[user\]' "$scratch/hosted/README.md")" 1
+    check "... and it is run again" "$ASSAY" run "$archive" -q -o again
+else
+    skip "the archive of a node whose name has that of the user verifies" "no other host name without root"
+fi
 finish

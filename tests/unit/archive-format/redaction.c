@@ -15,6 +15,8 @@ static void expect(bool for_strangers, const char *text, const char *expected, i
     text_init(&found, 1 << 20);
     test_put("state/assay/salt", "0123456789-0123456789-0123456789-012");
     assert_ok(redaction_new(for_strangers, users, &redaction, &test_failure));
+    redaction_keep(redaction, "alice-pc");
+    redaction_keep(redaction, "10.0.0.9");
     assert_int_equal(redaction_apply(redaction, text, strlen(text), &found), count);
     assert_string_equal(found.bytes, expected);
 }
@@ -38,7 +40,17 @@ TEST(people_and_addresses) {
            "/home/[user]/x [user]@[redacted] malice alice_2", 3);
     expect(true, "10.1.2.3, 10.1.2.4:22; 1.2.3 fe80::1 2001:db8::7/64 root me",
            "[redacted], [redacted]:22; 1.2.3 [redacted] [redacted]/64 root me", 4);
+    expect(true, "no route to 10.1.2.3. Or 2a01:e0a:1b2:3c40:a00:27ff:fe4e:66a1",
+           "no route to [redacted]. Or [redacted]", 2);
     expect(true, "time 12:30:59 ratio 3.25 pci 0000:00:1f.2", "time 12:30:59 ratio 3.25 pci 0000:00:1f.2", 0);
+}
+
+/* Names that the archive has elsewhere, too, and the keys of JSON. */
+TEST(what_is_kept) {
+    expect(true, "alice@alice-pc /nodes/alice-pc/x alice-pd", "[user]@alice-pc /nodes/alice-pc/x [user]-pd",
+           2);
+    expect(true, "10.0.0.9 10.0.0.90 10.0.0.9:22", "10.0.0.9 [redacted] 10.0.0.9:22", 1);
+    expect(true, "{\"alice\":\"alice\",\"alice\": 1}", "{\"alice\":\"[user]\",\"alice\": 1}", 1);
 }
 
 static void read(const char *path, struct text *ret) {
