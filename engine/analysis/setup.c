@@ -642,10 +642,23 @@ static const char *const kind_names[SETUP_KINDS] = {
     [SETUP_DESIGN] = "design",     [SETUP_SEED] = "seed",           [SETUP_OTHER] = "other",
 };
 
+/* How much of both values is left out before what differs: of long values, which are shortened. */
+static size_t skip_alike(char *const *values) {
+    size_t alike = 0;
+    while (values[0][alike] && values[0][alike] == values[1][alike])
+        alike++;
+    bool is_long = strlen(values[0]) > VALUE_BYTES_SHOWN || strlen(values[1]) > VALUE_BYTES_SHOWN;
+    size_t skipped = is_long && alike > VALUE_BYTES_SHOWN / 4 ? alike - VALUE_BYTES_SHOWN / 4 : 0;
+    while (skipped > 0 && (values[0][skipped] & 0xc0) == 0x80)
+        skipped--;
+    return skipped;
+}
+
 char *setup_describe(const struct setup_difference *difference) {
     char *values[SIDES];
+    size_t skipped = skip_alike(difference->values);
     for (size_t side = 0; side < SIDES; side++) {
-        values[side] = xstrdup(difference->values[side]);
+        values[side] = xformat("%s%s", skipped > 0 ? "... " : "", difference->values[side] + skipped);
         size_t length = strlen(values[side]);
         bool is_hash = length == HASH_HEX_SIZE - 1 && strspn(values[side], "0123456789abcdef") == length;
         if (is_hash)

@@ -126,5 +126,10 @@ printf 'm,n,k,duration\n2,3,1,1\n4,5,6,2\n40,50,20,4\n9,50,20,3\n' >calls.csv
     sed 's/^/# /' .out
 refuse "a prediction" 2 "setup compares how two runs were made, and one of these is a prediction" setup "$first" predicted.zip
 edit base/run.json '.nodes = {}'
+long=$(printf 'x%.0s' {1..200})
+edit new/run.json ".options.flags = \"$long -O2 $long\""
+edit elsewhere/run.json ".options.flags = \"$long -O3 $long\""
+report $(lines new elsewhere | grep -qE '^[a-z]* +options.flags: [.]{3} x+ -O2 x+ [.]{3} x+ [|] [.]{3} x+ -O3 x+ [.]{3} x+$'; echo $?) \
+    "of long values what differs is shown"
 refuse "a run.json that is damaged" 5 "run.json:.*'nodes'" setup base "$first"
 finish
