@@ -198,12 +198,21 @@ static const struct bind_field fields[] = {
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
+/* What ASSAY_PROVENANCE says, which is not set or empty where nobody has a wish. */
+static int take_environment(struct campaign *campaign, struct failure *failure) {
+    const char *wish = getenv("ASSAY_PROVENANCE");
+    if (!wish || !*wish)
+        return 0;
+    bool is_lean = strcmp(wish, provenance_names[PROVENANCE_LEAN]) == 0;
+    campaign->provenance = is_lean ? PROVENANCE_LEAN : PROVENANCE_FULL;
+    if (is_lean || strcmp(wish, provenance_names[PROVENANCE_FULL]) == 0)
+        return 0;
+    return failure_input(failure, NULL, 0, 0,
+                         "the variable ASSAY_PROVENANCE is '%.64s', expected 'full' or 'lean'", wish);
+}
+
 static void set_defaults(struct campaign *campaign) {
     enum { UNSAID = -1 };
-    const char *provenance = getenv("ASSAY_PROVENANCE");
-    campaign->provenance = provenance && strcmp(provenance, provenance_names[PROVENANCE_LEAN]) == 0
-                               ? PROVENANCE_LEAN
-                               : PROVENANCE_FULL;
     campaign->controls.proof_seconds = 1;
     campaign->controls.tolerance = 0.02;
     campaign->probes.period_ns = 1000000000;
@@ -440,7 +449,9 @@ int settings_bind(struct campaign *campaign, const struct testbed_written *comma
     const struct document *document = campaign->document;
     struct testbed_written testbed = *command_line;
     set_defaults(campaign);
-    int r = refuse_misplaced(document, failure);
+    int r = take_environment(campaign, failure);
+    if (r == 0)
+        r = refuse_misplaced(document, failure);
     if (r == 0)
         r = bind_mapping(document, document->root, "campaign", fields, FIELD_COUNT, campaign, failure);
     if (r < 0)

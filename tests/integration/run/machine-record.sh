@@ -48,4 +48,5 @@ echo 'provenance: lean' >>c.yaml
 ASSAY_PROVENANCE=full run
 is "lean: neither programs nor the kernel are asked" "$(raw packages)$(raw kernel-log)$(raw kernel-log-during)$(raw topology.xml)" ""
 check "... files are there all the same" grep -q ' /proc proc ' <(raw mounts)
+ASSAY_PROVENANCE=all refuse "a variable that says something else" 2 "^assay: the variable ASSAY_PROVENANCE is 'all', expected 'full' or 'lean'$" "$ASSAY" run c.yaml -q
 finish
