@@ -105,3 +105,30 @@ TEST(commits_cover_the_results) {
         assert_says(test_failure.text, cases[i].reason);
     }
 }
+
+/* Results of which the journal says nothing; the columns alone are of a run that did nothing. */
+TEST(results_without_a_commit) {
+    static const char begin[] =
+        "\"event\":\"run-started\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10\",\"part\":1";
+    for (int lines = 0; lines < 2; lines++) {
+        cleanup_free char *name = text_format("silent-%d", lines), *zip = text_format("silent-%d.zip", lines);
+        const char *staging = stage(name), *const entries[] = {begin};
+        uint64_t traced;
+        cleanup_free char *path = file_join(staging, "run.json"),
+                          *columns =
+                              text_format("%.*s", (int)strcspn(staged_results, "\n") + 1, staged_results);
+        cleanup(text_clear) struct text run;
+        text_init(&run, 1 << 20);
+        assert_ok(file_read(path, &run, &test_failure));
+        *strstr(strstr(run.bytes, "\"units_done\":2"), "2") = '0';
+        put(name, "run.json", run.bytes);
+        if (lines == 0)
+            put(name, "results/results.csv", columns);
+        stage_journal(name, entries, 1);
+        test_forget();
+        int r = check(staging, test_path(zip), &traced);
+        assert_int_equal(r < 0, lines);
+        assert_says(test_failure.text, lines ? "journal.jsonl vouches for 0" : "");
+        assert_int_equal(traced, 0);
+    }
+}
