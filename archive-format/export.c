@@ -24,19 +24,23 @@ int export_folder_begin(const char *target, struct export_folder *ret, struct fa
     size_t length = strlen(folder.target);
     while (length > 1 && folder.target[length - 1] == '/')
         folder.target[--length] = '\0';
+    if (length == 0)
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "the name of the folder is empty; expected that of a new folder (-o FOLDER)");
     if (lstat(folder.target, &status) == 0)
         return failure_set_kind(failure, FAILURE_INPUT, -EEXIST,
                                 "'%s' exists; expected the name of a new folder (-o FOLDER)", folder.target);
     cleanup_free char *path = xformat("%s.part", folder.target);
-    if (mkdir(path, 0777) < 0 && errno == EEXIST)
+    int r = mkdir(path, 0777) < 0 ? -errno : 0;
+    if (r == -EEXIST)
         return failure_set_kind(
-            failure, FAILURE_INPUT, -EEXIST,
+            failure, FAILURE_INPUT, r,
             "'%s' exists: it is being made, or an earlier attempt was interrupted; remove "
             "it, or name another folder (-o FOLDER)",
             path);
-    if (!file_is_folder(path))
-        return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot make the folder '%s': %s", path,
-                                strerror(errno));
+    if (r < 0)
+        return failure_set_kind(failure, FAILURE_INPUT, r, "cannot make the folder '%s': %s", path,
+                                strerror(-r));
     folder.path = take_pointer(path);
     *ret = folder;
     folder = (struct export_folder){0};

@@ -40,6 +40,9 @@ is "the bag says which run it is, and how much" "$(grep -E '^(External|Payload)'
     "External-Identifier: urn:uuid:$id
 Payload-Oxum: $(find plain -type f -printf '%s\n' | awk '{bytes += $1} END {printf "%d.%d", bytes, NR}')"
 refuse "not twice to one place" 2 "'$name.bag' exists; expected the name of a new folder" export_ bagit "$archive"
+refuse "not into a folder that takes none" 2 "cannot make the folder '/sys/bag.part': (Operation not permitted|Permission denied|Read-only file system)$" \
+    export_ bagit "$archive" -o /sys/bag
+refuse "not without a name" 2 "the name of the folder is empty; expected that of a new folder" export_ bagit "$archive" -o ''
 
 # ---- Frictionless
 check "a data package" export_ frictionless "$archive" -o tables/
