@@ -333,6 +333,18 @@ static int renew_hash(const char *from, const char *to, struct failure *failure)
     return file_replace(inputs, content.bytes, content.length, 0644, failure);
 }
 
+/* Whether FILE has the bytes of the file NAME: the campaign often lies in the experiment's folder. */
+static bool is_copy(const struct staging *staging, const struct staged_file *file, const char *name) {
+    char hex[HASH_HEX_SIZE], other_hex[HASH_HEX_SIZE];
+    const struct staged_file *other = staging_find(staging, name);
+    if (!other || other->folder || file->folder || file->size != other->size)
+        return false;
+    cleanup_free char *path = file_join(staging->folder, file->name),
+                      *other_path = file_join(staging->folder, name);
+    return hash_file(path, hex, NULL, NULL) == 0 && hash_file(other_path, other_hex, NULL, NULL) == 0 &&
+           strcmp(hex, other_hex) == 0;
+}
+
 int redaction_copy(struct redaction *redaction, const char *from, const char *to, size_t *ret,
                    struct failure *failure) {
     cleanup(staging_clear) struct staging staging = {0};
@@ -343,9 +355,10 @@ int redaction_copy(struct redaction *redaction, const char *from, const char *to
     for (size_t i = 0; r == 0 && i < staging.count; i++) {
         const struct staged_file *file = &staging.files[i];
         cleanup_free char *source = file_join(from, file->name), *target = file_join(to, file->name);
+        bool is_campaign = is_copy(&staging, file, ARCHIVE_CAMPAIGN);
         if (file->folder)
             r = file_make_folders(target, failure);
-        else if (is_redacted(file->name) && file->size <= COPY_MAX)
+        else if ((is_redacted(file->name) || is_campaign) && file->size <= COPY_MAX)
             r = copy_redacted(redaction, source, target, file->name, ret, failure);
         else if (link(source, target) < 0)
             r = file_copy(source, FILE_REGULAR, target, failure);

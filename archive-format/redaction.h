@@ -30,7 +30,8 @@ void redaction_free(struct redaction **redaction); /* for cleanup(); NULL is fin
 int redaction_apply(struct redaction *redaction, const char *bytes, size_t length, struct text *ret);
 
 /* Makes TO, a folder that is not there, a copy of the staging folder FROM whose files are redacted; but for
- * the user's own (of the experiment, inputs, models), tables and packed files. The journal gets new
+ * the user's own (of the experiment, inputs, models), tables and packed files. The campaign is redacted
+ * wherever it lies. The journal gets new
  * checksums. *RET: how many places were changed. */
 int redaction_copy(struct redaction *redaction, const char *from, const char *to, size_t *ret,
                    struct failure *failure);

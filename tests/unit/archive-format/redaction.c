@@ -67,7 +67,7 @@ TEST(folders) {
     char tail[64], hash[HASH_HEX_SIZE];
     size_t places = 0;
     cleanup(redaction_free) struct redaction *redaction = NULL;
-    cleanup(text_clear) struct text journal, inputs;
+    cleanup(text_clear) struct text journal, inputs, campaign;
     setenv("XDG_STATE_HOME", test_path("state"), 1);
     snprintf(tail, sizeof tail, ",\"crc32c\":\"%08x\"}\n", checksum_crc32c(line, strlen(line)));
     cleanup_free char *whole = xformat("%s%s%s%s", line, tail, line, tail);
@@ -77,11 +77,12 @@ TEST(folders) {
     test_put("run/campaign.yaml", "user: alice\n");
     test_put("run/inputs.json", record);
     test_put("run/experiment/a.c", "/* alice */\n");
+    test_put("run/experiment/c.yaml", "user: alice\n");
     test_put("run/results/results.csv", "node\nalice\n");
     assert_ok(redaction_new(true, users, &redaction, &test_failure));
     cleanup_free char *from = xstrdup(test_path("run")), *to = xstrdup(test_path("copy"));
     assert_ok(redaction_copy(redaction, from, to, &places, &test_failure));
-    assert_int_equal(places, 3);
+    assert_int_equal(places, 4);
     read("copy/journal.jsonl", &journal);
     for (const char *at = journal.bytes; *at; at = strchr(at, '\n') + 1) {
         const char *mark = strstr(at, ",\"crc32c\":");
@@ -92,6 +93,8 @@ TEST(folders) {
     hash_bytes("user: [user]\n", 13, hash);
     read("copy/inputs.json", &inputs);
     assert_non_null(strstr(inputs.bytes, hash));
+    read("copy/experiment/c.yaml", &campaign);
+    assert_string_equal(campaign.bytes, "user: [user]\n");
     assert_true(file_is_same(test_path("run/experiment/a.c"), test_path("copy/experiment/a.c")));
     assert_true(file_is_same(test_path("run/results/results.csv"), test_path("copy/results/results.csv")));
 }
