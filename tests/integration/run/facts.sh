@@ -90,8 +90,8 @@ check "a plan without facts says nothing of them" test -z "$(dry | grep -i "fact
 bad() { # bad NAME PATTERN: the design on stdin
     sed '1i experiment: solver' >"$scratch/c.yaml"; refuse "$1" 2 "$2" "$ASSAY" run "$scratch/c.yaml" -o "$scratch/runs"
 }
-bad "a share of what has no meaning for it is refused with its place" "c.yaml:2:24: 'nb' is given 80%, expected a whole number of at least 1$" <<<'design: {factors: {nb: [80%]}}'
-bad "more than all of it is refused" "c.yaml:2:23: 'n' is given 120%, expected .*, or a share such as 80%, or a time such as 10min" <<<'design: {factors: {n: [120%]}}'
+bad "a share of what has no meaning for it is refused with its place" "c.yaml:2:24: 'nb' is 80%, expected a whole number of at least 1$" <<<'design: {factors: {nb: [80%]}}'
+bad "more than all of it is refused" "c.yaml:2:23: 'n' is 120%, expected .*, or a share such as 80%, or a time such as 10min" <<<'design: {factors: {n: [120%]}}'
 bad "a range of shares is refused" "c.yaml:2:23: '10%' in the range of 'n' is not a number" <<<'design: {factors: {n: {from: 10%, to: 80%}}}'
 printf 'n,nb\n80%%,4\n5,1\n1000s,2\n10MB,2\n' >"$scratch/d.csv"
 check "a CSV file has shares and times, too" test "$(sed '1i experiment: solver' <<<'design: d.csv' >"$scratch/c.yaml"; dry | grep -c 'x 1 repetitions')" -eq 1

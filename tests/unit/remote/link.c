@@ -331,7 +331,7 @@ TEST(folders_are_made) {
     assert_failure(-EIO, agent_link_make_folder_and_wait(f.link, "a/b/c/file/x", &f.failure),
                    "cannot make folder 'a/b/c/file/x': Not a directory");
     assert_failure(-EIO, agent_link_write_file_and_wait(f.link, "a/b", "x", 1, 0600, &f.failure),
-                   "cannot write 'a/b': it is a folder");
+                   "cannot write 'a/b': the path is a folder");
 }
 
 /* Which paths lead out: unit/agent/files.c. */
