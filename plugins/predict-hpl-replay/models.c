@@ -226,11 +226,16 @@ static int rank_at(const struct models_request *request, int place) {
                : hpl_rank(hpl, node / across * rows + own / columns, node % across * columns + own % columns);
 }
 
+bool models_fit_grid(const struct models_request *request, const struct hpl *hpl) {
+    int rows = request->node_rows, columns = rows > 0 ? request->ranks_per_node / rows : 0;
+    return rows == 0 ||
+           (rows * columns == request->ranks_per_node && hpl->p % rows == 0 && hpl->q % columns == 0);
+}
+
 static int check_nodes(const struct models_request *request, struct plugin_message *message) {
     const struct hpl *hpl = request->hpl;
-    int rows = request->node_rows, columns = rows > 0 ? request->ranks_per_node / rows : 0;
-    if (rows == 0 ||
-        (rows * columns == request->ranks_per_node && hpl->p % rows == 0 && hpl->q % columns == 0))
+    int rows = request->node_rows;
+    if (models_fit_grid(request, hpl))
         return 0;
     return plugin_refuse(
         message, -EINVAL,

@@ -39,6 +39,8 @@ struct machine {
     void *memory;
 };
 
+/* Whether nodes have a block each of the grid of HPL, if they are to have one. */
+bool models_fit_grid(const struct models_request *request, const struct hpl *hpl);
 /* The machine for a scenario. -EINVAL with a sentence: the models do not suffice. */
 int machine_new(const void *state, const struct predict_inputs *inputs, const struct models_request *request,
                 struct predict_output *output, struct machine **ret, struct plugin_message *message);

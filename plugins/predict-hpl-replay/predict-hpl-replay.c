@@ -99,7 +99,7 @@ static const char *const probing_words[] = {"deferred", "immediate", "smpi", NUL
 #define WORD(NAME, CHOICES, ...)                                                                             \
     { NAME, PLUGIN_WORD, .choices = CHOICES, __VA_ARGS__ }
 static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
-    [N] = PREDICT_COUNT("N", 2e9, .required = true, .help = "order of the matrix"),
+    [N] = PREDICT_COUNT("N", 1e8, .required = true, .help = "order of the matrix"),
     [NB] = PREDICT_COUNT("NB", 1e6, .required = true, .plausible_minimum = 4, .plausible_maximum = 4096,
                          .help = "block size"),
     [P] = PREDICT_COUNT("P", 65536, .required = true, .help = "rows of the process grid"),
@@ -127,7 +127,7 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
     [REPLAY] = WORD("replay", replay_words, .default_text = "exact",
                     .help = "all panels, or some of them, from which the time of all is estimated"),
     [REPLAYED_PANELS] =
-        PREDICT_COUNT("replayed-panels", 1e6, .plausible_minimum = 40,
+        PREDICT_COUNT("replayed-panels", 1e6, .plausible_minimum = 40, .plausible_maximum = 1e6,
                       .help = "with replay=sampled: how many, about; by default by what one costs"),
     [RANKS_PER_NODE] = PREDICT_COUNT("ranks-per-node", 65536, .default_text = "1",
                                      .help = "processes of a node, which share its network card"),
@@ -373,7 +373,7 @@ static int begin_trace(struct observation *observation, const struct machine *ma
          wants_sensitivities = output->wants(output->context, TABLE_SENSITIVITIES) ||
                                output->wants(output->context, TABLE_TOLERANCE);
     struct trace *trace = &observation->trace;
-    int ranks = observation->hpl->p * observation->hpl->q;
+    int ranks = observation->hpl->p * observation->hpl->q, panels = hpl_panel_count(observation->hpl);
     if (!wants_timeline && !output->wants(output->context, TABLE_PARTS) &&
         !output->wants(output->context, TABLE_RANKS) && !wants_sensitivities)
         return 0;
@@ -386,8 +386,13 @@ static int begin_trace(struct observation *observation, const struct machine *ma
     trace->end_rank = (int)fmin(trace->first_rank + v[WINDOW_RANKS].number, ranks);
     trace->interval = wants_timeline ? interval_done : NULL;
     trace->context = observation->output;
-    observation->window_from = fmin(v[WINDOW_PANEL].number, hpl_panel_count(observation->hpl) - 1);
+    observation->window_from = fmin(v[WINDOW_PANEL].number, panels - 1);
     observation->window_to = observation->window_from + v[WINDOW_PANELS].number;
+    if (wants_timeline && (v[WINDOW_PANEL].number >= panels || v[WINDOW_RANK].number >= ranks))
+        predict_remark(observation->output, true,
+                       "the timeline is to begin with panel %.0f and rank %.0f, but there are %d panels and "
+                       "%d ranks, from 0: it shows the last; set window-panel and window-rank",
+                       v[WINDOW_PANEL].number, v[WINDOW_RANK].number, panels, ranks);
     trace_window(trace, r == 0 && observation->window_from == 0);
     return r;
 }
@@ -529,13 +534,20 @@ static int report_counts(const struct hpl *hpl, bool is_late, struct predict_out
 static int replay(const struct hpl *hpl, const struct replay_machine *machine, const struct plugin_value *v,
                   struct observation *observation, struct replay_times *ret, double *ret_error,
                   struct plugin_message *message) {
+    static const size_t exact_tables[] = {TABLE_PARTS,     TABLE_RANKS,  TABLE_TIMELINE, TABLE_SENSITIVITIES,
+                                          TABLE_TOLERANCE, TABLE_LOSSES, TABLE_NODE_SETS};
+    const struct predict_output *output = observation->output;
     struct replay_observer observer = {.context = observation, .panel_done = add_panel};
     struct sampled sampled = {.panels = v[REPLAYED_PANELS].is_set ? (int)v[REPLAYED_PANELS].number : 0};
     int all = hpl_panel_count(hpl), r = 1;
     bool is_sampled = v[REPLAY].number == 1;
-    if (is_sampled && observation->trace.ranks > 0)
-        return plugin_refuse(message, -EINVAL,
-                             "the tables parts, ranks and timeline need every panel; set replay=exact");
+    if (is_sampled)
+        for (size_t i = 0; i < sizeof exact_tables / sizeof *exact_tables; i++)
+            if (output->wants(output->context, exact_tables[i]))
+                return plugin_refuse(message, -EINVAL,
+                                     "the table %s needs every panel, and replay=sampled leaves some out; "
+                                     "set replay=exact",
+                                     tables[exact_tables[i]].name);
     if (is_sampled)
         r = sampled_run(hpl, machine, &observer, tell_progress, &sampled, ret);
     if (r == 0)

@@ -72,6 +72,9 @@ int report_tolerance(const struct hpl *hpl, const struct machine *machine, const
     const struct network_segment *first = &machine->network.segments[NETWORK_REMOTE][0];
     double slope = sensitivities_last(trace->sensitivities, trace->ranks)[SENSITIVITY_LATENCY];
     int r = 0;
+    if (slope <= 0)
+        predict_remark(output, false,
+                       "the table tolerance is empty: the run does not wait for the latency between nodes");
     /* Secants through the replay with the latency as it is, which even out a chaotic schedule. */
     for (size_t i = 0; r == 0 && slope > 0 && i < sizeof slowdowns / sizeof *slowdowns; i++) {
         double more = time * slowdowns[i] / 100, now = time, factor = 1;

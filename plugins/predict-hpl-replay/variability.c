@@ -121,22 +121,23 @@ static int compare_nodes(const void *a, const void *b) {
     return x->time != y->time ? (x->time > y->time ? -1 : 1) : x->node - y->node;
 }
 
-/* Replays HPL on each grid P x Q of RANKS processes with P <= Q <= 2 P, or on the one that is nearest to a
- * square; HPL becomes the fastest, and RET_TIME its time. */
+/* Replays HPL on each grid P x Q of RANKS processes with P <= Q <= 2 P whose nodes have their blocks, or on
+ * the one that is nearest to a square; HPL becomes the fastest, and RET_TIME its time. */
 static int choose_grid(const struct variability *of, struct hpl *hpl, int ranks, const int *nodes,
                        double *ret_time) {
     enum { RATIO_MAX = 2 };
     struct hpl trial = *hpl;
     int first = (int)sqrt(ranks), r = 0;
-    while (ranks % first != 0)
-        first--;
     *ret_time = INFINITY;
-    for (int p = first; r == 0 && p > 0 && (p == first || ranks / p <= RATIO_MAX * p); p--) {
+    /* Below `first`, then above: blocks of many rows may fit into no grid with P <= Q. */
+    for (int i = 0; r == 0 && i < ranks; i++) {
         double time;
-        if (ranks % p != 0)
+        trial.p = i < first ? first - i : i + 1;
+        trial.q = ranks / trial.p;
+        if (isfinite(*ret_time) && (i >= first || trial.q > RATIO_MAX * trial.p))
+            break;
+        if (trial.p * trial.q != ranks || !models_fit_grid(&of->request, &trial))
             continue;
-        trial.p = p;
-        trial.q = ranks / p;
         r = replay_on(of, &trial, nodes, of->request.has_noise ? KIND_BOTH : KIND_SPATIAL, 0, &time);
         if (r == 0 && time < *ret_time) {
             *ret_time = time;

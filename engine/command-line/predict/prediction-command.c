@@ -97,7 +97,11 @@ static int read_search(const struct verb_arguments *arguments, struct prediction
     }
     int r = verb_count(arguments, "--search", 1, SEARCH_BUDGET_MAX, &count, failure);
     request->search = (size_t)count;
-    return r;
+    return r == 0 ? 0
+                  : failure_input(failure, arguments->verb->name, 0, 0,
+                                  "--search '%.64s' is neither a number of runs from 1 to %d nor a time; "
+                                  "expected one of them, such as 500 or 5min",
+                                  text, SEARCH_BUDGET_MAX);
 }
 
 int prediction_command_make(const struct verb_arguments *arguments, struct prediction_request *request,

@@ -71,6 +71,17 @@ check "leaving out the slowest nodes" six --set P=3 --set Q=4 --set left-out=2 -
 report $(awk -F, 'NR == 2 { none = $5 } NR == 3 { exit !($2 == 1 && $7 == "node 5 (s)" && $3 * $4 == 10 && $5 > 1.2 * none && ($6 - 100 * ($5 / none - 1)) ^ 2 < 1e-9) }' sets.csv; echo $?) \
     "begins with the slow one, on a grid of what is left, which is faster"
 report $(awk -F, 'NR == 4 { exit !($2 == 2 && $3 * $4 == 8) }' sets.csv; echo $?) "then another node"
+# Of 5, 4, 3 and 2 nodes with 2 rows each: 2 x 5 (not 1 x 10), 2 x 4 (not 1 x 8), 2 x 3, and 2 x 2.
+check "leaving out nodes that have a block of the grid" six --set P=2 --set Q=6 --set node-rows=2 --set left-out=4 --set noise=no --plot node_sets=blocks.csv
+report $(awk -F, 'NR > 1 { left = 6 - $2; bad += $2 != NR - 2 || $3 * $4 != 2 * left || $3 % 2 } END { exit bad || NR != 6 }' blocks.csv; echo $?) "leaves grids of whole blocks"
+check "nodes that are no block of P <= Q" six --set P=2 --set Q=1 --set node-rows=2 --set noise=no --plot node_sets=column.csv
+is "... have the grid that there is" "$(awk -F, 'NR == 2 { print $3 "x" $4 }' column.csv)" 2x1
+check "the latency that one node tolerates" four 200 8 4 --plot tolerance=one.csv
+report $(output '^note: the table tolerance is empty: the run does not wait for the latency between nodes'; echo $?) "is none, which a note says"
+check "a timeline behind the end" four 200 8 2 --plot timeline=late.csv --set window-panel=25
+report $(output '^warning: the timeline is to begin with panel 25 and rank 0, but there are 25 panels and 4 ranks, from 0: it shows the last'; echo $?) "is warned of"
+check "a timeline of the last panel" four 200 8 2 --plot timeline=late.csv --set window-panel=24 --set window-rank=3
+report $(! output 'timeline is to begin'; echo $?) "is not"
 is "without any left out the rate is that of the prediction" "$(awk -F, 'NR == 2 { printf "%.6f", $5 }' sets.csv)" \
     "$(awk -v a="$(value gflops six --set P=3 --set Q=4 --set noise=no)" 'BEGIN { printf "%.6f", a }')"
 is "tables change no digit" "$(value time four 200 8 2 --plot parts=parts.csv)" "$(value time four 200 8 2)"
@@ -138,7 +149,11 @@ report $(awk -v e="$(value time four 2000 8 2 --set noise=no)" -v t="$(value tim
 check "few panels" four 200 8 2 --set replay=sampled
 report $(output '^note: all 25 panels were replayed'; echo $?) "are all replayed"
 is "... with the same digits" "$(value time four 200 8 2 --set replay=sampled)" "$(value time four 200 8 2)"
-refuse "the critical path of a sample" 2 'the tables parts, ranks and timeline need every panel; set replay=exact' four 2000 8 2 --set replay=sampled --plot parts=parts.csv
+report $(! output 'plausible'; echo $?) "80 panels are plausible"
+for table in parts ranks timeline sensitivities tolerance losses node_sets; do
+    refuse "the table $table of a sample" 2 "the table $table needs every panel, and replay=sampled leaves some out; set replay=exact" four 2000 8 2 --set replay=sampled --plot $table=sample.csv
+done
+refuse "a matrix beyond any machine" 2 "N: '2000000000' is out of range; expected 1 to 100000000" four 2000000000 8 2
 
 # HPL as it was built, and as accelerators have it.
 copies() { "$ASSAY" predict hpl-replay dgemm=dgemm.json network=network.json --set N=64 --set NB=8 --set P=2 --set Q=2 "$@" --plot kernels=kernels.csv >/dev/null 2>&1 &&

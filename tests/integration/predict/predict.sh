@@ -217,7 +217,7 @@ set -- predict hpl model.json --set N=20000 --set NB=64,128 --set P=1,2,4 --set 
 check "a search for a time" "$ASSAY" "$@" --search 1h --goal gflops
 report $(output '^note: the best of 12 evaluated scenarios .of 12 combinations. are shown, by the greatest gflops; best first$'; echo $?) "ends when it finds nothing new, and goes by the column that is named"
 refuse "a search for no time" 2 "--search '0s' is no time above 0 and up to 2592000 s" "$ASSAY" "$@" --search 0s
-refuse "a search for what is neither" 2 "--search 'long' is not a whole number from 1 to 10000" "$ASSAY" "$@" --search long
+refuse "a search for what is neither" 2 "--search 'long' is neither a number of runs from 1 to 10000 nor a time; expected one of them, such as 500 or 5min" "$ASSAY" "$@" --search long
 refuse "a goal that is none" 2 "predict-hpl has no column 'swap' with a goal; 'assay plugins show hpl' lists them" "$ASSAY" "$@" --search 9 --goal swap
 refuse "a search without a goal" 2 "--search is not possible with travel: no column of its result" "$ASSAY" predict travel size.json --set size=8,9 --search 9
 refuse "a search in a table" 2 "--search is not possible with hpl: scenarios come from a table" "$ASSAY" predict hpl model.json --scenario scenarios.csv --search 9
