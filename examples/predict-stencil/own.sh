@@ -3,11 +3,11 @@
 # measured on meshes of two widths, steps are predicted for three others; B(s) of messages and of packing comes from the experiments
 # mpi-point-to-point and transfer. Nothing is fitted to a step that is predicted.
 #
-#   sh own.sh [FOLDER]     runs and tables are written into FOLDER; default: the current one. Needs MPI and two cores; 20 s where nothing else runs
+#   sh own.sh [FOLDER]     runs and tables are written into FOLDER; default: the current one. Needs MPI and two cores; 40 s where nothing else runs
 #
-# README.md says why the meshes, rates and settings are these. REPETITIONS of a mesh, default 2; STEPS of each, default 200.
+# README.md says why the meshes, rates and settings are these. REPETITIONS of a mesh, default 4; STEPS of each, default 200.
 set -eu
-out=${1:-.} assay=${ASSAY:-assay} repetitions=${REPETITIONS:-2} steps=${STEPS:-200}
+out=${1:-.} assay=${ASSAY:-assay} repetitions=${REPETITIONS:-4} steps=${STEPS:-200}
 mkdir -p "$out" && cd "$out"
 run() { # NAME: the design is on standard input; prints the archive's path
     { printf 'name: own-%s\nexperiment: %s\ntestbed: local\nprobes: none\n' "$1" "$1"; cat; } >"$1.yaml"
