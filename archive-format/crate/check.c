@@ -68,7 +68,7 @@ struct graph {
 
 /* ---- Values */
 
-/* Item number INDEX of VALUE, which may be a single one; NULL: there are not so many. */
+/* Item number INDEX, from 0, of VALUE, a list or a single item; NULL: VALUE has no item of that number. */
 static const struct document_node *item(const struct document_node *value, size_t index) {
     if (value && value->kind == DOCUMENT_SEQUENCE)
         return index < value->count ? value->items[index] : NULL;

@@ -228,7 +228,8 @@ static void add(struct place *place, const char *value) {
                              .node = place->node};
 }
 
-/* Goes to the item NAME of a list; returns the length that the path had. */
+/* Appends the list item NAME to the path. Returns the path's length before, to which the caller cuts it back.
+ */
 static size_t enter(struct place *place, const char *name) {
     size_t length = place->path.length;
     text_printf(&place->path, "[%s]", name);

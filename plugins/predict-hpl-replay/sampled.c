@@ -201,7 +201,8 @@ static void add_times(struct replay_times *to, const struct replay_times *from, 
     to->unusable_count += (uint64_t)llround(panels * (double)from->unusable_count);
 }
 
-/* The time of all panels; of each, OBSERVER is told. RET: of the replayed ones; becomes that of all. */
+/* Estimates the times of all panels and reports each panel to OBSERVER. RET has the times of the replayed
+ * panels, and then those of all panels. */
 static int integrate(struct sampling *sampling, struct replay_times *ret) {
     const struct replay_observer *observer = sampling->observer;
     double estimates[FEATURES], until = sampling->windows[0].from.time;

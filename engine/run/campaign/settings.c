@@ -198,7 +198,7 @@ static const struct bind_field fields[] = {
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
-/* What ASSAY_PROVENANCE says, which is not set or empty where nobody has a wish. */
+/* Reads the degree of provenance from the variable ASSAY_PROVENANCE. Unset or empty: the default stays. */
 static int take_environment(struct campaign *campaign, struct failure *failure) {
     const char *wish = getenv("ASSAY_PROVENANCE");
     if (!wish || !*wish)

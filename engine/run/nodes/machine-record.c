@@ -82,7 +82,7 @@ void machine_files_clear(struct machine_files *files) {
     free(files->shared);
 }
 
-/* The file with this name and content that another node has; NULL: none. */
+/* The recorded file of another node that has the same name and content; NULL: no node has such a file. */
 static const struct machine_file *find_same(const struct machine_files *files, const char *name,
                                             const char *hash) {
     for (size_t i = 0; i < files->count; i++)
