@@ -45,45 +45,46 @@ static void go_round(struct hpl_sink *sink, int root, int distance, int row, int
         call(sink, HPL_SEND, row, (root + half) % hpl->q, length);
 }
 
-/* A ring of SIZE processes, the i-th of which is at distance i from the root, or, where the first neighbour
- * of the root is left out, at i + 1 for i > 0. */
-static int member(const struct hpl *hpl, int root, int size, int i) {
-    return (root + i + (size < hpl->q && i > 0)) % hpl->q;
+int64_t hpl_broadcast_length(const struct hpl *hpl, int panel, int row) {
+    int64_t width = hpl_panel_width(hpl, panel);
+    return hpl_rows_below(hpl, panel, row) * width + width * width + width + 1;
 }
 
-/* Spread of SIZE pieces down a binomial tree, and a roll that sends every piece to everybody: member ME of
- * SIZE. The last piece also has what is left over. */
-static void spread_and_roll(struct hpl_sink *sink, int root, int size, int me, int row, int64_t length) {
+int hpl_roll_member(const struct hpl *hpl, int panel, int i) {
+    int size = hpl_roll_size(hpl);
+    return (hpl_panel_column(hpl, panel) + i + (size < hpl->q && i > 0)) % hpl->q;
+}
+
+int64_t hpl_roll_bytes(const struct hpl *hpl, int panel, int row, int piece, int count) {
+    int size = hpl_roll_size(hpl);
+    int64_t length = hpl_broadcast_length(hpl, panel, row), each = length / size > 1 ? length / size : 1;
+    int64_t from = piece * each, to = piece + count < size ? from + count * each : length;
+    to = to < length ? to : length;
+    return to > from ? 8 * (to - from) : 0;
+}
+
+int hpl_roll_piece(int size, int me, int step, bool is_received) {
+    bool is_odd = (me + step) % 2 != 0;
+    int distance = step / 2 + is_received;
+    return (me + (is_odd != is_received ? distance : size - distance)) % size;
+}
+
+/* Spread of the pieces of PANEL down a binomial tree, and a roll that sends every piece to everybody: what
+ * member ME does. */
+static void spread_and_roll(struct hpl_sink *sink, int panel, int me, int row) {
     const struct hpl *hpl = sink->hpl;
-    int64_t piece = length / size > 1 ? length / size : 1;
-    int bit = hpl_power_below(size - 1), mask = 2 * bit - 1, rest = me, index = bit;
-    while (bit > 0) {
-        int64_t part = length - index * piece;
-        if (index + bit < size && part > bit * piece)
-            part = bit * piece;
-        mask ^= bit;
-        if ((me & mask) == 0 && (me & bit) != 0)
-            call(sink, HPL_RECV, row, member(hpl, root, size, me ^ bit), part > 0 ? part : 0);
-        else if ((me & mask) == 0 && (me ^ bit) < size)
-            call(sink, HPL_SSEND, row, member(hpl, root, size, me ^ bit), part > 0 ? part : 0);
-        int half = bit / 2;
-        index += rest < bit ? -half : half;
-        rest -= rest < bit ? 0 : bit;
-        bit = half;
+    int size = hpl_roll_size(hpl);
+    for (int bit = hpl_power_below(size - 1); bit > 0; bit /= 2) {
+        int peer = me ^ bit, upper = me | bit;
+        if ((me & (bit - 1)) == 0 && upper < size)
+            sink->call(sink, me == upper ? HPL_RECV : HPL_SSEND, row, row, hpl_roll_member(hpl, panel, peer),
+                       hpl_roll_bytes(hpl, panel, row, upper, bit));
     }
     for (int k = 0; k < size - 1; k++) {
-        bool is_odd = ((me + k) & 1) != 0;
-        int ahead = k / 2 + (is_odd ? 0 : 1), behind = k / 2 + (is_odd ? 1 : 0);
-        int up = (me + ahead) % size, down = (me - behind + size) % size;
-        int64_t ends[2], pieces[2] = {is_odd ? up : down, is_odd ? down : up}; /* sent, received */
-        for (int i = 0; i < 2; i++) {
-            int64_t from = pieces[i] * piece, to = pieces[i] == size - 1 ? length : from + piece;
-            to = to < length ? to : length;
-            ends[i] = to > from ? to - from : 0;
-        }
-        int peer = member(hpl, root, size, (me + (is_odd ? size - 1 : 1)) % size);
-        call(sink, HPL_ISSEND, row, peer, ends[0]);
-        call(sink, HPL_RECV, row, peer, ends[1]);
+        int peer = hpl_roll_member(hpl, panel, (me + ((me + k) % 2 != 0 ? size - 1 : 1)) % size);
+        int sent = hpl_roll_piece(size, me, k, false), received = hpl_roll_piece(size, me, k, true);
+        sink->call(sink, HPL_ISSEND, row, row, peer, hpl_roll_bytes(hpl, panel, row, sent, 1));
+        sink->call(sink, HPL_RECV, row, row, peer, hpl_roll_bytes(hpl, panel, row, received, 1));
         sink->call(sink, HPL_WAIT, row, -1, -1, 0);
     }
 }
@@ -91,19 +92,18 @@ static void spread_and_roll(struct hpl_sink *sink, int root, int size, int me, i
 void hpl_broadcast(struct hpl_sink *sink, int panel, int row) {
     const struct hpl *hpl = sink->hpl;
     int root = hpl_panel_column(hpl, panel), distance = distance_to(hpl, panel, sink->column);
-    int64_t width = hpl_panel_width(hpl, panel);
-    int64_t length = hpl_rows_below(hpl, panel, row) * width + width * width + width + 1;
+    int64_t length = hpl_broadcast_length(hpl, panel, row);
     sink->phase = HPL_BCAST;
     if (hpl->bcast < HPL_LONG) {
         go_round(sink, root, distance, row, length);
     } else if (hpl->bcast == HPL_LONG) {
-        spread_and_roll(sink, root, hpl->q, distance, row, length);
+        spread_and_roll(sink, panel, distance, row);
     } else { /* the root's neighbour gets the whole panel, the others share the work */
         if (distance == 0)
             call(sink, HPL_SSEND, row, (root + 1) % hpl->q, length);
         if (distance == 1)
             call(sink, HPL_RECV, row, root, length);
         else if (hpl->q > 2)
-            spread_and_roll(sink, root, hpl->q - 1, distance > 0 ? distance - 1 : 0, row, length);
+            spread_and_roll(sink, panel, distance > 0 ? distance - 1 : 0, row);
     }
 }

@@ -178,6 +178,25 @@ void hpl_factor(struct hpl_sink *sink, int panel, int from, int to);
 void hpl_search(struct hpl_sink *sink, int root, int width);
 /* The part of the process in ROW in the broadcast of PANEL. */
 void hpl_broadcast(struct hpl_sink *sink, int panel, int row);
+/* Doubles of PANEL that each process in ROW gets. */
+int64_t hpl_broadcast_length(const struct hpl *hpl, int panel, int row);
+/*
+ * HPL_LONG and HPL_LONGM cut the panel into as many pieces as the row has members; the root is member 0. A
+ * binomial tree spreads them, one to each member: for each power of 2 that is below the number of members,
+ * the largest BIT first, member I, a multiple of 2 BIT, sends the BIT pieces from I + BIT on to member I +
+ * BIT. Then they roll: in each step a member exchanges a piece with a neighbour, to one side and the other in
+ * turn, until all have all.
+ */
+static inline int hpl_roll_size(const struct hpl *hpl) { /* HPL_LONGM leaves the root's neighbour out */
+    return hpl->bcast == HPL_LONGM ? hpl->q - 1 : hpl->q;
+}
+/* The process column of member I. */
+int hpl_roll_member(const struct hpl *hpl, int panel, int i);
+/* COUNT pieces from PIECE on. The last one also has what is left over. */
+int64_t hpl_roll_bytes(const struct hpl *hpl, int panel, int row, int piece, int count);
+/* The piece that member ME of SIZE sends, or receives, in STEP of the roll, 0 to SIZE - 2. Its neighbour is
+ * the one before where ME + STEP is odd, else the one behind. */
+int hpl_roll_piece(int size, int me, int step, bool is_received);
 /* Whether that process can receive PANEL only by asking for it: a ring, and not its root. */
 bool hpl_probes(const struct hpl *hpl, int panel, int column);
 /* The column from which COLUMN receives PANEL in a ring. */

@@ -33,6 +33,22 @@ double small_time(const struct replay *replay, int source, int target, int64_t b
     return segment->latency + ((double)bytes + model->envelope) / rate;
 }
 
+/* Whether a message has to share cards with others, so that events order what it takes. */
+static bool is_shared(const struct replay *replay, int source, int target, int64_t bytes) {
+    return bytes >= LARGE && !replay->is_unshared && path_of(replay, source, target) == NETWORK_REMOTE;
+}
+
+struct transit find_transit(const struct replay *replay, int source, int target, int64_t bytes) {
+    const struct network_model *model = replay->machine->network;
+    const int *node_of = replay->machine->node_of;
+    if (bytes < LARGE || node_of[source] == node_of[target])
+        return (struct transit){0, small_time(replay, source, target, bytes)};
+    const struct network_segment *segment = segment_of(replay, source, target, bytes);
+    double work = ((double)bytes + model->envelope) / segment->rate_factor;
+    return (struct transit){segment->latency,
+                            work / network_share(replay->network, node_of[source], node_of[target], 1)};
+}
+
 static int new_transfer(struct replay *replay) {
     int ret = replay->free_transfer;
     if (ret != NONE) {
@@ -129,16 +145,17 @@ static void begin_later(struct replay *replay, int id, double time) {
 static void begin_transfer(struct replay *replay, int id, double time) {
     struct transfer *transfer = &replay->transfers[id];
     int source = transfer->source, target = transfer->target;
-    bool is_remote = path_of(replay, source, target) == NETWORK_REMOTE;
-    bool is_shared = transfer->bytes >= LARGE && is_remote;
-    double transit = is_shared ? segment_of(replay, source, target, transfer->bytes)->latency
-                               : small_time(replay, source, target, transfer->bytes);
+    bool has_flow = is_shared(replay, source, target, transfer->bytes);
+    struct transit transit =
+        has_flow ? (struct transit){segment_of(replay, source, target, transfer->bytes)->latency, 0}
+                 : find_transit(replay, source, target, transfer->bytes);
     if (replay->sensitivities)
-        sensitivities_begin(replay->sensitivities, id, source, target, transfer->bytes, time, transit);
-    if (is_shared)
-        begin_later(replay, id, time + transit);
+        sensitivities_begin(replay->sensitivities, id, source, target, transfer->bytes, time,
+                            transit.latency + transit.travel);
+    if (has_flow)
+        begin_later(replay, id, time + transit.latency);
     else
-        finish_transfer(replay, id, time + transit);
+        finish_transfer(replay, id, arrival(time, transit));
 }
 
 static void match(struct replay *replay, int id, double receive_posted) {
@@ -242,11 +259,10 @@ static void begin_exchange(struct replay *replay, int id, double time) {
     struct transfer *transfer = &replay->transfers[id];
     struct process *target = &replay->processes[transfer->target];
     const struct network_segment *segment = segment_of(replay, id, transfer->target, transfer->bytes);
-    bool is_remote = path_of(replay, id, transfer->target) == NETWORK_REMOTE;
-    if (isnan(transfer->done) && transfer->bytes >= LARGE && is_remote)
+    if (isnan(transfer->done) && is_shared(replay, id, transfer->target, transfer->bytes))
         begin_later(replay, id, time + segment->latency);
     else if (isnan(transfer->done))
-        transfer->done = time + small_time(replay, id, transfer->target, transfer->bytes);
+        transfer->done = arrival(time, find_transit(replay, id, transfer->target, transfer->bytes));
     target->received = transfer->done;
     target->receive_cost =
         transfer->is_detached ? network_cost(segment, NETWORK_RECV, (double)transfer->bytes) : 0;

@@ -488,6 +488,29 @@ static void factor(struct replay *replay, int column) {
     }
 }
 
+/* PROCESS waits at the broadcast of PANEL, which goes on when all of its row are there. */
+static void join_long_broadcast(struct replay *replay, struct process *process, int panel) {
+    const struct hpl *hpl = replay->hpl;
+    int row = process->row;
+    process->state = IN_CALL;
+    process->since = process->now;
+    if (++replay->rolls.arrived[row] < hpl->q)
+        return;
+    replay->rolls.arrived[row] = 0;
+    long_broadcast(replay, panel, row);
+    for (int column = 0; column < hpl->q; column++) {
+        struct process *member = process_at(replay, row, column);
+        int rank = rank_of(replay, member);
+        member->progressed = pass(replay, &replay->times.messages[HPL_BCAST], rank, MESSAGES, HPL_BCAST,
+                                  member->since, member->now);
+        member->state = READY;
+        member->pending = NONE;
+        member->latest = panel;
+        advance(replay, member, false);
+        push(replay, fmax(member->now, replay->clock), RESUME, rank);
+    }
+}
+
 /* Gives the accelerator of PROCESS an update. */
 static void launch(struct replay *replay, struct process *process, int panel, int columns) {
     double times[CHUNK_KERNELS_MAX][CHUNKS_AT_ONCE];
@@ -531,6 +554,10 @@ static bool do_control(struct replay *replay, struct process *process, const str
             process->sender_count = 0;
         }
         if (!hpl_probes(hpl, operation->peer, column)) {
+            if (replay->is_unshared) {
+                join_long_broadcast(replay, process, operation->peer);
+                return false;
+            }
             receive_panel(replay, process);
             return true;
         }
@@ -592,6 +619,7 @@ static void run(struct replay *replay, int rank) {
     }
 }
 
+/* Counts the processes of each node, in the same process column and in all: whether they share cards. */
 static int count_neighbours(struct replay *replay) {
     const struct hpl *hpl = replay->hpl;
     const int *node_of = replay->machine->node_of;
@@ -606,6 +634,8 @@ static int count_neighbours(struct replay *replay) {
         for (int row = 0; row < hpl->p; row++)
             counts[node_of[hpl_rank(hpl, row, column)]] = 0;
     }
+    for (int rank = 0; rank < hpl->p * hpl->q; rank++)
+        replay->is_unshared = replay->is_unshared && ++counts[node_of[rank]] == 1;
     free(counts);
     return 0;
 }
@@ -660,6 +690,8 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
         .sensitivities = observer && observer->trace ? observer->trace->sensitivities : NULL,
         .free_transfer = NONE,
         .has_exchanges = machine->network->detached_below <= LARGE && !(observer && observer->trace),
+        .is_unshared = hpl->bcast >= HPL_LONG && machine->network->reverse == 0 &&
+                       machine->network->detached_below <= LARGE && !(observer && observer->trace),
         .sleeps = 1};
     struct hpl_space *space = replay.space = hpl_space_new(hpl);
     replay.network = network_new(machine->network, machine->nodes);
@@ -675,7 +707,8 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
                                                .partner = NONE,
                                                .pending = NONE,
                                                .latest = NONE};
-    if (factoring_init(&replay.factoring, hpl->p) < 0 || (r == 0 && scripts_init(&replay) < 0))
+    if (factoring_init(&replay.factoring, hpl->p) < 0 || rolls_init(&replay) < 0 ||
+        (r == 0 && scripts_init(&replay) < 0))
         r = -ENOMEM;
     replay.factor_sink =
         (struct hpl_sink){.context = &replay,
@@ -697,6 +730,7 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
     }
     *ret = replay.times;
     factoring_clear(&replay.factoring);
+    rolls_clear(&replay);
     scripts_clear(&replay);
     free(replay.processes);
     free(replay.columns);

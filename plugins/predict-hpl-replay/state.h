@@ -169,6 +169,20 @@ enum {
     CHUNK_KERNELS_MAX = 4,
 };
 
+/* s: from the beginning of a message until its data travel, and until they are there. A small message has its
+ * share of the cards as they are now, a large one has them alone. */
+struct transit {
+    double latency, travel;
+};
+
+/* The broadcasts HPL_LONG and HPL_LONGM, where `is_unshared`. */
+struct rolls {
+    int *arrived;             /* by process row: processes that are at the broadcast of a panel */
+    double *clocks;           /* by member of the row that is computed */
+    double *post;             /* s: what MPI_Issend takes, by piece */
+    struct transit *transits; /* by piece */
+};
+
 struct replay {
     struct hpl_sink factor_sink, chunk_sink;
     const struct hpl *hpl;
@@ -186,7 +200,11 @@ struct replay {
     struct transfer *transfers;
     int transfer_count, transfer_size, free_transfer; /* the first ones are of exchanges, by rank */
     bool has_exchanges; /* a message that slows others down is never detached, and there is no trace */
-    int begin_last;     /* of the last event FLOW_BEGINS: its last transfer, time and place */
+    /* `has_exchanges`, HPL_LONG or HPL_LONGM, and each process has a card of its own: no two large messages
+     * are on a card at once. Their ends are then known when they begin, and need no events. A small message
+     * that meets one of them does not share the card with it. */
+    bool is_unshared;
+    int begin_last; /* of the last event FLOW_BEGINS: its last transfer, time and place */
     double begin_time;
     uint32_t begin_order;
     struct event_queue events;
@@ -196,6 +214,7 @@ struct replay {
     int error;
     int done;
     struct factoring factoring;
+    struct rolls rolls;
     struct chunk_kernel chunk[CHUNK_KERNELS_MAX];
     int chunk_kernels;
     struct replay_times times;
@@ -243,6 +262,10 @@ static inline const struct network_segment *segment_of(const struct replay *repl
 /* How long the data of a message take that does not slow others down. Processes of the same node and column
  * send at the same time, and share their card. */
 double small_time(const struct replay *replay, int source, int target, int64_t bytes);
+struct transit find_transit(const struct replay *replay, int source, int target, int64_t bytes);
+static inline double arrival(double begin, struct transit transit) {
+    return begin + transit.latency + transit.travel; /* as events would add it up */
+}
 /* Carries out the call OPERATION, or continues one that was begun; it began at `since`. False: it is not
  * finished, and PROCESS waits. */
 bool do_call(struct replay *replay, struct process *process, const struct operation *operation);
@@ -252,6 +275,12 @@ int find_incoming(const struct replay *replay, const struct process *process, in
 void finish_transfer(struct replay *replay, int id, double time);
 /* The flow of transfer ID, and those that begin with it, take their shares of the cards from now on. */
 void begin_flow(struct replay *replay, int id);
+/* -ENOMEM, or 0. The caller calls rolls_clear() in either case. */
+int rolls_init(struct replay *replay);
+void rolls_clear(struct replay *replay);
+/* HPL_LONG or HPL_LONGM: moves the clocks of all processes of ROW, which are at the broadcast of PANEL, to
+ * where each has done its part. For `is_unshared` only. */
+void long_broadcast(struct replay *replay, int panel, int row);
 /* A panel may have come to RANK, which is between pieces of an update: it was sent at VISIBLE. */
 void wake_prober(struct replay *replay, int rank, double visible);
 

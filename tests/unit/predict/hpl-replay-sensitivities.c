@@ -4,6 +4,7 @@
 #include "plugins/predict-hpl-replay/events.c"
 #include "plugins/predict-hpl-replay/factorisation.c"
 #include "plugins/predict-hpl-replay/hpl.c"
+#include "plugins/predict-hpl-replay/long-broadcast.c"
 #include "plugins/predict-hpl-replay/messages.c"
 #include "plugins/predict-hpl-replay/network.c"
 #include "plugins/predict-hpl-replay/replay.c"

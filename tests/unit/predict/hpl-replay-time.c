@@ -5,6 +5,7 @@
 #include "plugins/predict-hpl-replay/events.c"
 #include "plugins/predict-hpl-replay/factorisation.c"
 #include "plugins/predict-hpl-replay/hpl.c"
+#include "plugins/predict-hpl-replay/long-broadcast.c"
 #include "plugins/predict-hpl-replay/messages.c"
 #include "plugins/predict-hpl-replay/network.c"
 #include "plugins/predict-hpl-replay/replay.c"
@@ -221,6 +222,31 @@ TEST(every_variant_ends) {
                     assert_true(a.time >= 0.999999 * a.kernels[HPL_DGEMM] / (hpl.p * hpl.q));
                 }
     assert_int_equal(runs, 9 * 6 * 4 * 6);
+}
+
+/* Where each process has a card of its own, recurrences take the place of events in the long broadcasts. A
+ * trace needs the events: the times are the same. */
+TEST(long_broadcasts_need_no_events) {
+    struct replay_machine machine = {.kernel = {[HPL_DGEMM] = by_work, [HPL_DTRSM] = by_work}};
+    for (int i = 0; i < 48; i++) {
+        struct hpl hpl = {.n = 1200,
+                          .nb = 60,
+                          .p = 1 + i % 3,
+                          .q = 2 + i % 8,
+                          .depth = i % 5 % 3,
+                          .bcast = i / 8 % 2 ? HPL_LONG : HPL_LONGM,
+                          .swap = i % 3,
+                          .nbmin = 4,
+                          .ndiv = 2};
+        struct network_model network = plain;
+        network.segments[NETWORK_REMOTE][0].fixed[NETWORK_ISEND] = 1e-6;
+        network.envelope = 16;
+        struct replay_times times = replay(hpl, &network, 1, &machine),
+                            shared = replay(hpl, &network, 2, &machine);
+        check_trace(hpl, &network, 1, &machine, times.time);
+        assert_true(times.events < shared.events);
+        assert_int_equal(times.message_count, shared.message_count);
+    }
 }
 
 /* Kernels whose time depends on their sizes alone are looked up once for all columns that do the same. */
