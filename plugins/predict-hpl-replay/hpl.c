@@ -239,7 +239,10 @@ static void emit_solve(struct hpl_sink *sink, int previous) {
     int row_before = previous % p, column_before = previous % q,
         width_before = hpl_panel_width(hpl, previous);
     int row_now = (previous - 1) % p, column_now = (previous - 1) % q;
+    int holder = hpl->n / nb % q; /* of the right-hand side */
     sink->phase = HPL_TRSV;
+    if (previous > 0 && column != column_before && column != column_now && column != holder)
+        return;
     if (previous == 0) {
         if (column == 0)
             hpl_binomial(sink, 0, p, 8 * (int64_t)width_before, false);
@@ -248,7 +251,7 @@ static void emit_solve(struct hpl_sink *sink, int previous) {
     for (int row = 0; row < p; row++) {
         int up = (row + p - 1) % p, down = (row + 1) % p;
         if (previous == last + 1) { /* the right-hand side goes to the owner of the last block */
-            int rows = hpl_local(hpl->n, nb, row, p), holder = hpl->n / nb % q;
+            int rows = hpl_local(hpl->n, nb, row, p);
             if (rows > 0 && column_now != holder && column == holder)
                 sink->call(sink, HPL_SEND, row, row, column_now, 8 * (int64_t)rows);
             if (rows > 0 && column_now != holder && column == column_now)

@@ -147,7 +147,7 @@ static struct script *new_script(struct replay *replay) {
 }
 
 /* The script of STEP: of an update, which is the same for columns that update as many columns, perhaps one
- * that another column made. */
+ * that another column made. NULL: the column does nothing in STEP, or there is no memory. */
 static struct script *find_script(struct replay *replay, int column, const struct hpl_step *step) {
     const struct hpl *hpl = replay->hpl;
     bool is_shared = step->kind == HPL_STEP_UPDATE && !(hpl->copy_l && column == step->pending % hpl->q);
@@ -171,7 +171,7 @@ static struct script *find_script(struct replay *replay, int column, const struc
     for (int row = 0; row < hpl->p; row++)
         replay->draft.first[row] = replay->draft.last[row] = NONE;
     hpl_emit(&sink, step);
-    script = new_script(replay);
+    script = replay->draft.count > 0 ? new_script(replay) : NULL;
     if (!script)
         return NULL;
     script->panel = step->panel;
@@ -186,15 +186,18 @@ static struct script *find_script(struct replay *replay, int column, const struc
     return script;
 }
 
-/* Adds the next step of COLUMN; false: there is none. */
+/* Adds the next step in which COLUMN does something; false: there is none, or no memory. */
 static bool add_step(struct replay *replay, struct column *column) {
     struct hpl_step step;
+    struct script *script = NULL;
     int index = (int)(column - replay->columns);
-    if (column->is_done || !hpl_next(replay->hpl, index, &column->position, &step)) {
-        column->is_done = true;
-        return false;
+    while (!script && replay->error == 0) {
+        if (column->is_done || !hpl_next(replay->hpl, index, &column->position, &step)) {
+            column->is_done = true;
+            return false;
+        }
+        script = find_script(replay, index, &step);
     }
-    struct script *script = find_script(replay, index, &step);
     struct script_use *use = calloc(1, sizeof *use);
     if (script)
         script->users++;
