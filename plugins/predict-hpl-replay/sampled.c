@@ -14,7 +14,7 @@ enum {
     MEASURED_MIN = 3, /* panels of a window */
     SETTLING_MAX = 4, /* panels before them */
     PANELS_MIN = 48,
-    PANELS_MAX = 400,
+    WINDOWS_PANELS_MAX = 200, /* of WINDOWS_MIN windows, if one measures a panel of each process column */
     FEATURES = 4,
 };
 
@@ -44,15 +44,15 @@ struct sampling {
 /* ---- Which panels */
 
 /* How many panels are replayed, if nobody says: as many as have 3 million messages, where those of the search
- * for pivots count a twentieth, since they need no events; or as few windows as there may be, if that is
- * about the same. */
-static int usual_panels(const struct hpl *hpl) {
+ * for pivots count a twentieth, since they need no events, as do long broadcasts where each process has its
+ * own card; or as few windows as there may be, if that is about the same. */
+static int usual_panels(const struct hpl *hpl, bool has_own_cards) {
     double p = hpl->p, q = hpl->q, rounds = ceil(log2(p));
     double swaps = q * p * (hpl->swap == HPL_BINARY_EXCHANGE ? rounds : p);
-    double panels = p * q * (hpl->bcast < HPL_LONG ? 1 : q);
-    double ret = fmin(3e6 / (swaps + panels + hpl->nb * p * rounds / 20), PANELS_MAX);
+    double panels = p * q * (hpl->bcast < HPL_LONG ? 1 : has_own_cards ? q / 20 : q);
+    double ret = fmin(3e6 / (swaps + panels + hpl->nb * p * rounds / 20), hpl_panel_count(hpl));
     double windows = WINDOWS_MIN * (q + SETTLING_MAX + 1);
-    return (int)fmax(fmax(ret, PANELS_MIN), windows <= PANELS_MAX / 2 ? windows : 0);
+    return (int)fmax(fmax(ret, PANELS_MIN), windows <= WINDOWS_PANELS_MAX ? windows : 0);
 }
 
 /* How many panels a window measures: a multiple of the process columns, so that each of them has factored as
@@ -273,7 +273,7 @@ int sampled_run(const struct hpl *hpl, const struct replay_machine *machine,
     struct sampling sampling = {.hpl = hpl, .observer = observer, .progress = progress};
     int all = hpl_panel_count(hpl), budget = sampled->panels, r = 1;
     if (budget == 0)
-        budget = usual_panels(hpl);
+        budget = usual_panels(hpl, machine->nodes == hpl->p * hpl->q);
     sampling.chosen = calloc((size_t)all, sizeof *sampling.chosen);
     if (!sampling.chosen)
         return -ENOMEM;
