@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What calls of MPI are made of. */
+/* What each call of MPI does: begins to receive or to send, and what it waits for. */
 static const struct {
     bool receives, sends, is_synchronous, ends_send, ends_receive;
-    enum network_cost cost; /* of one that sends */
+    enum network_cost cost; /* of a call that sends */
 } calls[] = {
     [HPL_SEND] = {.sends = true, .ends_send = true, .cost = NETWORK_SEND},
     [HPL_SSEND] = {.sends = true, .is_synchronous = true, .ends_send = true, .cost = NETWORK_SEND},
@@ -49,6 +49,7 @@ struct transit find_transit(const struct replay *replay, int source, int target,
                             work / network_share(replay->network, node_of[source], node_of[target], 1)};
 }
 
+/* NONE: no memory (`error`). */
 static int new_transfer(struct replay *replay) {
     int ret = replay->free_transfer;
     if (ret != NONE) {
@@ -68,7 +69,7 @@ static int new_transfer(struct replay *replay) {
     return replay->transfer_count++;
 }
 
-/* Frees a transfer that both sides are done with. */
+/* Puts transfer ID into the list of unused ones if both processes have ended their calls for it. */
 static void release(struct replay *replay, int id) {
     struct transfer *transfer = &replay->transfers[id];
     if (transfer->is_sender_done && transfer->is_matched == 2) {
@@ -77,7 +78,7 @@ static void release(struct replay *replay, int id) {
     }
 }
 
-/* RANK goes on at TIME: that of the events, or later. */
+/* RANK goes on at TIME: after the current event if that is its time, else by an event of its own. */
 static void resume(struct replay *replay, double time, int rank) {
     if (time <= replay->clock && replay->ready_count < 2)
         replay->ready[replay->ready_count++] = rank;
@@ -85,7 +86,7 @@ static void resume(struct replay *replay, double time, int rank) {
         push(replay, time, RESUME, rank);
 }
 
-/* Whether all messages that PROCESS waits for in its call have their time. */
+/* Whether it is known when the messages that PROCESS waits for in its call arrive. */
 static bool is_call_done(const struct replay *replay, const struct process *process) {
     const struct transfer *transfers = replay->transfers;
     if (process->waits_for_send && process->sending != NONE && isnan(transfers[process->sending].done))
@@ -96,14 +97,14 @@ static bool is_call_done(const struct replay *replay, const struct process *proc
                                       : process->receive_from == NONE;
 }
 
-/* Whether PROCESS is in a call that waits for ID, and for no other message whose time is not known. */
+/* Whether PROCESS waits for transfer ID alone: the time of any other message of its call is known. */
 static bool waited_for(const struct replay *replay, const struct process *process, int id) {
     bool is_awaited = (process->waits_for_send && process->sending == id) ||
                       (process->waits_for_receive && process->receiving == id);
     return process->state == IN_CALL && is_awaited && is_call_done(replay, process);
 }
 
-/* Whether both messages of the exchange that PROCESS is in have their time. */
+/* Whether it is known when both messages of the exchange of PROCESS arrive. */
 static bool is_exchange_done(const struct replay *replay, const struct process *process) {
     const struct transfer *sent = &replay->transfers[rank_of(replay, process)];
     return !isnan(process->received) && (sent->is_detached || !isnan(sent->done));
@@ -128,7 +129,9 @@ void finish_transfer(struct replay *replay, int id, double time) {
         resume(replay, fmax(time, target->now), transfer->target);
 }
 
-/* The flow of ID begins at TIME: by one event with the one before, if both of an exchange begin then. */
+/* The data of ID begin to travel at TIME. The two messages of an exchange that begin at one time share an
+ * event.
+ */
 static void begin_later(struct replay *replay, int id, double time) {
     replay->transfers[id].next = NONE;
     if (replay->begin_time == time && replay->begin_order == replay->events.order) {
@@ -141,7 +144,8 @@ static void begin_later(struct replay *replay, int id, double time) {
     replay->begin_last = id;
 }
 
-/* The data of ID begin to travel at TIME. */
+/* Transfer ID begins at TIME. Where it shares cards with others, its end comes by events, else it is known
+ * now. */
 static void begin_transfer(struct replay *replay, int id, double time) {
     struct transfer *transfer = &replay->transfers[id];
     int source = transfer->source, target = transfer->target;
@@ -158,6 +162,9 @@ static void begin_transfer(struct replay *replay, int id, double time) {
         finish_transfer(replay, id, arrival(time, transit));
 }
 
+/* The send of ID has met its receive, which was posted at RECEIVE_POSTED. A message that is not eager begins
+ * now.
+ */
 static void match(struct replay *replay, int id, double receive_posted) {
     struct transfer *transfer = &replay->transfers[id];
     transfer->is_matched = 1;
@@ -167,6 +174,7 @@ static void match(struct replay *replay, int id, double receive_posted) {
         begin_transfer(replay, id, fmax(transfer->posted, receive_posted));
 }
 
+/* PROCESS begins to send. A receive that waits for the message is met; a receiver that probes is told. */
 static void post_send(struct replay *replay, struct process *process, const struct operation *operation) {
     const struct network_model *model = replay->machine->network;
     int source = rank_of(replay, process), target = source + operation->peer, id = new_transfer(replay);
@@ -217,6 +225,7 @@ int find_incoming(const struct replay *replay, const struct process *process, in
     return id;
 }
 
+/* PROCESS begins to receive from rank SOURCE: the oldest message that has come, or the next one. */
 static void post_receive(struct replay *replay, struct process *process, int source) {
     int id = find_incoming(replay, process, source), *link = &process->incoming;
     process->receiving = id;
@@ -231,11 +240,11 @@ static void post_receive(struct replay *replay, struct process *process, int sou
     match(replay, id, process->now);
 }
 
-/* The data that PROCESS receives are there. */
+/* Moves the clock of PROCESS to the end of its receive, whose time is known. */
 static void end_receive(struct replay *replay, struct process *process) {
     int id = process->receiving;
     struct transfer *transfer = &replay->transfers[id];
-    follow(replay, process, id, transfer->done);
+    trace_wait(replay, process, id, transfer->done);
     process->now = fmax(process->now, transfer->done);
     if (transfer->is_detached)
         process->now += network_cost(segment_of(replay, transfer->source, transfer->target, transfer->bytes),
@@ -245,16 +254,17 @@ static void end_receive(struct replay *replay, struct process *process) {
     release(replay, id);
 }
 
+/* The same for its send. */
 static void end_send(struct replay *replay, struct process *process) {
     struct transfer *transfer = &replay->transfers[process->sending];
-    follow(replay, process, process->sending, transfer->done);
+    trace_wait(replay, process, process->sending, transfer->done);
     process->now = fmax(process->now, transfer->done);
     transfer->is_sender_done = true;
     release(replay, process->sending);
     process->sending = NONE;
 }
 
-/* The message from ID's process of an exchange, whose processes are both there now, begins at TIME. */
+/* do_exchange(): both processes are there, and the message that rank ID sends begins at TIME. */
 static void begin_exchange(struct replay *replay, int id, double time) {
     struct transfer *transfer = &replay->transfers[id];
     struct process *target = &replay->processes[transfer->target];
@@ -268,8 +278,9 @@ static void begin_exchange(struct replay *replay, int id, double time) {
         transfer->is_detached ? network_cost(segment, NETWORK_RECV, (double)transfer->bytes) : 0;
 }
 
-/* An exchange as do_call() would do it, with a transfer that each process keeps for that: the second one of
- * them to come sees that the first one waits for it. */
+/* EXCHANGE: MPI_Irecv, MPI_Send and MPI_Wait at once. Each process has a transfer of its own for that (its
+ * rank is the transfer's index). The first process waits as `partner`; the second one begins both messages.
+ * False: PROCESS waits. */
 static bool do_exchange(struct replay *replay, struct process *process, const struct operation *operation) {
     const struct network_model *model = replay->machine->network;
     int rank = rank_of(replay, process), peer = rank + operation->peer;

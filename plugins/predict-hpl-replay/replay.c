@@ -5,17 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The time of RANK moves from FROM to UNTIL, as it does nowhere else: it did ACTIVITY. WHAT: the kernel, or
- * the phase of messages. TOTAL: of all processes. Returns UNTIL. */
-static inline double pass(struct replay *replay, double *total, int rank, enum activity activity, int what,
-                          double from, double until) {
+/* Books the time FROM to UNTIL of RANK: every change of a clock goes through here. WHAT is the kernel, or the
+ * phase of messages, of ACTIVITY. *TOTAL is the sum over all processes, s. Returns UNTIL. */
+static inline double spend(struct replay *replay, double *total, int rank, enum activity activity, int what,
+                           double from, double until) {
     *total += until - from;
     if (replay->trace)
         trace_pass(replay->trace, rank, activity, what, from, until);
     return until;
 }
 
-/* What the model says that a kernel call takes, as a time that can pass. */
+/* TIME of a kernel call, s, as a model gives it: 0 where it is negative or NaN, which is counted. */
 static inline double usable_time(struct replay *replay, double time) {
     if (!(time >= 0)) {
         replay->times.unusable_count++;
@@ -32,13 +32,13 @@ static void do_kernel(struct replay *replay, struct process *process, const stru
     if (operation->kind == DO_KERNEL)
         replay->machine->kernel[kernel](replay->machine->context, kernel, 1, &rank, &number, &operation->m,
                                         operation->n, operation->k, &time);
-    process->now = pass(replay, &replay->times.kernels[kernel], (int)rank, KERNEL, (int)kernel, process->now,
-                        process->now + usable_time(replay, time));
+    process->now = spend(replay, &replay->times.kernels[kernel], (int)rank, KERNEL, (int)kernel, process->now,
+                         process->now + usable_time(replay, time));
 }
 
 /* ---- Factorisation of a panel, by recurrence over the clocks of a column's processes */
 
-/* What KERNEL takes there. */
+/* The model of KERNEL in the factorisation of panels, or NULL. */
 static replay_kernel *factoring_kernel(const struct replay_machine *machine, enum hpl_kernel kernel) {
     return machine->panel_kernel[kernel] ? machine->panel_kernel[kernel] : machine->kernel[kernel];
 }
@@ -64,15 +64,16 @@ static void factor_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int fro
         replay->times.kernel_count += (uint64_t)(end - from);
         for (int row = from; row < end; row++) {
             double now = of->clocks[row];
-            of->clocks[row] = pass(replay, &total, (int)of->ranks[row], KERNEL, (int)kernel, now,
-                                   now + usable_time(replay, of->times[row - from]));
+            of->clocks[row] = spend(replay, &total, (int)of->ranks[row], KERNEL, (int)kernel, now,
+                                    now + usable_time(replay, of->times[row - from]));
             of->calls[row]++;
         }
     }
     replay->times.kernels[kernel] = total;
 }
 
-/* Two processes of the column exchange messages. TOTAL: the time of all in such. */
+/* Moves the clocks of two processes of the column over one exchange of messages. *TOTAL grows by the time of
+ * both, s. */
 static inline void factor_exchange(struct replay *replay, const struct exchange *costs, double *total) {
     struct factoring *of = &replay->factoring;
     double *a = &of->clocks[costs->rows[0]], *b = &of->clocks[costs->rows[1]];
@@ -96,11 +97,12 @@ static inline void factor_exchange(struct replay *replay, const struct exchange 
                                                               costs->send,
                                                               costs->transit,
                                                               costs->receive});
-    *a = pass(replay, total, a_rank, MESSAGES, HPL_FACT, *a, a_end);
-    *b = pass(replay, total, b_rank, MESSAGES, HPL_FACT, *b, b_end);
+    *a = spend(replay, total, a_rank, MESSAGES, HPL_FACT, *a, a_end);
+    *b = spend(replay, total, b_rank, MESSAGES, HPL_FACT, *b, b_end);
 }
 
-/* The costs of an exchange as the cards are now. */
+/* The costs of an exchange between the rows ROWS of the column that send BYTES each, with the cards as they
+ * are now. */
 static struct exchange find_costs(const struct replay *replay, const int rows[2], const int64_t bytes[2]) {
     const struct network_model *model = replay->machine->network;
     const uint64_t *ranks = replay->factoring.ranks;
@@ -122,7 +124,8 @@ static struct exchange find_costs(const struct replay *replay, const int rows[2]
     return ret;
 }
 
-/* Searches of one piece have the same exchanges in the same order, whose costs the first one finds. */
+/* hpl_sink.exchange of a factorisation. All searches of a piece have the same exchanges in the same order:
+ * the first search finds their costs, later ones use them again. */
 static void find_exchange(struct hpl_sink *sink, int a, int b, int64_t a_to_b, int64_t b_to_a) {
     struct replay *replay = sink->context;
     struct factoring *of = &replay->factoring;
@@ -139,6 +142,7 @@ static void find_exchange(struct hpl_sink *sink, int a, int b, int64_t a_to_b, i
     replay->times.message_count += (uint64_t)(a_to_b > 0) + (b_to_a > 0);
 }
 
+/* hpl_sink.search: all exchanges of the search for one pivot. */
 static void factor_search(struct hpl_sink *sink, int root, int width) {
     struct replay *replay = sink->context;
     struct factoring *of = &replay->factoring;
@@ -175,7 +179,7 @@ static void factoring_clear(struct factoring *of) {
     free(of->exchanges);
 }
 
-/* COLUMN factors the columns FROM to TO - 1 of PANEL, with the cards as they are now. */
+/* Moves the clocks of COLUMN's processes over the factorisation of the columns FROM to TO - 1 of PANEL. */
 static void factor_piece(struct replay *replay, int column, int panel, int from, int to) {
     struct factoring *of = &replay->factoring;
     for (int row = 0; row < replay->hpl->p; row++) {
@@ -195,14 +199,15 @@ static void factor_piece(struct replay *replay, int column, int panel, int from,
 
 /* ---- Panels that are awaited */
 
+/* PROCESS has found the panel that it awaits, and is about to receive it and send it on. */
 static void receive_panel(struct replay *replay, struct process *process) {
     process->latest = process->pending;
     process->pending = NONE;
     make_urgent(replay, process, process->latest);
 }
 
-/* Whether a call of MPI_Iprobe NOW finds a message that was sent at VISIBLE. A call that
- * is deferred finds what calls of MPI before it brought in, and brings in what has come since. */
+/* Whether MPI_Iprobe, called NOW, finds a message that was sent at VISIBLE. With deferred probing it finds
+ * what had come by *PROGRESSED, the time of the call of MPI before it. Sets *PROGRESSED to NOW. */
 static inline bool finds(const struct replay *replay, double now, double *progressed, double visible) {
     double until = replay->machine->probe_is_deferred ? *progressed : now;
     *progressed = now;
@@ -213,14 +218,15 @@ static inline double probe_cost(const struct replay *replay) {
     return replay->machine->probe * (replay->machine->probe_grows ? replay->sleeps : 1);
 }
 
-/* A call of MPI_Iprobe looks first and takes its time then; SMPI's takes its time first. */
+/* Adds the cost of one MPI_Iprobe to the clock of PROCESS. The caller does that after it has looked for a
+ * message; for SMPI, before. */
 static inline void pay_probe(struct replay *replay, struct process *process) {
-    process->now = pass(replay, &replay->times.probing, rank_of(replay, process), PROBING, 0, process->now,
-                        process->now + probe_cost(replay));
+    process->now = spend(replay, &replay->times.probing, rank_of(replay, process), PROBING, 0, process->now,
+                         process->now + probe_cost(replay));
 }
 
-/* From whom the panel comes that PROCESS awaits: its sender, and before that one, if a send waits for its
- * receiver, the sender's sender. */
+/* Fills `senders` of PROCESS: from whom its pending panel comes, and, where a send waits for its receiver,
+ * from whom that process gets it, up to the root or SENDERS. */
 static void find_senders(const struct replay *replay, struct process *process) {
     const struct hpl *hpl = replay->hpl;
     const struct network_model *model = replay->machine->network;
@@ -240,8 +246,8 @@ static void find_senders(const struct replay *replay, struct process *process) {
     }
 }
 
-/* Whether the panel that PROCESS awaits cannot have been sent by now, although the events are not that far:
- * its sender is ahead, or has to receive it first, as may the sender's sender. */
+/* Whether the pending panel cannot have been sent by the time of PROCESS, which is ahead of the events: the
+ * clock of its sender is later, or the sender has to receive the panel first. Sets `early_until`. */
 static bool is_early(const struct replay *replay, struct process *process) {
     if (process->now < process->early_until)
         return true;
@@ -257,8 +263,8 @@ static bool is_early(const struct replay *replay, struct process *process) {
     return process->now < process->early_until;
 }
 
-/* Whether the panel is there now. A process that is ahead of the events comes back at its time: then
- * *RET_WAIT is true. */
+/* PROCESS calls MPI_Iprobe for its pending panel. Returns whether the panel is there. *RET_WAIT: not decided
+ * yet, because the clock of PROCESS is ahead of the events; an event RESUME will come. */
 static bool probe(struct replay *replay, struct process *process, bool *ret_wait) {
     *ret_wait = false;
     if (replay->machine->probe_grows && !process->has_probed)
@@ -280,6 +286,7 @@ static bool probe(struct replay *replay, struct process *process, bool *ret_wait
     return is_there;
 }
 
+/* hpl_sink.kernel of hpl_chunk(): collects the kernels in `chunk`. */
 static void add_chunk_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, __attribute__((unused)) int from,
                              __attribute__((unused)) int to, __attribute__((unused)) const int *each,
                              int same, int n, int k) {
@@ -288,7 +295,7 @@ static void add_chunk_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, __at
         replay->chunk[replay->chunk_kernels++] = (struct chunk_kernel){kernel, same, n, k};
 }
 
-/* COUNT calls of each kernel of a chunk by PROCESS, in the order of its calls. */
+/* Draws the times of the next COUNT chunks of PROCESS: TIMES[kernel of `chunk`][chunk], s. */
 static void find_chunk_times(struct replay *replay, const struct process *process, int count,
                              double times[][CHUNKS_AT_ONCE]) {
     const struct replay_machine *machine = replay->machine;
@@ -307,8 +314,8 @@ static void find_chunk_times(struct replay *replay, const struct process *proces
     }
 }
 
-/* PROCESS updates pieces of COLUMNS columns, COUNT of them, or, if it probes after each, until a probe finds
- * a panel that was sent at VISIBLE. Returns whether one does. */
+/* PROCESS updates COUNT chunks of COLUMNS local columns. With HAS_PROBES it probes after each, and stops
+ * where a probe finds the panel, which was sent at VISIBLE; then it returns true. */
 static bool update_chunks(struct replay *replay, struct process *process, int columns, int count,
                           bool has_probes, double visible) {
     double times[CHUNK_KERNELS_MAX][CHUNKS_AT_ONCE], totals[CHUNK_KERNELS_MAX];
@@ -329,11 +336,11 @@ static bool update_chunks(struct replay *replay, struct process *process, int co
             totals[j] = replay->times.kernels[replay->chunk[j].kernel];
         for (; done < drawn && !is_found; done++) {
             for (int j = 0; j < kernels; j++)
-                now = pass(replay, &totals[j], rank, KERNEL, (int)replay->chunk[j].kernel, now,
-                           now + usable_time(replay, times[j][done]));
+                now = spend(replay, &totals[j], rank, KERNEL, (int)replay->chunk[j].kernel, now,
+                            now + usable_time(replay, times[j][done]));
             if (has_probes) {
                 is_found = finds(replay, now, &progressed, visible);
-                now = pass(replay, &probing, rank, PROBING, 0, now, now + cost);
+                now = spend(replay, &probing, rank, PROBING, 0, now, now + cost);
             }
         }
         process->now = now;
@@ -351,7 +358,8 @@ static bool update_chunks(struct replay *replay, struct process *process, int co
     return is_found;
 }
 
-/* Chunks until a probe finds the panel, which was sent at VISIBLE. */
+/* PROCESS continues its update until a probe finds the pending panel, which was sent at VISIBLE. Where the
+ * update ends before, it waits for the panel. */
 static void update_until(struct replay *replay, struct process *process, double visible) {
     int nb = replay->hpl->nb;
     bool is_found =
@@ -364,9 +372,9 @@ static void update_until(struct replay *replay, struct process *process, double 
         double cost = replay->machine->probe, wait = visible - process->now;
         wait = cost > 0 ? ceil(wait / cost) * cost : wait;
         if (replay->trace)
-            follow(replay, process, find_incoming(replay, process, process->source), visible);
-        process->now = pass(replay, &replay->times.panel_wait, rank_of(replay, process), PANEL_WAIT, 0,
-                            process->now, process->now + wait);
+            trace_wait(replay, process, find_incoming(replay, process, process->source), visible);
+        process->now = spend(replay, &replay->times.panel_wait, rank_of(replay, process), PANEL_WAIT, 0,
+                             process->now, process->now + wait);
     }
 }
 
@@ -381,7 +389,8 @@ void wake_prober(struct replay *replay, int rank, double visible) {
     push(replay, fmax(process->now, replay->clock), RESUME, rank);
 }
 
-/* Chunks of an update, or the wait for a panel. False: the process waits. */
+/* HPL_CHUNKS and HPL_FINISH: the update of a process, or its wait for the pending panel. False: it has to
+ * wait, or goes on after it has received the panel. */
 static bool do_chunks(struct replay *replay, struct process *process, const struct operation *operation) {
     int nb = replay->hpl->nb;
     if (process->state == READY && !process->is_probing) {
@@ -423,7 +432,8 @@ static bool do_chunks(struct replay *replay, struct process *process, const stru
 
 /* ---- Steps */
 
-/* What PROCESS does next; NULL: it is done, or there is no memory. */
+/* The next operation of PROCESS: a call for a panel that was found, a probe, or one of its script. NULL: all
+ * is done, or there is no memory. */
 static inline const struct operation *next_operation(struct replay *replay, struct process *process) {
     static const struct operation probe = {.kind = DO_CONTROL, .what = HPL_PROBE};
     if (process->urgent.head < process->urgent.count)
@@ -435,7 +445,8 @@ static inline const struct operation *next_operation(struct replay *replay, stru
     return process->operation;
 }
 
-/* PROCESS did that. IS_URGENT: it was one of `urgent`. */
+/* Removes the operation that PROCESS has ended. IS_URGENT: it was the first of `urgent`, else one of the
+ * script or a probe after it. */
 static void advance(struct replay *replay, struct process *process, bool is_urgent) {
     struct urgent *urgent = &process->urgent;
     if (is_urgent) {
@@ -455,8 +466,9 @@ static void advance(struct replay *replay, struct process *process, bool is_urge
     process->operation += process->probes == 0;
 }
 
-/* The next few columns of the panel that COLUMN factors, by recurrence over the clocks of its processes; at
- * the time of the last of them, so that small messages find the cards as they then are. */
+/* Factors the next COLUMNS_AT_ONCE columns of the panel of COLUMN, and comes back by an event FACTOR at the
+ * time of its slowest process, so that small messages find the cards as they are then. After the last columns
+ * all processes go on. */
 static void factor(struct replay *replay, int column) {
     const struct hpl *hpl = replay->hpl;
     struct column *at = &replay->columns[column];
@@ -501,8 +513,8 @@ static void join_long_broadcast(struct replay *replay, struct process *process, 
     for (int column = 0; column < hpl->q; column++) {
         struct process *member = process_at(replay, row, column);
         int rank = rank_of(replay, member);
-        member->progressed = pass(replay, &replay->times.messages[HPL_BCAST], rank, MESSAGES, HPL_BCAST,
-                                  member->since, member->now);
+        member->progressed = spend(replay, &replay->times.messages[HPL_BCAST], rank, MESSAGES, HPL_BCAST,
+                                   member->since, member->now);
         member->state = READY;
         member->pending = NONE;
         member->latest = panel;
@@ -511,7 +523,8 @@ static void join_long_broadcast(struct replay *replay, struct process *process, 
     }
 }
 
-/* Gives the accelerator of PROCESS an update. */
+/* HPL_LAUNCH: the accelerator of PROCESS updates COLUMNS local columns with PANEL, after its other work.
+ * PROCESS does not wait. */
 static void launch(struct replay *replay, struct process *process, int panel, int columns) {
     double times[CHUNK_KERNELS_MAX][CHUNKS_AT_ONCE];
     replay->chunk_sink.column = process->column;
@@ -525,7 +538,7 @@ static void launch(struct replay *replay, struct process *process, int panel, in
         process->device += usable_time(replay, times[j][0]);
 }
 
-static void tell_found(struct replay *replay, const struct process *process, int panel) {
+static void report_found(struct replay *replay, const struct process *process, int panel) {
     const struct replay_observer *observer = replay->observer;
     int r = observer && observer->panel_found
                 ? observer->panel_found(observer->context, panel, process->now, &replay->times)
@@ -533,6 +546,7 @@ static void tell_found(struct replay *replay, const struct process *process, int
     replay->error = r < 0 ? r : replay->error;
 }
 
+/* False: PROCESS waits, or was moved on by someone else. */
 static bool do_control(struct replay *replay, struct process *process, const struct operation *operation) {
     const struct hpl *hpl = replay->hpl;
     int column = process->column;
@@ -574,7 +588,7 @@ static bool do_control(struct replay *replay, struct process *process, const str
     case HPL_FINISH:
         if (process->pending != NONE && !do_chunks(replay, process, operation))
             return false;
-        tell_found(replay, process, operation->peer);
+        report_found(replay, process, operation->peer);
         return true;
     case HPL_LAUNCH:
         launch(replay, process, operation->peer, operation->columns);
@@ -584,8 +598,8 @@ static bool do_control(struct replay *replay, struct process *process, const str
         return true;
     case HPL_AWAIT: {
         double until = operation->columns == 1 ? process->mark : process->device;
-        process->now = pass(replay, &replay->times.kernels[HPL_DGEMM], rank_of(replay, process), KERNEL,
-                            HPL_DGEMM, process->now, later(process->now, until));
+        process->now = spend(replay, &replay->times.kernels[HPL_DGEMM], rank_of(replay, process), KERNEL,
+                             HPL_DGEMM, process->now, later(process->now, until));
         return true;
     }
     default:
@@ -593,7 +607,7 @@ static bool do_control(struct replay *replay, struct process *process, const str
     }
 }
 
-/* RANK goes on until it waits. */
+/* RESUME: RANK does its operations until it has to wait for an event. */
 static void run(struct replay *replay, int rank) {
     struct process *process = &replay->processes[rank];
     while (replay->error == 0) {
@@ -607,8 +621,8 @@ static void run(struct replay *replay, int rank) {
         if (operation->kind == DO_KERNEL || operation->kind == DO_FIXED) {
             do_kernel(replay, process, operation);
         } else if (operation->kind == DO_CALL && do_call(replay, process, operation)) {
-            process->progressed = pass(replay, &replay->times.messages[operation->phase], rank, MESSAGES,
-                                       operation->phase, process->since, process->now);
+            process->progressed = spend(replay, &replay->times.messages[operation->phase], rank, MESSAGES,
+                                        operation->phase, process->since, process->now);
         } else if (operation->kind == DO_CALL || !do_control(replay, process, operation)) {
             if (process->state == READY && !process->has_probed && !is_urgent &&
                 process->urgent.head < process->urgent.count)
@@ -640,6 +654,7 @@ static int count_neighbours(struct replay *replay) {
     return 0;
 }
 
+/* Handles events and ends of large messages in the order of their times, until there are none. */
 static int simulate(struct replay *replay) {
     static void (*const handlers[])(struct replay *,
                                     int) = {[RESUME] = run, [FLOW_BEGINS] = begin_flow, [FACTOR] = factor};

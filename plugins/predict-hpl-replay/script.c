@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Room for one more than COUNT of ITEMS, of SIZE bytes each, where *ROOM have room. */
+/* Enlarges the array ITEMS of *ROOM elements of SIZE bytes so that it has room for COUNT + 1. Returns it, or
+ * ITEMS as they were where there is no memory (`error`). */
 static void *make_room(struct replay *replay, void *items, int count, int *room, size_t size) {
     if (count < *room)
         return items;
@@ -17,7 +18,7 @@ static void *make_room(struct replay *replay, void *items, int count, int *room,
     return ret;
 }
 
-/* ROW does OPERATION after what the draft already has for it. */
+/* Appends OPERATION to the draft, for the process in ROW. */
 static void append(struct replay *replay, int row, struct operation operation) {
     struct draft *draft = &replay->draft;
     int size = draft->size;
@@ -31,6 +32,8 @@ static void append(struct replay *replay, int row, struct operation operation) {
     draft->items[draft->count++] = operation;
 }
 
+/* hpl_sink.kernel: the time of a kernel that depends on its sizes alone is found here, once for all columns.
+ */
 static void append_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
                           int same, int n, int k) {
     struct replay *replay = sink->context;
@@ -71,7 +74,7 @@ static void append_call(struct hpl_sink *sink, enum hpl_call call, int row, int 
     append(sink->context, row, operation);
 }
 
-/* Irecv, Send and Wait of each. */
+/* hpl_sink.exchange: one operation of each process. A direction without bytes makes it a Send and a Recv. */
 static void append_exchange(struct hpl_sink *sink, int a, int b, int64_t a_to_b, int64_t b_to_a) {
     bool is_both = a_to_b > 0 && b_to_a > 0;
     int rows[] = {a, b};
@@ -84,6 +87,7 @@ static void append_exchange(struct hpl_sink *sink, int a, int b, int64_t a_to_b,
     }
 }
 
+/* hpl_sink.control: a probe is counted in the operation before it. */
 static void append_control(struct hpl_sink *sink, enum hpl_control control, int from, int to, int panel,
                            int columns) {
     struct replay *replay = sink->context;
@@ -99,6 +103,7 @@ static void append_control(struct hpl_sink *sink, enum hpl_control control, int 
     }
 }
 
+/* hpl_sink.call of make_urgent(). */
 static void add_urgent(struct hpl_sink *sink, enum hpl_call call, int row, int peer_row, int peer_column,
                        int64_t bytes) {
     struct replay *replay = sink->context;
@@ -116,6 +121,7 @@ void make_urgent(struct replay *replay, const struct process *process, int panel
 
 /* ---- Steps of a column */
 
+/* One user less of SCRIPT; NULL is fine. The last one puts it into the list of unused scripts. */
 static void release_script(struct replay *replay, struct script *script) {
     if (!script || --script->users > 0)
         return;
@@ -123,7 +129,7 @@ static void release_script(struct replay *replay, struct script *script) {
     replay->unused = script;
 }
 
-/* A script of what was drafted, row by row. */
+/* The draft as a script, without users. NULL: no memory (`error`). */
 static struct script *new_script(struct replay *replay) {
     const struct draft *draft = &replay->draft;
     struct script *script = replay->unused;
@@ -146,8 +152,8 @@ static struct script *new_script(struct replay *replay) {
     return script;
 }
 
-/* The script of STEP: of an update, which is the same for columns that update as many columns, perhaps one
- * that another column made. NULL: the column does nothing in STEP, or there is no memory. */
+/* The script of STEP for COLUMN. That of an update is shared by all columns that update as many local
+ * columns. NULL: the column does nothing in STEP, or there is no memory (`error`). */
 static struct script *find_script(struct replay *replay, int column, const struct hpl_step *step) {
     const struct hpl *hpl = replay->hpl;
     bool is_shared = step->kind == HPL_STEP_UPDATE && !(hpl->copy_l && column == step->pending % hpl->q);
@@ -186,7 +192,7 @@ static struct script *find_script(struct replay *replay, int column, const struc
     return script;
 }
 
-/* Adds the next step in which COLUMN does something; false: there is none, or no memory. */
+/* Appends the script of the next step in which COLUMN does something. False: there is none, or no memory. */
 static bool add_step(struct replay *replay, struct column *column) {
     struct hpl_step step;
     struct script *script = NULL;
@@ -214,7 +220,7 @@ static bool add_step(struct replay *replay, struct column *column) {
     return true;
 }
 
-/* No process of COLUMN needs its first script any more. */
+/* Removes the first script of COLUMN, which all its processes have left. */
 static void end_use(struct replay *replay, struct column *column) {
     struct script_use *use = column->first;
     column->first = use->next;
