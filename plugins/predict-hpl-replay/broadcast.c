@@ -3,11 +3,12 @@
 
 #include <stddef.h>
 
+/* How many columns COLUMN is to the right of the root of PANEL's broadcast, cyclic. */
 static int distance_to(const struct hpl *hpl, int panel, int column) {
     return (column - hpl_panel_column(hpl, panel) + hpl->q) % hpl->q;
 }
 
-/* From which distance DISTANCE receives; distances count from the root. */
+/* In a ring: the distance from the root of the process that sends to the one at DISTANCE, which is not 0. */
 static int ring_source(const struct hpl *hpl, int distance) {
     int half = (hpl->q + 1) / 2;
     bool is_second = distance == 2 && (hpl->bcast == HPL_1RINGM || hpl->bcast == HPL_2RINGM);
@@ -27,6 +28,8 @@ static void call(struct hpl_sink *sink, enum hpl_call call, int row, int peer, i
     sink->call(sink, call, row, row, peer, 8 * length);
 }
 
+/* The ring broadcasts: what the process at DISTANCE from the root ROOT does with a panel of LENGTH numbers.
+ */
 static void go_round(struct hpl_sink *sink, int root, int distance, int row, int64_t length) {
     const struct hpl *hpl = sink->hpl;
     int half = (hpl->q + 1) / 2;

@@ -38,6 +38,7 @@ void counts_sort(struct counts_message *messages, size_t *count) {
     *count = kept;
 }
 
+/* hpl_sink.kernel */
 static void count_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from, int to, const int *each,
                          int same, int n, int k) {
     struct counter *counter = (struct counter *)sink;
@@ -57,6 +58,8 @@ static void count_kernel(struct hpl_sink *sink, enum hpl_kernel kernel, int from
     }
 }
 
+/* hpl_sink.call: equal messages are added up when the list is full, so that it grows with what is different.
+ */
 static void count_call(struct hpl_sink *sink, enum hpl_call call, int row, int peer_row, int peer_column,
                        int64_t bytes) {
     struct counter *counter = (struct counter *)sink;
@@ -81,6 +84,7 @@ static void count_call(struct hpl_sink *sink, enum hpl_call call, int row, int p
         counter->observer(counter->context, rank, hpl_call_names[call], sink->phase, peer, bytes, 0);
 }
 
+/* The process in ROW receives the panel that it awaits, and sends it on. */
 static void receive(struct counter *counter, int row) {
     enum hpl_phase phase = counter->sink.phase;
     hpl_broadcast(&counter->sink, counter->pending[row], row);
@@ -88,6 +92,7 @@ static void receive(struct counter *counter, int row) {
     counter->sink.phase = phase;
 }
 
+/* hpl_sink.control, by the rule `is_late`. */
 static void count_control(struct hpl_sink *sink, enum hpl_control control, int from, int to, int panel,
                           int columns) {
     struct counter *counter = (struct counter *)sink;

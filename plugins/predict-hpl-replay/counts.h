@@ -41,13 +41,15 @@ struct counts {
 typedef void (*counts_observer)(void *context, int rank, const char *name, enum hpl_phase phase, int64_t a,
                                 int64_t b, int64_t c);
 
-/* 0 or -ENOMEM; OBSERVER may be NULL. The caller calls counts_clear() in either case. */
+/* Counts all of HPL. IS_LATE: a process finds the panel that it probes for when it has nothing else to do,
+ * else at once. 0 or -ENOMEM; OBSERVER may be NULL. The caller calls counts_clear() in either case. */
 int counts_make(const struct hpl *hpl, bool is_late, counts_observer observer, void *context,
                 struct counts *ret);
 void counts_clear(struct counts *counts);
 
-/* For sorted lists of messages: by all members but the count; and makes one of equal ones. */
+/* Order of messages for qsort(): by all members but the count. */
 int counts_compare(const void *a, const void *b);
+/* Sorts MESSAGES and adds the counts of equal ones into one; *COUNT falls. */
 void counts_sort(struct counts_message *messages, size_t *count);
 
 #endif

@@ -1,4 +1,5 @@
-/* A queue of events in order of time; those of one time in the order in which they came. */
+/* A queue of events in order of time; events of one time leave in the order in which they were pushed. A heap
+ * with four children a node. */
 #ifndef ASSAY_PREDICT_HPL_REPLAY_EVENTS_H
 #define ASSAY_PREDICT_HPL_REPLAY_EVENTS_H
 
@@ -13,10 +14,10 @@ struct event {
 };
 
 struct event_queue {
-    struct event *heap; /* 4 below each; NULL at first */
+    struct event *heap; /* NULL at first */
     void *memory;
     size_t count, size;
-    uint32_t order;
+    uint32_t order; /* number of the next event */
 };
 
 static inline unsigned event_kind(struct event event) {
@@ -28,7 +29,7 @@ static inline int event_id(struct event event) {
 
 /* 0 or -ENOMEM. KIND is below EVENT_KINDS, ID of EVENT_ID_BITS. */
 int event_push(struct event_queue *queue, double time, unsigned kind, int id);
-/* The first event, which leaves the queue. There is one. */
+/* Removes and returns the first event. The queue must not be empty. */
 struct event event_pop(struct event_queue *queue);
 void event_clear(struct event_queue *queue);
 

@@ -9,36 +9,37 @@ struct panel {
     int start, width; /* first column of the matrix, columns */
     int root;         /* the process row that owns the diagonal block */
     int done;         /* columns that are factored */
-    int from, to;     /* operations while `done` is within these are told */
-    int *rows;        /* of each process row: local rows that are not yet pivots */
-    double *peaks; /* of each process row: what it believes to be the greatest magnitude, and whose it is */
-    int *peak_rows;
+    int from, to;     /* the sink gets the operations while from <= done < to */
+    int *rows;        /* by process row: local rows that are not pivots yet */
+    double *peaks;    /* by process row: the greatest magnitude of the column that it knows of */
+    int *peak_rows;   /* and the process row that has it */
 };
 
-static bool is_told(const struct panel *panel) {
+/* Whether the sink gets the current operation. */
+static bool is_emitted(const struct panel *panel) {
     return panel->done >= panel->from && panel->done < panel->to;
 }
 
 /* All process rows call KERNEL with the same sizes. */
 static void call_same(struct panel *panel, enum hpl_kernel kernel, int m, int n, int k) {
-    if (is_told(panel))
+    if (is_emitted(panel))
         panel->sink->kernel(panel->sink, kernel, 0, panel->hpl->p, NULL, m, n, k);
 }
 
 /* All process rows call KERNEL with their own number of rows. */
 static void call_each(struct panel *panel, enum hpl_kernel kernel, int n, int k) {
-    if (is_told(panel))
+    if (is_emitted(panel))
         panel->sink->kernel(panel->sink, kernel, 0, panel->hpl->p, panel->rows, 0, n, k);
 }
 
 static void call_one(struct panel *panel, int row, enum hpl_kernel kernel, int m, int n) {
-    if (is_told(panel))
+    if (is_emitted(panel))
         panel->sink->kernel(panel->sink, kernel, row, row + 1, NULL, m, n, 0);
 }
 
-/* ROW compares its candidate with that of FROM as they were in BEFORE, and copies the better one. LENGTH is
- * what it copies then. Returns whether it copied. */
-static bool take_better(struct panel *panel, int row, double peak, int peak_row, int length) {
+/* ROW compares its candidate for the pivot with the one that it has received, of PEAK in process row
+ * PEAK_ROW, and copies LENGTH numbers if that is better. Returns whether it is. */
+static bool copy_better(struct panel *panel, int row, double peak, int peak_row, int length) {
     bool is_better =
         peak > panel->peaks[row] || (peak == panel->peaks[row] && peak_row < panel->peak_rows[row]);
     if (is_better) {
@@ -49,15 +50,17 @@ static bool take_better(struct panel *panel, int row, double peak, int peak_row,
     return is_better;
 }
 
-/* The copies of an exchange between A and B, where A has the current row if HAS_CURRENT. */
+/* The copies after an exchange of candidates between the process rows A and B. HAS_CURRENT: A has sent the
+ * row that the pivot is swapped with, too. */
 static void compare(struct panel *panel, int a, int b, bool has_current) {
     double peak_a = panel->peaks[a];
     int peak_row_a = panel->peak_rows[a], width = panel->width;
-    take_better(panel, a, panel->peaks[b], panel->peak_rows[b], width + 4);
-    if (!take_better(panel, b, peak_a, peak_row_a, has_current ? 2 * width + 4 : width + 4) && has_current)
+    copy_better(panel, a, panel->peaks[b], panel->peak_rows[b], width + 4);
+    if (!copy_better(panel, b, peak_a, peak_row_a, has_current ? 2 * width + 4 : width + 4) && has_current)
         call_one(panel, b, HPL_DCOPY, width, 0);
 }
 
+/* Each process row copies its candidate, and the root the row that the pivot is swapped with. */
 static void copy_candidates(struct panel *panel, int column) {
     const struct hpl *hpl = panel->hpl;
     int owner = hpl->pivots[column] / hpl->nb % hpl->p;
@@ -72,9 +75,9 @@ static void copy_candidates(struct panel *panel, int column) {
     }
 }
 
-/* Finds the pivot of a column and spreads its row and the current one: recursive doubling among the largest
- * power of 2 of the rows, counted from the root; the others give their candidate before and get the answer
- * after. PANEL: whose copies are told, too; or NULL. */
+/* The messages that find the pivot of a column and spread its row and the current row (pdmxswp): recursive
+ * doubling among the largest power of 2 of process rows, counted from ROOT; the others send their candidate
+ * before, and get the answer after. PANEL: also the copies; NULL: the messages alone. */
 static void exchange_candidates(struct hpl_sink *sink, int root, int width, struct panel *panel) {
     int p = sink->hpl->p, power = hpl_power_below(p), rest = p - power;
     int64_t row = 8 * (int64_t)width, candidate = row + 32;
@@ -82,7 +85,7 @@ static void exchange_candidates(struct hpl_sink *sink, int root, int width, stru
         int low = (root + d) % p, high = (root + d + power) % p;
         hpl_exchange(sink, low, high, d == 0 ? row : 0, candidate);
         if (panel)
-            take_better(panel, low, panel->peaks[high], panel->peak_rows[high], width + 4);
+            copy_better(panel, low, panel->peaks[high], panel->peak_rows[high], width + 4);
     }
     for (int bit = 1; bit < power; bit *= 2)
         for (int d = 0; d < power; d++)
@@ -101,6 +104,7 @@ void hpl_search(struct hpl_sink *sink, int root, int width) {
     exchange_candidates(sink, root, width, NULL);
 }
 
+/* The search for the pivot of the current column: by sink->search where there is one. */
 static void find_pivot(struct panel *panel) {
     if (panel->sink->search) {
         panel->sink->search(panel->sink, panel->root, panel->width);
@@ -122,14 +126,14 @@ static void find_local_maxima(struct panel *panel) {
             call_one(panel, row, HPL_IDAMAX, panel->rows[row], 0);
 }
 
-/* Columns START to START + WIDTH - 1 of the panel, one by one. `rows` of the root counts its pivot row until
- * the exchange of rows is done. */
+/* Factors the next WIDTH columns one by one (pdpanllN, pdpancrN, pdpanrlN and their T forms). `rows` of the
+ * root counts its pivot row until the rows are exchanged. */
 static void factor_columns(struct panel *panel, int width) {
     const struct hpl *hpl = panel->hpl;
     find_local_maxima(panel);
     for (int i = 0; i < width; i++) {
         int right = width - 1 - i;
-        if (is_told(panel))
+        if (is_emitted(panel))
             find_pivot(panel);
         panel->rows[panel->root]--;
         if (right > 0 && hpl->pfact == HPL_LEFT)
@@ -154,7 +158,7 @@ static void factor_columns(struct panel *panel, int width) {
     }
 }
 
-/* The triangle of ORDER is applied to COUNT columns of L1. */
+/* dtrsm with the triangle of ORDER over COUNT columns of L1. */
 static void solve_l1(struct panel *panel, int order, int count) {
     bool plain = panel->hpl->l1_plain;
     call_same(panel, HPL_DTRSM, plain ? order : count, plain ? count : order, order);

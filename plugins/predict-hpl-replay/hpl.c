@@ -1,4 +1,4 @@
-/* Steps of HPL's main loops, and what the parts of the walk share. */
+/* The steps of HPL's main loops (pdgesv, pdgesvK2, pdtrsv) and of rocHPL's. */
 #include "plugins/predict-hpl-replay/hpl.h"
 
 #include <stddef.h>
@@ -15,6 +15,7 @@ int hpl_panel_count(const struct hpl *hpl) {
     return hpl->n / hpl->nb + (hpl->n % hpl->nb > 0);
 }
 
+/* Without a second column there is nobody to send panels to, and HPL takes depth 0. */
 static int look_ahead(const struct hpl *hpl) {
     return hpl->q == 1 ? 0 : hpl->depth;
 }
@@ -23,7 +24,7 @@ static int chosen_count(const struct hpl *hpl) {
     return hpl->chosen ? hpl->chosen_count : hpl_panel_count(hpl);
 }
 
-/* The panel that is factored in ITERATION; those behind the last one are empty. */
+/* The panel that is factored in ITERATION. Iterations after the last panel get panels of width 0. */
 static int panel_of(const struct hpl *hpl, int iteration) {
     if (!hpl->chosen)
         return iteration;
@@ -36,8 +37,8 @@ static struct hpl_step update_step(int panel, int pending, int from, int to) {
         .kind = HPL_STEP_UPDATE, .panel = panel, .pending = pending, .from = from, .to = to};
 }
 
-/* Panels before iteration `depth` are factored and broadcast first; an iteration then factors the next one,
- * and ends the update with the oldest one. */
+/* hpl_next() of pdgesvK2: the first `depth` panels are factored and broadcast; then each iteration factors
+ * one more panel and updates with the oldest one. False: only the back substitution is left. */
 static bool next_factorisation(const struct hpl *hpl, int column, struct hpl_position *at,
                                struct hpl_step *ret) {
     int depth = look_ahead(hpl), panels = chosen_count(hpl);
@@ -99,7 +100,8 @@ static int section_columns(const struct hpl *hpl, int iteration, int column, enu
     return section == NEXT_PANEL ? own : section == RIGHT_PART ? right : rest - right;
 }
 
-/* An iteration ends the updates of the panel before, and begins those of its own. */
+/* hpl_next() of the split update: an iteration ends the updates with the panel before its own, and begins
+ * those with its own. False: only the back substitution is left. */
 static bool next_split(const struct hpl *hpl, int column, struct hpl_position *at, struct hpl_step *ret) {
     static const struct part {
         enum hpl_step_kind kind;
@@ -199,6 +201,7 @@ void hpl_chunk(struct hpl_sink *sink, int panel, int row, int columns) {
         sink->kernel(sink, is_plain ? HPL_DLACPY : HPL_DLATCPY, row, row + 1, NULL, width, columns, 0);
 }
 
+/* The copy of the panel, if HPL was built for it, and HPL_START. */
 static void start_broadcast(struct hpl_sink *sink, int panel) {
     const struct hpl *hpl = sink->hpl;
     sink->phase = HPL_BCAST;
@@ -210,6 +213,7 @@ static void start_broadcast(struct hpl_sink *sink, int panel) {
         sink->control(sink, HPL_START, 0, hpl->p, panel, 0);
 }
 
+/* Swaps of rows and update with the step's panel, while the pending one is broadcast. */
 static void emit_update(struct hpl_sink *sink, const struct hpl_step *step) {
     const struct hpl *hpl = sink->hpl;
     int columns = hpl_local_columns(hpl, step->from, step->to, sink->column);
@@ -224,7 +228,7 @@ static void emit_update(struct hpl_sink *sink, const struct hpl_step *step) {
         sink->control(sink, HPL_FINISH, 0, hpl->p, step->pending, 0);
 }
 
-/* Local rows of ROW in the last OF rows before row END. */
+/* How many of the OF rows of the matrix before row END are in process row ROW. */
 static int rows_before(const struct hpl *hpl, int row, int end, int64_t of) {
     int from = of < end ? end - (int)of : 0;
     return hpl_local(end, hpl->nb, row, hpl->p) - hpl_local(from, hpl->nb, row, hpl->p);

@@ -28,17 +28,17 @@ struct hpl {
     int depth;                /* of the look-ahead */
     enum hpl_broadcast bcast; /* of panels */
     enum hpl_swap swap;       /* of rows */
-    int swap_threshold;       /* local columns up to which HPL_MIX does the binary exchange */
+    int swap_threshold; /* local columns up to which HPL_MIX swaps by binary exchange, else by spread-roll */
     enum hpl_variant rfact, pfact;
     int nbmin, ndiv;        /* the recursion ends at nbmin columns, and divides by ndiv */
-    bool column_major;      /* PMAP */
-    bool l1_plain, u_plain; /* L1, U are not transposed */
-    bool equilibrate;       /* of the pieces in HPL_SPREAD_ROLL */
+    bool column_major;      /* PMAP: ranks go down the columns of the grid */
+    bool l1_plain, u_plain; /* L1, U are stored without transposition */
+    bool equilibrate;       /* HPL_SPREAD_ROLL makes the pieces equally long before they roll */
     bool copy_l;            /* built with HPL_COPY_L: the panel is copied before it is sent */
     /* As rocHPL does it, on accelerators: the update of all but the next panel's columns is in two parts. The
      * right one, up to this share of a process's columns, is under way while the panel is factored and
      * broadcast and the left one's rows are swapped; the left one while the right one's rows are swapped for
-     * the next panel. DEPTH is not looked at. */
+     * the next panel. `depth` has no effect then. */
     bool is_split;
     double split;
     /* The panels that are factored, in rising order: each follows the one before as if there were none
@@ -89,7 +89,7 @@ enum hpl_kernel {
     HPL_KERNELS
 };
 extern const char *const hpl_kernel_names[HPL_KERNELS];
-/* How many of m, n, k a kernel has; with one of them 0 it does nothing. */
+/* How many of m, n, k are sizes of KERNEL. Where one of these is 0, the kernel does nothing. */
 static inline int hpl_dimensions(enum hpl_kernel kernel) {
     return kernel <= HPL_DTRSM ? 3 : kernel >= HPL_DSCAL && kernel <= HPL_DLOCSWP_T ? 1 : 2;
 }
@@ -98,7 +98,7 @@ extern const char *const hpl_phase_names[HPL_PHASES];
 enum hpl_call { HPL_SEND, HPL_SSEND, HPL_ISSEND, HPL_RECV, HPL_IRECV, HPL_WAIT, HPL_CALLS };
 extern const char *const hpl_call_names[HPL_CALLS];
 
-/* What a process does besides calls and kernels. */
+/* What a process does besides calls and kernels. PANEL and COLUMNS are arguments of hpl_sink.control. */
 enum hpl_control {
     HPL_FACTOR, /* the whole column factors PANEL together: hpl_factor() has the operations */
     HPL_START,  /* PANEL is to be broadcast. Its root, and with HPL_LONG and HPL_LONGM everybody, does all of
@@ -159,15 +159,16 @@ struct hpl_step {
     enum hpl_control control;
 };
 
-/* Where a process column is; zero at first. */
+/* Where a process column is in its steps. Begin with zeros. */
 struct hpl_position {
     int iteration, part;
     bool is_solving;
 };
 
-/* The next step of COLUMN; false at the end. */
+/* Writes the next step of COLUMN into *RET and moves POSITION on. False: there are no more steps. */
 bool hpl_next(const struct hpl *hpl, int column, struct hpl_position *position, struct hpl_step *ret);
-/* Gives the operations of STEP to SINK: for HPL_STEP_FACTOR only the control HPL_FACTOR. */
+/* Gives the operations of STEP to SINK. Of HPL_STEP_FACTOR that is the control HPL_FACTOR alone: the caller
+ * has hpl_factor(). */
 void hpl_emit(struct hpl_sink *sink, const struct hpl_step *step);
 
 /* The factorisation of PANEL by the column that owns it: of its columns FROM to TO - 1, and, where TO is more
@@ -204,8 +205,8 @@ int hpl_ring_source(const struct hpl *hpl, int panel, int column);
 /* The process in ROW updates COLUMNS of its columns with PANEL. */
 void hpl_chunk(struct hpl_sink *sink, int panel, int row, int columns);
 
-/* What the walk works in: how the rows of the last few panels move, and room for numbers by process row. It
- * may serve all columns, one after the other. NULL: no memory. */
+/* Working memory of these functions: how the rows of the last few panels move, and numbers by process row.
+ * One serves all columns, one after the other. NULL: no memory. */
 struct hpl_space {
     const struct hpl *hpl;
     int *numbers;  /* of 6 (P + 1) */
@@ -216,7 +217,7 @@ struct hpl_space {
 };
 struct hpl_space *hpl_space_new(const struct hpl *hpl);
 void hpl_space_free(struct hpl_space *space);
-/* Row swaps of PANEL over COLUMNS local columns. */
+/* The swaps of PANEL's pivot rows in COLUMNS local columns: kernels, messages and probes. */
 void hpl_swap_rows(struct hpl_sink *sink, int panel, int columns);
 
 /* Draws pivots by chance into RET: each of the rows that are left is as likely. */
@@ -240,7 +241,7 @@ static inline int hpl_panel_row(const struct hpl *hpl, int panel) {
 static inline int hpl_panel_column(const struct hpl *hpl, int panel) {
     return hpl_panel_start(hpl, panel) / hpl->nb % hpl->q;
 }
-/* How many of the rows (columns) 0 to COUNT - 1 are of process row (column) WHICH of OF. */
+/* How many of the rows 0 to COUNT - 1 belong to process row WHICH of OF; the same for columns. */
 static inline int hpl_local(int count, int nb, int which, int of) {
     int blocks = count / nb, rest = count % nb, turn = blocks % of;
     return blocks / of * nb + (which < turn ? nb : which == turn ? rest : 0);
@@ -250,7 +251,7 @@ static inline int hpl_local_rows(const struct hpl *hpl, int panel, int row) {
     return hpl_local(hpl->n, hpl->nb, row, hpl->p) -
            hpl_local(hpl_panel_start(hpl, panel), hpl->nb, row, hpl->p);
 }
-/* Those below the diagonal block of PANEL. */
+/* Local rows of ROW below the diagonal block of PANEL. */
 static inline int hpl_rows_below(const struct hpl *hpl, int panel, int row) {
     return hpl_local_rows(hpl, panel, row) -
            (row == hpl_panel_row(hpl, panel) ? hpl_panel_width(hpl, panel) : 0);
@@ -269,9 +270,12 @@ static inline int hpl_column_of(const struct hpl *hpl, int rank) {
     return hpl->column_major ? rank / hpl->p : rank % hpl->q;
 }
 
-/* What the parts of the walk share. */
+/* ---- Used by several files of this plugin's HPL */
+
+/* Rows A and B of the sink's column exchange messages: by sink->exchange, or else by calls. */
 void hpl_exchange(struct hpl_sink *sink, int a, int b, int64_t a_to_b, int64_t b_to_a);
-/* A binomial tree among SIZE rows from row ROOT on, cyclic. PROBES: a probe after each round. */
+/* A broadcast of BYTES down a binomial tree, from row ROOT to the SIZE - 1 rows after it, cyclic. PROBES: all
+ * of them probe after each round. */
 void hpl_binomial(struct hpl_sink *sink, int root, int size, int64_t bytes, bool probes);
 /* The largest power of 2 that is at most COUNT. */
 static inline int hpl_power_below(int count) {

@@ -104,11 +104,14 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                          .help = "block size"),
     [P] = PREDICT_COUNT("P", 65536, .required = true, .help = "rows of the process grid"),
     [Q] = PREDICT_COUNT("Q", 65536, .required = true, .help = "columns of the process grid"),
-    [DEPTH] = COUNT("DEPTH", 0, 64, .default_text = "1", .help = "of the look-ahead"),
+    [DEPTH] = COUNT("DEPTH", 0, 64, .default_text = "1",
+                    .help = "depth of the look-ahead: panels factored ahead of the update"),
     [BCAST] = WORD("BCAST", bcast_words, .default_text = "1ringM", .help = "broadcast of panels"),
-    [SWAP] = WORD("SWAP", swap_words, .default_text = "binary-exchange", .help = "of rows"),
-    [SWAP_THRESHOLD] = COUNT("swap_threshold", 0, 2e9, .default_text = "64",
-                             .help = "of SWAP=mix: local columns above which it is spread-roll"),
+    [SWAP] = WORD("SWAP", swap_words, .default_text = "binary-exchange",
+                  .help = "exchange of pivot rows within a process column"),
+    [SWAP_THRESHOLD] =
+        COUNT("swap_threshold", 0, 2e9, .default_text = "64",
+              .help = "with SWAP=mix: local columns above which rows are swapped by spread-roll"),
     [RFACT] =
         WORD("RFACT", fact_words, .default_text = "right", .help = "recursive factorisation of a panel"),
     [PFACT] =
@@ -118,32 +121,34 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
     [PMAP] = WORD("PMAP", map_words, .default_text = "row", .help = "order of ranks in the grid"),
     [L1] = WORD("L1", form_words, .default_text = "transposed", .help = "form of the panel's triangle"),
     [U] = WORD("U", form_words, .default_text = "transposed", .help = "form of the rows of U"),
-    [EQUILIBRATION] =
-        WORD("equilibration", yes_words, .default_text = "yes", .help = "of the pieces in SWAP=spread-roll"),
+    [EQUILIBRATION] = WORD("equilibration", yes_words, .default_text = "yes",
+                           .help = "with SWAP=spread-roll: pieces are made equally long before they roll"),
     [BUILD] =
         WORD("build", build_words, .default_text = "default",
              .help = "how HPL was built: -DHPL_COPY_L and -DHPL_NO_MPI_DATATYPE copy each panel before it "
                      "is sent"),
-    [REPLAY] = WORD("replay", replay_words, .default_text = "exact",
-                    .help = "all panels, or some of them, from which the time of all is estimated"),
+    [REPLAY] = WORD(
+        "replay", replay_words, .default_text = "exact",
+        .help =
+            "exact: every panel is replayed; sampled: some panels, from which the time of all is estimated"),
     [REPLAYED_PANELS] =
         PREDICT_COUNT("replayed-panels", 1e6, .plausible_minimum = 40, .plausible_maximum = 1e6,
-                      .help = "with replay=sampled: how many, about; by default by what one costs"),
+                      .help = "with replay=sampled: about how many panels are replayed; by default as many "
+                              "as take less than 1 s"),
     [RANKS_PER_NODE] = PREDICT_COUNT("ranks-per-node", 65536, .default_text = "1",
-                                     .help = "processes of a node, which share its network card"),
+                                     .help = "processes on a node; they share its network card"),
     [NODE_ROWS] = PREDICT_COUNT(
         "node-rows", 65536,
         .help = "a node has a block of so many rows of the grid, as in rocHPL; by default ranks "
                 "fill nodes in order"),
-    [SPLIT] =
-        {"split", PLUGIN_NUMBER, "1", .minimum = 0, .maximum = 1,
-         .help =
-             "accelerators update, as in rocHPL: so much of a process's columns while the panel is factored "
-             "and broadcast, the rest while rows are swapped; by default everything waits its turn"},
-    [THREADS] =
-        PREDICT_COUNT("threads", 65536, .default_text = "1",
-                      .help = "of a process, each on a core: dgemm and dtrsm take an equal share of what the "
-                              "models say of one core, other kernels all of it"),
+    [SPLIT] = {"split", PLUGIN_NUMBER, "1", .minimum = 0, .maximum = 1,
+               .help = "accelerators update, as in rocHPL: this share of a process's columns while the panel "
+                       "is factored "
+                       "and broadcast, the rest while rows are swapped; by default nothing overlaps"},
+    [THREADS] = PREDICT_COUNT(
+        "threads", 65536, .default_text = "1",
+        .help = "threads of a process, one a core: dgemm and dtrsm take the models' time of one core divided "
+                "by them, other kernels the whole time"),
     [CPUS_PER_NODE] = PREDICT_COUNT(
         "cpus-per-node", 65536,
         .help = "groups of a kernel's model that are one node; by default those whose first label "
@@ -155,36 +160,34 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                      "once; or as SMPI 3.32, whose calls cost more the longer they find nothing"),
     [WHOLE_MICROSECONDS] =
         WORD("whole-microseconds", yes_words,
-             .help = "kernel calls are cut to them, as by HPL's emulation on dahu; by default with "
-                     "probing=smpi"),
+             .help = "the time of each kernel call is cut to whole microseconds, as in the published "
+                     "emulations of dahu; by default yes with probing=smpi, else no"),
     [IPROBE] = {"iprobe", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1,
-                .help = "of a call of MPI_Iprobe; by default that of the network's model"},
+                .help = "time of one call of MPI_Iprobe; by default from the network's model"},
     [CARD] = PREDICT_BANDWIDTH(
         "card",
-        .help = "of a node's network card, each way; by default the bandwidth of the network's model"),
+        .help = "bandwidth of a node's network card, each way; by default that of the network's model"),
     [NOISE] = WORD("noise", yes_words, .default_text = "yes",
-                   .help = "each kernel call is drawn from its model, or takes the mean"),
-    [FOUND] = WORD(
-        "found", found_words, .default_text = "at-once",
-        .help =
-            "in the tables calls and kernels: when a process finds the panel that it probes for, at once or "
-            "when it has nothing else to do"),
+                   .help = "yes: each kernel call takes a time drawn from its model; no: the mean"),
+    [FOUND] =
+        WORD("found", found_words, .default_text = "at-once",
+             .help = "tables calls and kernels: a process finds the panel that it probes for at once, or "
+                     "last, when it has nothing else to do"),
     [WINDOW_PANEL] = COUNT("window-panel", 0, 2e9, .default_text = "0",
-                           .help = "of the table timeline: it begins when so many panels are factored"),
+                           .help = "table timeline: begins when so many panels are factored"),
     [WINDOW_PANELS] = PREDICT_COUNT("window-panels", 2e9, .default_text = "4",
-                                    .help = "of the table timeline: it ends when so many more are factored"),
-    [WINDOW_RANK] =
-        COUNT("window-rank", 0, 1e6, .default_text = "0", .help = "of the table timeline: the first rank"),
-    [WINDOW_RANKS] = PREDICT_COUNT("window-ranks", 1e6, .default_text = "32",
-                                   .help = "of the table timeline: how many ranks"),
+                                    .help = "table timeline: ends when so many more panels are factored"),
+    [WINDOW_RANK] = COUNT("window-rank", 0, 1e6, .default_text = "0", .help = "table timeline: first rank"),
+    [WINDOW_RANKS] =
+        PREDICT_COUNT("window-ranks", 1e6, .default_text = "32", .help = "table timeline: number of ranks"),
     [NODE_SETS] =
         PREDICT_COUNT("node-sets", 10000, .default_text = "10",
-                      .help = "of the table losses: so many sets of the model's nodes, the first in "
-                              "their order, the others drawn"),
+                      .help = "table losses: number of sets of nodes; the first has the model's nodes in "
+                              "their order, the others are drawn"),
     [LEFT_OUT] = COUNT("left-out", 0, 65536, .default_text = "8",
-                       .help = "of the table node_sets: up to so many nodes, the slowest, are left out"),
+                       .help = "table node_sets: up to so many of the slowest nodes are left out"),
     [NODE_MEMORY] = {"node-memory", PLUGIN_NUMBER, "By", .minimum = 1, .maximum = 1e18,
-                     .help = "of a node: a warning says where the matrix does not fit"},
+                     .help = "memory of a node; a warning says where the matrix does not fit"},
 };
 
 enum {
@@ -556,7 +559,7 @@ static int replay(const struct hpl *hpl, const struct replay_machine *machine, c
         observer.panel_done = panel_done;
         observer.trace = observation->trace.ranks > 0 ? &observation->trace : NULL;
         if (is_sampled)
-            predict_remark(observation->output, false, "all %d panels were replayed, few as they are", all);
+            predict_remark(observation->output, false, "all %d panels were replayed: a sample would take as long", all);
         r = replay_run(hpl, machine, &observer, ret);
     }
     *ret_error = sampled.error;

@@ -11,25 +11,26 @@ enum {
     WINDOWS_MIN = 5,
     WINDOWS_USUAL = 12,
     WINDOWS_MAX = 24,
-    MEASURED_MIN = 3, /* panels of a window */
-    SETTLING_MAX = 4, /* panels before them */
+    MEASURED_MIN = 3, /* panels that a window measures */
+    SETTLING_MAX = 4, /* panels that a window replays before them */
     PANELS_MIN = 48,
     WINDOWS_PANELS_MAX = 200, /* of WINDOWS_MIN windows, if one measures a panel of each process column */
     FEATURES = 4,
 };
 
-/* Where a window begins, or ends, to be measured: when its processes have found PANEL, on the mean. */
+/* The beginning or the end of what a window measures: the mean time at which the processes have found
+ * `panel`. */
 struct edge {
-    int panel, found; /* by so many processes */
-    double sum, time; /* of their clocks; their mean, s */
-    struct replay_times times;
+    int panel, found;          /* found: by how many processes so far */
+    double sum, time;          /* sum and mean of their clocks, s */
+    struct replay_times times; /* of the replay so far */
 };
 
 struct window {
     struct edge from, to;
     double features[FEATURES];
-    double factor; /* time over what the regression says */
-    double share;  /* s: estimated time of the panels that it stands for */
+    double factor; /* measured time over that of the regression */
+    double share;  /* s: estimated time of all panels that are nearer to this window than to others */
 };
 
 struct sampling {
@@ -43,9 +44,9 @@ struct sampling {
 
 /* ---- Which panels */
 
-/* How many panels are replayed, if nobody says: as many as have 3 million messages, where those of the search
- * for pivots count a twentieth, since they need no events, as do long broadcasts where each process has its
- * own card; or as few windows as there may be, if that is about the same. */
+/* The default number of panels to replay: as many as have 3 million messages. Messages without events count a
+ * twentieth: those of the search for pivots, and of long broadcasts where each process has its own card. It
+ * is at least what WINDOWS_MIN windows take that measure a panel of each process column, if these are few. */
 static int usual_panels(const struct hpl *hpl, bool has_own_cards) {
     double p = hpl->p, q = hpl->q, rounds = ceil(log2(p));
     double swaps = q * p * (hpl->swap == HPL_BINARY_EXCHANGE ? rounds : p);
@@ -55,8 +56,8 @@ static int usual_panels(const struct hpl *hpl, bool has_own_cards) {
     return (int)fmax(fmax(ret, PANELS_MIN), windows <= WINDOWS_PANELS_MAX ? windows : 0);
 }
 
-/* How many panels a window measures: a multiple of the process columns, so that each of them has factored as
- * many, or also of the process rows, if that leaves enough windows. */
+/* How many panels a window measures, of BUDGET panels in all. A multiple of Q, so that each process column
+ * factors equally many, or of max(P, Q) if that leaves WINDOWS_MIN windows. */
 static int measured_panels(const struct hpl *hpl, int budget) {
     int columns = hpl->q, both = hpl->p > columns ? hpl->p : columns;
     int most = budget / WINDOWS_MIN - SETTLING_MAX, usual = budget / WINDOWS_USUAL - SETTLING_MAX;
@@ -66,7 +67,8 @@ static int measured_panels(const struct hpl *hpl, int budget) {
     return usual < period ? period : usual / period * period;
 }
 
-/* Windows, closer together where panels are large. False: all panels are hardly more than that. */
+/* Chooses the windows, closer together where panels are large. False: the windows would have 4/5 of all
+ * panels or more. */
 static bool choose_panels(struct sampling *sampling, int budget) {
     const struct hpl *hpl = sampling->hpl;
     int all = hpl_panel_count(hpl), q = hpl->q, measured = measured_panels(hpl, budget);
@@ -93,7 +95,7 @@ static bool choose_panels(struct sampling *sampling, int budget) {
 
 /* ---- The replay */
 
-/* The last window that is measured from PANEL, or one before. */
+/* The window that PANEL is in: the last one whose measurement begins at PANEL or before. */
 static int find_window(const struct sampling *sampling, int panel) {
     int low = 0, high = sampling->window_count - 1;
     while (low < high) {
@@ -106,6 +108,7 @@ static int find_window(const struct sampling *sampling, int panel) {
     return low;
 }
 
+/* replay_observer.panel_found: writes the edges of the windows. */
 static int panel_found(void *context, int panel, double now, const struct replay_times *times) {
     struct sampling *sampling = context;
     int ranks = sampling->hpl->p * sampling->hpl->q, at = find_window(sampling, panel);
@@ -125,6 +128,8 @@ static int panel_found(void *context, int panel, double now, const struct replay
 
 /* ---- The whole from its parts */
 
+/* The features of the time between PANEL and the next panel: rows x columns, rows, columns of the process
+ * that has most, and 1. */
 static void find_features(const struct hpl *hpl, int panel, double ret[FEATURES]) {
     int rows = 0, columns = 0, next = hpl_panel_start(hpl, panel + 1);
     for (int row = 0; row < hpl->p; row++) {
@@ -148,7 +153,8 @@ static double regression(const double *estimates, const double *features) {
     return ret;
 }
 
-/* Estimates of the time between two panels by features, all at least 0. 1: a window took no time. */
+/* Writes the coefficients of the features into RET: least squares of the windows' times, relative errors, all
+ * coefficients at least 0. Negative errno; 1: a window took no time. */
 static int fit(struct sampling *sampling, double ret[FEATURES]) {
     static const enum least_squares_role roles[] = {LEAST_SQUARES_NONNEGATIVE, LEAST_SQUARES_NONNEGATIVE,
                                                     LEAST_SQUARES_NONNEGATIVE, LEAST_SQUARES_NONNEGATIVE};
@@ -175,18 +181,21 @@ static int fit(struct sampling *sampling, double ret[FEATURES]) {
     return r;
 }
 
+/* The panel in the middle of what WINDOW measures. */
 static double centre(const struct sampling *sampling, int window) {
     const struct window *of = &sampling->windows[window];
     return (of->from.panel + of->to.panel - 1) / 2.0;
 }
 
-/* At PANEL, by the line between windows A and B. */
+/* The factor at PANEL, on the line between those of the windows A and B; beyond them that of the nearer one.
+ */
 static double interpolate(const struct sampling *sampling, int a, int b, double panel) {
     double from = centre(sampling, a), to = centre(sampling, b), at = (panel - from) / (to - from);
     double low = sampling->windows[a].factor, high = sampling->windows[b].factor;
     return at <= 0 ? low : at >= 1 ? high : low + at * (high - low);
 }
 
+/* Adds FROM times FACTOR to TO; of what is counted, FROM times PANELS. */
 static void add_times(struct replay_times *to, const struct replay_times *from, double factor,
                       double panels) {
     for (int i = 0; i < HPL_KERNELS; i++)
@@ -247,9 +256,9 @@ static int integrate(struct sampling *sampling, struct replay_times *ret) {
     return r;
 }
 
-/* Half of the interval that has the time of all panels in 95 % of cases. What a window differs from the line
- * between its neighbours is taken for chance, which those who are not replayed have, too, and for a bend
- * between windows. */
+/* Half of the interval, s, that has the time of all panels in 95 % of cases. The difference of a window from
+ * the line between its neighbours estimates two things: chance, which panels that are not replayed have, too,
+ * and the bend of the curve between windows. */
 static double find_error(const struct sampling *sampling) {
     const struct window *windows = sampling->windows;
     int last = sampling->window_count - 1;

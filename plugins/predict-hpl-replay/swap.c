@@ -1,13 +1,16 @@
-/* How rows move between the processes of a column: which rows, and by which messages. */
+/* The swaps of pivot rows between the processes of a column: which rows move, and by which messages
+ * (pdlaswp00, pdlaswp01). */
 #include "plugins/predict-hpl-replay/hpl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PANELS_CACHED = 8 }; /* at least: the look-ahead has depth + 1 panels alive */
+enum {
+    PANELS_CACHED = 8
+}; /* whose moves are known, or depth + 2 if that is more: so many panels are in use */
 
-/* By process row: how many rows it has among those that move or are in the diagonal block of PANEL; and how
- * many of the rows that the root has go to it. */
+/* By process row: how many rows it owns of those that move or are in the diagonal block of PANEL, and how
+ * many rows go to it from the root, the row of the grid that owns the diagonal block. */
 struct hpl_moves {
     int panel;
     int *owned, *going;
@@ -46,7 +49,8 @@ void hpl_space_free(struct hpl_space *space) {
     free(space);
 }
 
-/* Rows of the panel's diagonal block come first, then the other rows that are pivots. */
+/* Fills MOVES by doing the swaps of PANEL on the numbers of rows: those of the diagonal block come first,
+ * then the other rows that are pivots. */
 static void find_moves(struct hpl_space *space, struct hpl_moves *moves, int panel) {
     const struct hpl *hpl = space->hpl;
     int start = hpl_panel_start(hpl, panel), width = hpl_panel_width(hpl, panel), count = width;
@@ -75,7 +79,7 @@ static void find_moves(struct hpl_space *space, struct hpl_moves *moves, int pan
     }
 }
 
-/* Unless U is transposed. */
+/* PLAIN, the kernel for a U that is not transposed, or the kernel after it, for one that is. */
 static enum hpl_kernel form(const struct hpl_sink *sink, enum hpl_kernel plain) {
     return plain + (sink->hpl->u_plain ? 0 : 1);
 }
@@ -92,13 +96,14 @@ static void probe_all(struct hpl_sink *sink) {
     sink->control(sink, HPL_PROBE, 0, sink->hpl->p, -1, 0);
 }
 
-/* Rows that are to go into U travel as W, with their index, by recursive doubling to those that already have
- * U, which goes the other way. */
+/* HPL_BINARY_EXCHANGE (pdlaswp00): by recursive doubling, rows that go into U travel as W, with their index,
+ * towards the root, and U travels the other way. A number of processes that is no power of 2 is folded before
+ * and unfolded after. */
 static void exchange_binary(struct hpl_sink *sink, int panel, int columns, const int *owned) {
     const struct hpl *hpl = sink->hpl;
     int p = hpl->p, power = hpl_power_below(p), rest = p - power, root = hpl_panel_row(hpl, panel);
     int64_t u = 8 * (int64_t)hpl_panel_width(hpl, panel) * columns, w = 8 * ((int64_t)columns + 1);
-    int *held = sink->space->numbers; /* by distance from the root: rows of W */
+    int *held = sink->space->numbers; /* by distance from the root: rows of W that the process has so far */
     for (int d = 0; d < p; d++) {
         int row = (root + d) % p;
         held[d] = d == 0 ? 0 : owned[row];
@@ -140,14 +145,16 @@ static void exchange_binary(struct hpl_sink *sink, int panel, int columns, const
 
 /* ---- Spread and roll */
 
+/* U in pieces, one a process. The processes are numbered as members, the root as 0. */
 struct pieces {
     struct hpl_sink *sink;
     int columns;
-    int *starts; /* P + 1: where in U the piece of each member starts */
-    int *rows;   /* of the grid: member -> row */
+    int *starts; /* P + 1: row of U where the piece of each member starts */
+    int *rows;   /* by member: its row of the grid */
 };
 
-/* Members are sorted so that those with many rows are near the root of the tree, by HPL's own exchanges. */
+/* Numbers the members so that those with many rows are near the root of the tree, in the order that HPL's own
+ * sort gives. */
 static void sort_members(int root, const int *going, struct pieces *pieces) {
     int p = pieces->sink->hpl->p, *lengths = pieces->starts + 1, *depth = pieces->rows + p, depth_max = 0;
     for (int i = 0; i < p; i++) {
@@ -171,8 +178,8 @@ static void sort_members(int root, const int *going, struct pieces *pieces) {
         lengths[i] += pieces->starts[i];
 }
 
-/* Member SOURCE spreads pieces down a binomial tree: those of the members after it (a SIZE of them with it),
- * or before it. STARTS: of the pieces. */
+/* Member SOURCE spreads pieces down a binomial tree: to all members after it, or, IS_LEFT, before it. STARTS:
+ * rows of U where the pieces start. */
 static void spread(const struct pieces *pieces, const int *starts, int source, bool is_left) {
     struct hpl_sink *sink = pieces->sink;
     int p = sink->hpl->p, size = is_left ? source + 1 : p - source;
@@ -202,7 +209,8 @@ static void spread(const struct pieces *pieces, const int *starts, int source, b
     }
 }
 
-/* Makes the pieces equal, but for one row. Each member that has too much gives it to its neighbours. */
+/* Makes the pieces equally long, but for one row: each member spreads what it has too much to the members
+ * before and after it. */
 static void equilibrate(struct pieces *pieces) {
     int p = pieces->sink->hpl->p, *starts = pieces->starts, total = starts[p];
     int least = total / p, most = (total + p - 1) / p, more = total - p * least, i = 0, length;
@@ -238,7 +246,7 @@ static void equilibrate(struct pieces *pieces) {
     memcpy(starts, targets, (size_t)p * sizeof *starts);
 }
 
-/* Every piece goes round to everybody, in P - 1 exchanges with one neighbour and the other in turn. */
+/* Every member gets every piece, in P - 1 exchanges with its two neighbours in turn. */
 static void roll(const struct pieces *pieces) {
     struct hpl_sink *sink = pieces->sink;
     const int *starts = pieces->starts;
@@ -262,6 +270,7 @@ static void roll(const struct pieces *pieces) {
         }
 }
 
+/* HPL_SPREAD_ROLL (pdlaswp01): the root spreads pieces of U, which then roll. */
 static void exchange_pieces(struct hpl_sink *sink, int panel, int columns, const int *owned,
                             const int *going) {
     const struct hpl *hpl = sink->hpl;
