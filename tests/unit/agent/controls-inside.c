@@ -4,7 +4,6 @@
 #include "engine/agent/controls/snapshot.h"
 #include "engine/agent/files/sha256.h"
 #include "engine/agent/machine/process.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 #include <sys/wait.h>

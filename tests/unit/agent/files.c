@@ -1,7 +1,6 @@
 /* The tools --pack and --unpack: paths, links, hashes, and tars that somebody else has made. */
 #include "engine/agent/files/sha256.h"
 #include "engine/agent/files/tar.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
 

@@ -1,7 +1,6 @@
 /* Every message there and back, every prefix and every extension of it refused, every limit. */
 #include "engine/agent/wire/protocol.h"
 #include "engine/agent/wire/mailbox.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 static struct text out;

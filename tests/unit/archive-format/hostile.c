@@ -4,14 +4,12 @@
  * made, and a test below sees to it that the two do not drift apart.
  */
 #include "archive-format/reader.h"
-#include "engine/foundation/file.h"
 #include "tests/test.h"
 #include "tests/unit/archive-format/staged-run.h"
 #include "tests/unit/archive-format/zip-builder.h"
 
 #include <dirent.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* What is wrong with an archive that is right otherwise. */
 struct sample {

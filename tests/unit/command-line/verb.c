@@ -2,7 +2,6 @@
 #include "engine/command-line/verb.h"
 
 #include "engine/command-line/manual.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "tests/test.h"
 

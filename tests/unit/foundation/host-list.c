@@ -2,7 +2,6 @@
  * fuzz-host-list. */
 #include "engine/foundation/host-list.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 

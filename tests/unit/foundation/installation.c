@@ -1,7 +1,6 @@
 /* Where plugins and experiments are found, in trees that the test makes itself. */
 #include "engine/foundation/installation.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
 #include "tests/test.h"

@@ -4,7 +4,6 @@
  */
 #include "engine/remote/launch/delivery.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
@@ -16,7 +15,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 
 static const char *base; /* a folder for everything */

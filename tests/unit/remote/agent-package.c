@@ -1,19 +1,13 @@
 /* What is brought to nodes: read from an installation that the test makes, and from the build tree. */
 #include "engine/remote/launch/package.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
 #include "tests/test.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char script[] = "# a comment\nverb=$1\n\n    # indented\n    echo \"# no comment\"\n";

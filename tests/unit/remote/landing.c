@@ -1,7 +1,6 @@
 /* Where files from nodes land: which paths are taken, and that nothing leads out. */
 #include "engine/remote/nodes/landing.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
 #include "tests/test.h"

@@ -1,10 +1,8 @@
 /* The link itself, files and folders, and every way in which an agent can fail to be there. */
 #include "engine/agent/wire/protocol.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 TEST_EACH(link_set_up, link_tear_down)

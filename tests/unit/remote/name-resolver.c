@@ -3,7 +3,6 @@
  * that it sees every question. Otherwise only what needs no name server is tested, aloud. */
 #include "engine/remote/ssh/name-resolver.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 #include "tests/wait.h"

@@ -11,7 +11,6 @@
 
 #include "tests/simulation/virtual-clock.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 enum silence {

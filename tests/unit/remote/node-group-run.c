@@ -5,7 +5,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/hash.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 enum { NODES = 8 };
