@@ -97,10 +97,9 @@ static const char tiny_agent[] =
     "int main(void) {\n    return puts(\"assay-agent \" ASSAY_VERSION) < 0;\n}\n";
 
 static void copy(const char *from, const char *folder, const char *name, unsigned mode) {
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, 64 << 20);
-    assert_ok(file_read(from, &bytes, &test_failure));
-    test_put_in(folder, name, bytes.bytes, bytes.length, mode);
+    size_t length;
+    const char *bytes = test_read(from, &length);
+    test_put_in(folder, name, bytes, length, mode);
 }
 
 /* The agent of the build tree, the script of the source tree, and sources that are built in no time. */
@@ -347,16 +346,9 @@ TEST(synced_before_named) {
         base, base, fixture.cache, base, base);
     put_text(fixture.tools, "sync", tool, 0755);
     expect(BROUGHT, fixture.cache);
-    cleanup(text_clear) struct text synced;
-    text_init(&synced, 4096);
-    cleanup_free char *path = file_join(base, "synced");
-    assert_int_equal(file_read(path, &synced, NULL), 0);
-    cleanup_free char *expected = text_format("sync %s/.new\nsync\n", fixture.cache);
-    assert_string_equal(synced.bytes, expected);
+    assert_file(test_formatted("%s/synced", base), test_formatted("sync %s/.new\nsync\n", fixture.cache));
     expect(FOUND, fixture.cache); /* needs none */
-    text_reset(&synced);
-    assert_int_equal(file_read(path, &synced, NULL), 0);
-    assert_string_equal(synced.bytes, expected);
+    assert_file(test_formatted("%s/synced", base), test_formatted("sync %s/.new\nsync\n", fixture.cache));
 }
 
 TEST(nothing_that_hashes) {
@@ -411,11 +403,7 @@ TEST(compiler_that_fails) {
 
 /* The binary is of the right machine and does not run (a kernel that is too old): built. */
 TEST(binary_that_does_not_run) {
-    cleanup(text_clear) struct text agent;
-    text_init(&agent, 64 << 20);
-    assert_int_equal(file_read(fixture.installation.agent, &agent, NULL), 0);
-    struct failure failure = {0};
-    assert_int_equal(file_replace(fixture.installation.agent, agent.bytes, 4096, 0755, &failure), 0);
+    assert_int_equal(truncate(fixture.installation.agent, 4096), 0);
     open_package(AGENT_AUTO);
     expect(BUILT, fixture.cache);
     expect(BUILT_FOUND, fixture.cache);

@@ -63,11 +63,7 @@ static pid_t make_mess(bool stubborn) {
                             .arguments = SHELL(mess, stubborn ? "trap '' TERM" : ":"), .grace_ms = 200},
                         &callbacks, &ready, &running, &f.failure));
     wait_until(f.loop, ready, "it says nothing");
-    struct text text;
-    text_init(&text, 100);
-    assert_int_equal(file_read(fixture_path(&f, "pid"), &text, NULL), 0);
-    pid_t pid = (pid_t)strtol(text.bytes, NULL, 10);
-    text_clear(&text);
+    pid_t pid = (pid_t)strtol(test_read(fixture_path(&f, "pid"), NULL), NULL, 10);
     assert_true(process_lives(pid));
     return pid;
 }
