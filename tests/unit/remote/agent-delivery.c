@@ -121,7 +121,6 @@ static void open_package(enum agent_kind kind) {
 }
 
 static int set_up(void **state) {
-    struct failure failure = {0};
     memset(&fixture, 0, sizeof fixture);
     signal(SIGPIPE, SIG_IGN);
     base = test_own_folder();
@@ -136,7 +135,7 @@ static int set_up(void **state) {
     snprintf(fixture.home_variable, sizeof fixture.home_variable, "HOME=%s", fixture.home);
     fixture.environment[0] = fixture.path_variable;
     fixture.environment[1] = fixture.home_variable;
-    fixture.loop = event_loop_new(&failure);
+    fixture.loop = event_loop_new(&test_failure);
     assert_non_null(fixture.loop);
     fixture.launcher =
         (struct test_launcher){.head = {.operations = &here, .loop = fixture.loop, .node = (char *)"test"},
@@ -217,8 +216,7 @@ static void expect(enum how how, const char *folder) {
     if (!outcome.built)
         assert_string_equal(outcome.hash, fixture.package->binary_hash);
     char hex[HASH_HEX_SIZE];
-    struct failure failure = {0};
-    assert_int_equal(hash_file(outcome.path, hex, NULL, &failure), 0);
+    assert_int_equal(hash_file(outcome.path, hex, NULL, &test_failure), 0);
     assert_string_equal(hex, outcome.hash);
     struct stat status;
     assert_int_equal(lstat(outcome.path, &status), 0);
@@ -543,8 +541,7 @@ TEST(leftovers_are_removed) {
 }
 
 TEST(open_folder_is_closed) {
-    struct failure failure = {0};
-    assert_int_equal(file_make_folders(fixture.cache, &failure), 0);
+    assert_int_equal(file_make_folders(fixture.cache, &test_failure), 0);
     assert_int_equal(chmod(fixture.cache, 0777), 0);
     expect(BROUGHT, fixture.cache);
 }
