@@ -258,22 +258,6 @@ static void expect_tidy(const char *folder, size_t agents) {
 
 /* ---- tests */
 
-TEST(brought_once_and_then_found) {
-    expect(BROUGHT, fixture.cache);
-    assert_int_equal(fixture.launcher.runs, 2);
-    expect(FOUND, fixture.cache);
-    assert_int_equal(fixture.launcher.runs, 3);
-    expect_tidy(fixture.cache, 1);
-    /* The usual command finds it there. */
-    cleanup(text_clear) struct text command;
-    text_init(&command, 4096);
-    const char *const arguments[] = {"--version", NULL};
-    assert_int_equal(agent_package_command(fixture.package, NULL, arguments, &command, NULL), 0);
-    const char *name = strrchr(command.bytes, '/');
-    assert_non_null(name);
-    assert_memory_equal(name + 1, "agent-", 6);
-}
-
 /* The words of the command are ours: nothing of what the node said is in it. */
 TEST(command_has_only_our_words) {
     (void)deliver();

@@ -80,24 +80,6 @@ static char *in(const char *folder, const char *name) {
     return path[turn];
 }
 
-TEST(a_normal_end_removes_it) {
-    put(in(outside, "kept"));
-    connect_with(f.folder, true);
-    pid_t pid = make_mess(false);
-    assert_done(&f, agent_link_close_and_wait(f.link, WAIT_LIMIT_MS * EVENT_MILLISECOND, &f.failure));
-    /* The agent has ended, so all is done. */
-    assert_false(process_lives(pid));
-    assert_false(file_exists(f.folder));
-    assert_true(file_exists(in(outside, "kept")));
-}
-
-TEST(freeing_the_link_removes_it) {
-    connect_with(f.folder, true);
-    make_mess(false);
-    let_go();
-    assert_false(file_exists(f.folder));
-}
-
 TEST(a_killed_engine_leaves_nothing) {
     put(in(outside, "kept"));
     int ready[2];
@@ -120,14 +102,6 @@ TEST(a_killed_engine_leaves_nothing) {
     wait_until(NULL, !file_exists(f.folder), "it is there");
     assert_false(process_lives(pid)); /* before the folder */
     assert_true(file_exists(in(outside, "kept")));
-}
-
-TEST(a_killed_worker_leaves_nothing) {
-    connect_with(f.folder, true);
-    pid_t pid = make_mess(false);
-    kill(agent_link_greeting(f.link)->pid, SIGKILL);
-    wait_until(NULL, !file_exists(f.folder), "it is there");
-    assert_false(process_lives(pid));
 }
 
 static pid_t parent_of(pid_t pid) {
