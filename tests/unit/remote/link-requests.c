@@ -30,7 +30,7 @@ static void note_clock(struct agent_link *link, const struct agent_clock *clock,
     assert_true(!clock == !!failure);
     /* A callback may ask again; it is told at once that there is no use. */
     if (failure)
-        assert_true(agent_link_make_folder(link, "again", wait_on_done, NULL, NULL) < 0);
+        assert_true(agent_link_statistics(link, wait_on_statistics, NULL, NULL) < 0);
     ++((int *)context)[failure != NULL];
 }
 

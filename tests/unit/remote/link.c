@@ -54,7 +54,7 @@ TEST(closing_in_order_ends_commands_and_leaves_files) {
     assert_false(process_lives(pid));
     assert_false(process_lives(agent));
     assert_true(file_exists(fixture_path(&f, "kept")));
-    assert_failure(-ENOTCONN, agent_link_make_folder_and_wait(f.link, "x", &f.failure),
+    assert_failure(-ENOTCONN, agent_link_write_file_and_wait(f.link, "x", "", 0, 0600, &f.failure),
                    "there is no connection: it was closed");
     assert_string_equal(f.failure.place, "node testnode");
     remote_command_free(command);
@@ -229,18 +229,6 @@ TEST(files_go_and_come) {
     assert_int_equal(entries, 3); /* ".", "..", "one" */
 }
 
-TEST(folders_are_made) {
-    assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b/c", &f.failure));
-    assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b/c", &f.failure));
-    assert_done(&f, agent_link_make_folder_and_wait(f.link, "a//b/./d/", &f.failure));
-    assert_true(file_is_folder(fixture_path(&f, "a/b/d")));
-    assert_done(&f, agent_link_write_file_and_wait(f.link, "a/b/c/file", "x", 1, 0600, &f.failure));
-    assert_failure(-EIO, agent_link_make_folder_and_wait(f.link, "a/b/c/file/x", &f.failure),
-                   "cannot make folder 'a/b/c/file/x': Not a directory");
-    assert_failure(-EIO, agent_link_write_file_and_wait(f.link, "a/b", "x", 1, 0600, &f.failure),
-                   "cannot write 'a/b': the path is a folder");
-}
-
 /* Which paths lead out: unit/agent/files.c. */
 TEST(writing_over_a_link_replaces_the_link) {
     assert_int_equal(file_replace(fixture_path(&f, "target"), "before", 6, 0600, NULL), 0);
@@ -248,7 +236,6 @@ TEST(writing_over_a_link_replaces_the_link) {
     assert_done(&f, agent_link_write_file_and_wait(f.link, "file-link", "x", 1, 0600, &f.failure));
     assert_file(fixture_path(&f, "target"), "before");
     assert_true(agent_link_write_file_and_wait(f.link, "../x", "x", 1, 0600, &f.failure) < 0);
-    assert_true(agent_link_make_folder_and_wait(f.link, "../x", &f.failure) < 0);
 }
 
 TEST(odd_files_are_refused) {
