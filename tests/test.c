@@ -94,6 +94,18 @@ const char *test_put(const char *name, const char *text) {
     return test_put_in(test_folder(), name, text, strlen(text), 0600);
 }
 
+char *test_read(const char *path, size_t *ret_length) {
+    static struct text kept[8];
+    static unsigned next;
+    struct text *text = &kept[next++ % 8];
+    text_clear(text);
+    text_init(text, 256 << 20);
+    assert_ok(file_read(path, text, &test_failure));
+    if (ret_length)
+        *ret_length = text->length;
+    return text->bytes;
+}
+
 const char *test_formatted(const char *format, ...) {
     static char buffers[8][4096];
     static unsigned next;

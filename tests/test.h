@@ -96,6 +96,11 @@ const char *test_path(const char *name);
 const char *test_put(const char *name, const char *text);
 /* The same in FOLDER, of LENGTH bytes, with MODE. */
 const char *test_put_in(const char *folder, const char *name, const void *bytes, size_t length, mode_t mode);
+/* What is in the file at PATH, with a NUL behind it, good until the next call but seven. RET_LENGTH may be
+ * NULL. */
+char *test_read(const char *path, size_t *ret_length);
+/* Fails unless the text of the file at PATH is EXPECTED. */
+#define assert_file(path, expected) assert_string_equal(test_read(path, NULL), expected)
 /* A buffer of this text, good until the next call but seven. */
 const char *test_formatted(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -14,7 +14,6 @@
  * folder holds in the end. Of a record to which several processes have written the states are those of the
  * last.
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { OBJECTS_MAX = 4096, NAMES_MAX = 256, STATES_MAX = 65536 };
 enum { NOW, SYNCED, TORN, VERSIONS };

@@ -4,8 +4,6 @@
 
 #include "engine/model/formula.h"
 
-#include <stdio.h>
-
 FUZZ_TARGET(10, 2000);
 
 enum { ROWS = 3, LENGTH_MAX = FORMULA_BYTES_MAX + 16 };

@@ -9,7 +9,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 #include "engine/run/record/history.h"
-#include "engine/run/record/journal.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/pieces.h"
 

@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* In a build with sanitizers only. */

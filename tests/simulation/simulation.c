@@ -9,11 +9,8 @@
 #include "tests/simulation/world.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* In which a link that is closed is over, and an agent that was told to leave has left: farewells of 30 s, 10
  * s for the stream's end, an attempt of 40 s, stalls and freezes. */

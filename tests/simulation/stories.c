@@ -5,9 +5,6 @@
 #include "tests/simulation/world.h"
 #include "tests/test.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 static struct node *node;
 static struct {
     int ready, broken, resumed, closed;

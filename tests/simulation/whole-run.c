@@ -10,7 +10,6 @@
 #include "engine/event-loop/event-source.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
-#include "engine/foundation/memory.h"
 #include "engine/run/record/status.h"
 #include "engine/run/run.h"
 #include "tests/simulation/run-world.h"
@@ -20,7 +19,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -1,7 +1,6 @@
 /* bed: many nodes on one machine, for tests. The commands are in `usage`; README.md says how tests use it. */
 #include "tests/test-bed/folder.h"
 #include "tests/test-bed/keeper.h"
-#include "tests/test-bed/node.h"
 
 #include "engine/foundation/cleanup.h"
 

@@ -9,10 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <time.h>
 #include <unistd.h>
 
 /* What a command works on: one node, and the words after the nodes. */

@@ -1,7 +1,6 @@
 #include "tests/test-bed/keeper.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/text.h"
 #include "tests/test-bed/faults.h"
 #include "tests/test-bed/folder.h"
 #include "tests/test-bed/kernel-files.h"

@@ -1,7 +1,6 @@
 #include "tests/test-bed/mounts.h"
 
 #include "engine/foundation/cleanup.h"
-#include "tests/machines/machine-tree.h"
 #include "tests/test-bed/kernel-files.h"
 #include "tests/test-bed/layer.h"
 

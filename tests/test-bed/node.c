@@ -1,8 +1,6 @@
-#include "tests/test-bed/node.h"
 
 #include "engine/foundation/cleanup.h"
 #include "tests/test-bed/kernel-files.h"
-#include "tests/test-bed/layer.h"
 #include "tests/test-bed/mounts.h"
 #include "tests/test-bed/network.h"
 
@@ -14,14 +12,12 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef CLONE_NEWTIME

@@ -208,13 +208,6 @@ int agent_link_read_files(struct agent_link *link, const char *const *paths, uin
     return r;
 }
 
-int agent_link_make_folder(struct agent_link *link, const char *path, agent_done_callback *callback,
-                           void *context, struct failure *failure) {
-    struct file_request *request = NULL;
-    return start(link, "--unpack", (const char *const[]){path, NULL}, 0, false, callback, context, &request,
-                 failure);
-}
-
 int agent_link_write_file(struct agent_link *link, const char *path, const void *bytes, size_t length,
                           unsigned mode, agent_done_callback *callback, void *context,
                           struct failure *failure) {

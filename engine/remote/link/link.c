@@ -462,10 +462,6 @@ const char *agent_link_node(const struct agent_link *link) {
     return link->node;
 }
 
-struct event_loop *agent_link_loop(const struct agent_link *link) {
-    return link->loop;
-}
-
 const struct transport *agent_link_transport(const struct agent_link *link) {
     return link->transport;
 }

@@ -101,7 +101,6 @@ enum agent_link_state agent_link_state(const struct agent_link *link);
 /* Why it ended; NULL while it has not, or when it was asked to. */
 const struct failure *agent_link_failure(const struct agent_link *link);
 const char *agent_link_node(const struct agent_link *link);
-struct event_loop *agent_link_loop(const struct agent_link *link);
 /* The stream of the moment, for what only its kind knows (agent_transport_arrival()); NULL while there is
  * none. It is another one after the link was broken: not to be kept. */
 const struct transport *agent_link_transport(const struct agent_link *link);
@@ -151,9 +150,6 @@ int agent_link_write_file(struct agent_link *link, const char *path, const void 
  * -EINTR. */
 int agent_link_write_file_and_wait(struct agent_link *link, const char *path, const void *bytes,
                                    size_t length, unsigned mode, struct failure *failure);
-/* mkdir -p, mode 0777 less the umask of the agent. */
-int agent_link_make_folder(struct agent_link *link, const char *path, agent_done_callback *callback,
-                           void *context, struct failure *failure);
 
 /* How the node's clocks stand to the engine's: of several exchanges, that with the least round trip, which
  * bounds the error: offset = node_wall - engine_wall, give or take half the round trip. The engine's stamps

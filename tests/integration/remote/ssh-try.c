@@ -14,13 +14,10 @@
 #include "engine/foundation/text.h"
 #include "engine/remote/channel/run.h"
 #include "engine/remote/ssh/connection.h"
-#include "tests/integration/remote/descriptors.h"
 #include "tests/integration/remote/options.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 enum { OUTPUT_LIMIT = 64 << 20 };

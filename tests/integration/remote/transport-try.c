@@ -16,15 +16,11 @@
  */
 #include "engine/foundation/installation.h"
 #include "engine/remote/launch/transport-ssh.h"
-#include "tests/integration/remote/descriptors.h"
 #include "tests/integration/remote/options.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 enum { COPIES_MAX = 256 };

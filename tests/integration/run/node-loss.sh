@@ -207,6 +207,7 @@ check "... under the state that its row wants" awk -F, '
     NR == 1 {for (i = 1; i <= NF; i++) at[$i] = i; next}
     {s = $at["control.turbo"]; b = $at["block"]; if (state[b] && state[b] != s) bad = 1; state[b] = s} END {exit bad}' blocks.results
 is "... the other was not measured again" "$(units_of blocks m-1)" 24
+check "... and how the lost one is put back is said" grep -qE "m-2: unreachable; .*assay nodes restore" blocks.out blocks.err
 check "a gate takes a node out: the others go on" status_is drift "6 partial"
 is "... with all their rows" "$(units_of drift m-4) $(units_of drift m-6) $(is_out drift m-5 drift && echo out)" "40 40 out"
 check "... the unit that showed it is flagged" test "$(awk -F, '$6 == "m-5" && $NF ~ /drift/' drift.results | wc -l)" -ge 1

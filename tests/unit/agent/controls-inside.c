@@ -4,7 +4,6 @@
 #include "engine/agent/controls/snapshot.h"
 #include "engine/agent/files/sha256.h"
 #include "engine/agent/machine/process.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 #include <sys/wait.h>
@@ -118,7 +117,6 @@ static struct snapshot example(void) {
 
 TEST(snapshots_go_and_come) {
     struct snapshot snapshot = example(), again;
-    struct failure failure;
     struct lines first, second;
     lines_init(&first, 1 << 20);
     lines_init(&second, 1 << 20);
@@ -126,7 +124,7 @@ TEST(snapshots_go_and_come) {
     assert_int_equal(first.error, 0);
     const struct text bytes = first.text;
     cleanup_free char *copy = strdup(bytes.bytes);
-    assert_int_equal(snapshot_parse(copy, bytes.length, &again, &failure), 0);
+    assert_int_equal(snapshot_parse(copy, bytes.length, &again, &test_failure), 0);
     snapshot_format(&again, &second);
     assert_string_equal(bytes.bytes, second.text.bytes);
     assert_string_equal(again.files[3].content, "a\tb\\c\n\n d");
@@ -136,10 +134,10 @@ TEST(snapshots_go_and_come) {
     /* Any one byte less, or another, and it is none. */
     for (size_t length = 0; length < bytes.length; length++) {
         memcpy(copy, bytes.bytes, bytes.length);
-        assert_int_equal(snapshot_parse(copy, length, &again, &failure), -EBADMSG);
+        assert_int_equal(snapshot_parse(copy, length, &again, &test_failure), -EBADMSG);
         memcpy(copy, bytes.bytes, bytes.length);
         copy[length] ^= 0x20;
-        assert_int_equal(snapshot_parse(copy, bytes.length, &again, &failure), -EBADMSG);
+        assert_int_equal(snapshot_parse(copy, bytes.length, &again, &test_failure), -EBADMSG);
     }
     lines_clear(&first);
     lines_clear(&second);
@@ -151,7 +149,6 @@ static int parse_lines(const char *lines) {
     struct sha256 hash;
     unsigned char digest[SHA256_SIZE];
     struct snapshot snapshot;
-    struct failure failure;
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
     assert_int_equal(text_printf(&text, "assay-controls\t3\n%s", lines), 0);
@@ -162,7 +159,7 @@ static int parse_lines(const char *lines) {
     for (size_t i = 0; i < sizeof digest; i++)
         assert_int_equal(text_printf(&text, "%02x", digest[i]), 0);
     assert_int_equal(text_append_string(&text, "\n"), 0);
-    int r = snapshot_parse(text.bytes, text.length, &snapshot, &failure);
+    int r = snapshot_parse(text.bytes, text.length, &snapshot, &test_failure);
     if (r == 0)
         snapshot_clear(&snapshot);
     return r;

@@ -3,13 +3,10 @@
 #include "tests/test.h"
 #include "tests/unit/agent/controls.h"
 #include "tests/unit/agent/engine.h"
-#include "tests/wait.h"
 
 #include "engine/agent/controls/snapshot-store.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/remote/link/facts.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 

@@ -60,10 +60,7 @@ static inline void machine_put(const char *path, const char *content) {
 }
 
 static inline void machine_expect(const char *path, const char *content) {
-    cleanup(text_clear) struct text now;
-    text_init(&now, OUTPUT_MAX);
-    assert_int_equal(file_read(on_machine(path), &now, NULL), 0);
-    assert_string_equal(now.bytes, content);
+    assert_file(on_machine(path), content);
 }
 
 /* ---- all files of the machine, to be compared */

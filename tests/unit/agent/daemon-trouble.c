@@ -1,16 +1,13 @@
 /* The daemon where little is granted: commands that it may not signal, names that others hold, descriptors
  * that run out, kernels that refuse. */
 #include "engine/agent/daemon/control-socket.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
 
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 
 TEST_EACH(set_up, tear_down)

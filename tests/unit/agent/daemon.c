@@ -3,7 +3,6 @@
 #include "engine/foundation/clock.h"
 #include "tests/unit/agent/engine.h"
 
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -314,16 +314,9 @@ static inline void set_lease(struct engine *self, uint64_t ms) {
 
 /* The number after NAME in /proc/PID/status. */
 static inline long status_of(pid_t pid, const char *name) {
-    char path[64];
-    struct text content;
-    text_init(&content, 1 << 16);
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    assert_int_equal(file_read(path, &content, NULL), 0);
-    const char *at = strstr(content.bytes, name);
+    const char *at = strstr(test_read(test_formatted("/proc/%ld/status", (long)pid), NULL), name);
     assert_non_null(at);
-    long value = strtol(at + strlen(name), NULL, 10);
-    text_clear(&content);
-    return value;
+    return strtol(at + strlen(name), NULL, 10);
 }
 
 static inline bool is_alive(pid_t pid) {
@@ -353,10 +346,9 @@ static inline int set_up(void **state) {
 }
 
 static inline void copy_file(const char *from, const char *to, mode_t mode) {
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, 256 << 20);
-    assert_int_equal(file_read(from, &bytes, &failure), 0);
-    assert_int_equal(file_replace(to, bytes.bytes, bytes.length, 0700, &failure), 0);
+    size_t length;
+    const char *bytes = test_read(from, &length);
+    assert_int_equal(file_replace(to, bytes, length, 0700, &failure), 0);
     assert_int_equal(chmod(to, mode), 0);
 }
 

@@ -1,7 +1,6 @@
 /* The tools --pack and --unpack: paths, links, hashes, and tars that somebody else has made. */
 #include "engine/agent/files/sha256.h"
 #include "engine/agent/files/tar.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
 
@@ -76,13 +75,6 @@ static void expect_words(const char *sentence) {
     assert_string_equal(words, expected);
 }
 
-static void check_content(const char *path, const char *content) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, 1000);
-    assert_int_equal(file_read(path, &text, NULL), 0);
-    assert_string_equal(text.bytes, content);
-}
-
 static void make_run(void) {
     assert_int_equal(file_make_folders(below("run"), NULL), 0);
 }
@@ -101,13 +93,13 @@ TEST(a_tar_becomes_files) {
     tar_add(name, 0644, "long");
     assert_int_equal(unpack("new/folder"), 0);
     assert_string_equal(words, "");
-    check_content(below("run/new/folder/a/tool"), "#!/bin/sh\n");
-    check_content(below("run/new/folder/a/empty"), "");
+    assert_file(below("run/new/folder/a/tool"), "#!/bin/sh\n");
+    assert_file(below("run/new/folder/a/empty"), "");
     assert_int_equal(stat(below("run/new/folder/a/tool"), &status), 0);
     assert_int_equal(status.st_mode & 0777, 0755);
     char path[600];
     snprintf(path, sizeof path, "%s/%s", below("run/new/folder"), name);
-    check_content(path, "long");
+    assert_file(path, "long");
     /* Nothing at all makes the folder. */
     assert_int_equal(run_tool("--unpack", "only/this", "/dev/null", "/dev/null"), 0);
     assert_true(file_is_folder(below("run/only/this")));
@@ -125,16 +117,16 @@ TEST(there_and_back) {
     assert_int_equal(mkfifo(below("run/t/fifo"), 0600), 0);
     assert_int_equal(run_tool("--pack", "t/", "/dev/null", below("tar")), 0);
     assert_int_equal(unpack("again"), 0);
-    check_content(below("run/again/t/sub/two"), "two");
+    assert_file(below("run/again/t/sub/two"), "two");
     assert_false(file_exists(below("run/again/t/link")));
     assert_false(file_exists(below("run/again/t/fifo")));
     /* Without a name of its own; what is made up as it is read, and says that it is empty. */
     assert_int_equal(run_tool("--pack", below("run/t/."), "/dev/null", below("tar")), 0);
     assert_int_equal(unpack("top"), 0);
-    check_content(below("run/top/one"), "one");
+    assert_file(below("run/top/one"), "one");
     assert_int_equal(run_tool("--pack", "/proc/sys/kernel/ostype", "/dev/null", below("tar")), 0);
     assert_int_equal(unpack("."), 0);
-    check_content(below("run/ostype"), "Linux\n");
+    assert_file(below("run/ostype"), "Linux\n");
     /* More than is kept in memory. */
     assert_int_equal(truncate(below("run/t/one"), 3000001), 0);
     assert_int_equal(run_tool("--pack", "t/one", "/dev/null", below("tar")), 0);
@@ -201,7 +193,7 @@ TEST(paths_are_confined) {
     }
     assert_false(file_exists(below("file")));
     assert_int_equal(unpack_one("alias", "file", "x"), 0);
-    check_content(below("run/in/file"), "x");
+    assert_file(below("run/in/file"), "x");
     assert_int_equal(unpack_one("", "file", "x"), 1);
     expect_words("a path is empty; expected a path below the run directory");
     /* What is no file is not replaced by one. */
@@ -215,13 +207,13 @@ TEST(absolute_paths_follow_links) {
     char sentence[512];
     make_run();
     assert_int_equal(unpack_one(below("a/b"), "file", "one"), 0);
-    check_content(below("a/b/file"), "one");
+    assert_file(below("a/b/file"), "one");
     /* At the end too; they stay links. */
     assert_int_equal(symlink("b/../b/file", below("a/link")), 0);
     assert_int_equal(symlink(below("a"), below("d")), 0);
     assert_int_equal(symlink("loop", below("loop")), 0);
     assert_int_equal(unpack_one(below("d"), "link", "two"), 0);
-    check_content(below("a/b/file"), "two");
+    assert_file(below("a/b/file"), "two");
     char target[64] = "";
     assert_int_equal(readlink(below("a/link"), target, sizeof target), 11);
     assert_int_equal(unpack_one(below("loop"), "x", "x"), 1);
@@ -291,18 +283,18 @@ TEST(what_others_own_is_no_way) {
         snprintf(sentence, sizeof sentence, "%s' belongs to user ", below(ways[i].part));
         assert_says(words, sentence);
     }
-    check_content(below("ours/secret"), "ours");
+    assert_file(below("ours/secret"), "ours");
     assert_false(file_exists(below("ours/new")));
     assert_false(file_exists(below("theirs/deep")));
     /* One of our own is a way, and a folder that is shared on purpose; links of others in it are not. */
     assert_int_equal(unpack_one(below("all/own"), "secret", "new"), 0);
-    check_content(below("ours/secret"), "new");
+    assert_file(below("ours/secret"), "new");
     snprintf(path, sizeof path, "/nowhere:%s", below("theirs"));
     setenv("ASSAY_TRUSTED_FOLDERS", path, 1);
     assert_int_equal(unpack_one(below("theirs/deep"), "file", "shared"), 0);
-    check_content(below("theirs/deep/file"), "shared");
+    assert_file(below("theirs/deep/file"), "shared");
     assert_int_equal(unpack_one(below("theirs"), "log", "newer"), 1);
     assert_int_equal(unpack_one(below("everybody"), "file", "newer"), 1);
     unsetenv("ASSAY_TRUSTED_FOLDERS");
-    check_content(below("ours/secret"), "new");
+    assert_file(below("ours/secret"), "new");
 }

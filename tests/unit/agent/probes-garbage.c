@@ -3,7 +3,6 @@
 #include "tests/test.h"
 #include "tests/unit/agent/made-tree.h"
 
-#include <dirent.h>
 #include <ftw.h>
 
 enum { ROUNDS = 60, FILES = 2048 };

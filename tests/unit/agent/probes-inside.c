@@ -1,10 +1,8 @@
 /* The parts of the sampler: lines that wait, files that are read again, the family's time, the chain of
  * additions. */
 #include "engine/agent/load/cycles.h"
-#include "engine/agent/load/pus.h"
 #include "engine/agent/probes/foreign.h"
 #include "engine/agent/probes/output.h"
-#include "engine/agent/probes/sampler.h"
 #include "engine/agent/probes/source.h"
 #include "engine/foundation/clock.h"
 #include "tests/test.h"

@@ -30,11 +30,9 @@ TEST(round_trip) {
                                            {"stamps.csv", NULL, stamps, 1}};
     const char *path = test_path("datapackage.json");
     assert_ok(archive_write_datapackage(path, "sample", tables, 3, &test_failure));
-    cleanup(text_clear) struct text text;
-    text_init(&text, 1 << 20);
-    assert_ok(file_read(path, &text, &test_failure));
+    const char *text = test_read(path, NULL);
     cleanup(archive_columns_clear) struct archive_columns found = {0};
-    assert_ok(parse(text.bytes, "results/Results.csv", &found));
+    assert_ok(parse(text, "results/Results.csv", &found));
     assert_int_equal(found.count, COUNT);
     for (size_t i = 0; i < COUNT; i++) {
         assert_string_equal(found.items[i].name, columns[i].name);
@@ -49,11 +47,11 @@ TEST(round_trip) {
         assert_string_equal(found.items[i].help, columns[i].help ? columns[i].help : "");
     }
     assert_null(archive_columns_find(&found, "Duration"));
-    assert_non_null(strstr(text.bytes, "\"http://qudt.org/vocab/unit/SEC\""));
-    assert_non_null(strstr(text.bytes, "\"name\": \"results-results\""));
-    assert_null(strstr(text.bytes, "fieldsMatch"));
+    assert_non_null(strstr(text, "\"http://qudt.org/vocab/unit/SEC\""));
+    assert_non_null(strstr(text, "\"name\": \"results-results\""));
+    assert_null(strstr(text, "fieldsMatch"));
     /* The default format of a datetime has no fractions of seconds, which our times have. */
-    const char *stamp = strstr(text.bytes, "\"datetime\"");
+    const char *stamp = strstr(text, "\"datetime\"");
     assert_non_null(stamp);
     assert_non_null(strstr(stamp, "\"format\": \"any\""));
 }

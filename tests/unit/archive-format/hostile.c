@@ -4,14 +4,12 @@
  * made, and a test below sees to it that the two do not drift apart.
  */
 #include "archive-format/reader.h"
-#include "engine/foundation/file.h"
 #include "tests/test.h"
 #include "tests/unit/archive-format/staged-run.h"
 #include "tests/unit/archive-format/zip-builder.h"
 
 #include <dirent.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* What is wrong with an archive that is right otherwise. */
 struct sample {
@@ -566,13 +564,12 @@ TEST(samples_are_committed) {
     cleanup_free char *folder = text_format("%s/archive-format/samples/invalid", source);
     size_t zips = 0;
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
-        cleanup(text_clear) struct text made, found;
-        cleanup_free char *path = text_format("%s/%s.zip", folder, samples[i].name);
+        cleanup(text_clear) struct text made;
+        size_t length;
+        const char *found = test_read(test_formatted("%s/%s.zip", folder, samples[i].name), &length);
         make_sample(&samples[i], &made);
-        text_init(&found, 1 << 20);
-        assert_ok(file_read(path, &found, &test_failure));
-        assert_int_equal(found.length, made.length);
-        assert_memory_equal(found.bytes, made.bytes, made.length);
+        assert_int_equal(length, made.length);
+        assert_memory_equal(found, made.bytes, made.length);
     }
     DIR *names = opendir(folder);
     assert_non_null(names);

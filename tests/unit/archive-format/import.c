@@ -1,7 +1,6 @@
 /* Imports: what local times mean, and zips of other programs. */
 #include "archive-format/import/imported.h"
 #include "archive-format/reader.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"

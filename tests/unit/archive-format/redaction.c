@@ -1,7 +1,6 @@
 /* What is taken out of texts: secrets, numbers of machines, and, for strangers, people and addresses. */
 #include "archive-format/redaction.h"
 #include "engine/foundation/checksum.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
 #include "engine/foundation/memory.h"

@@ -2,7 +2,6 @@
 #include "engine/command-line/verb.h"
 
 #include "engine/command-line/manual.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "tests/test.h"
 
@@ -77,9 +76,8 @@ TEST(settings) {
 
 TEST(mixture) {
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
-    struct failure failure = {0};
     assert_int_equal(parse(WORDS("a", "-jqotwo=2", "--terms", "m*n", "-", "--terms=", "--", "--json"),
-                           &arguments, &failure),
+                           &arguments, &test_failure),
                      0);
     assert_true(verb_switch(&arguments, "--json"));
     assert_true(verb_switch(&arguments, "--quiet"));
@@ -97,8 +95,7 @@ TEST(many_switches_in_one_word) {
     char word[4096] = "-";
     memset(word + 1, 'j', sizeof word - 2);
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
-    struct failure failure = {0};
-    assert_int_equal(parse(WORDS("in", word), &arguments, &failure), 0);
+    assert_int_equal(parse(WORDS("in", word), &arguments, &test_failure), 0);
     assert_int_equal(arguments.option_count, sizeof word - 2);
 }
 
@@ -116,12 +113,11 @@ TEST(refusals) {
 
 TEST(help_is_asked) {
     struct verb_arguments arguments = {0};
-    struct failure failure = {0};
-    assert_int_equal(parse(WORDS("--json", "--help", "--no-such-option"), &arguments, &failure), 1);
-    assert_int_equal(parse(WORDS("-qh"), &arguments, &failure), 1);
+    assert_int_equal(parse(WORDS("--json", "--help", "--no-such-option"), &arguments, &test_failure), 1);
+    assert_int_equal(parse(WORDS("-qh"), &arguments, &test_failure), 1);
     assert_null(arguments.given);
     cleanup(verb_arguments_clear) struct verb_arguments literal = {0};
-    assert_int_equal(parse(WORDS("--", "--help"), &literal, &failure), 0);
+    assert_int_equal(parse(WORDS("--", "--help"), &literal, &test_failure), 0);
     assert_string_equal(literal.operands[0], "--help");
 }
 

@@ -4,8 +4,6 @@
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 
-#include <unistd.h>
-
 /* A literal where a factor owns a string: nothing here changes or frees it. */
 #define WORD(literal) ((char *)(literal))
 

@@ -68,9 +68,8 @@ TEST(every_type) {
               "length: 10 min\norder: as-written\npackages: [gcc, 1.5, true]\n"
               "design: {rows: 3}\nany: 7\nlow: 1e9\nhigh: -1e9\nfactor: 5\n");
     struct target target = {.name = strdup("default"), .turbo = true};
-    struct failure failure = {0};
-    assert_int_equal(bind_mapping(document, document->root, "campaign", fields, FIELDS, &target, &failure),
-                     0);
+    assert_int_equal(
+        bind_mapping(document, document->root, "campaign", fields, FIELDS, &target, &test_failure), 0);
     assert_string_equal(target.name, "12"); /* the literal; the default was freed */
     assert_false(target.turbo);
     assert_int_equal(target.repetitions, 1000);
@@ -91,9 +90,8 @@ TEST(every_type) {
 TEST(defaults_stay) {
     struct document *document = parse("name: x\npackages: one\n");
     struct target target = {.turbo = true, .repetitions = 5, .order = 1, .share = 0.1};
-    struct failure failure = {0};
-    assert_int_equal(bind_mapping(document, document->root, "campaign", fields, FIELDS, &target, &failure),
-                     0);
+    assert_int_equal(
+        bind_mapping(document, document->root, "campaign", fields, FIELDS, &target, &test_failure), 0);
     assert_true(target.turbo && target.repetitions == 5 && target.order == 1 && target.share == 0.1);
     assert_int_equal(target.packages.count, 1); /* one scalar is a list of one */
     assert_string_equal(target.packages.items[0], "one");
@@ -262,11 +260,10 @@ static void bind_wide(const char *yaml, struct outer *target) {
 static void refuse_wide(const char *yaml, const char *expected) {
     struct document *document = parse(yaml);
     struct outer target = {0};
-    struct failure failure = {0};
     char text[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
-    assert_int_equal(bind_mapping(document, document->root, "outer", wide_fields, WIDE, &target, &failure),
-                     -EINVAL);
-    assert_string_equal(failure_describe(&failure, text, sizeof text), expected);
+    assert_int_equal(
+        bind_mapping(document, document->root, "outer", wide_fields, WIDE, &target, &test_failure), -EINVAL);
+    assert_string_equal(failure_describe(&test_failure, text, sizeof text), expected);
     bind_clear(wide_fields, WIDE, &target);
     document_free(document);
 }

@@ -1,7 +1,6 @@
 /* Columns: what is asked for, and much of it. That they are the row reader's values, wherever the buffer
  * ends, with the same complaints: fuzz-csv. */
 #include "engine/documents/csv-reader.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 /* ---- What is asked for -------------------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
 #include "engine/documents/csv.h"
 
 #include "engine/documents/csv-reader.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/pieces.h"
 #include "tests/test.h"

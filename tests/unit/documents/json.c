@@ -1,7 +1,6 @@
 /* JSON: what is read and written, digits and all, and every refusal with its line and column. */
 #include "engine/documents/json.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "tests/test.h"
 

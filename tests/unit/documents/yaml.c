@@ -1,7 +1,6 @@
 /* YAML: what is read, and every refusal with its line and column. */
 #include "engine/documents/document.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
 #include "tests/test.h"

@@ -1,7 +1,6 @@
 /* The host of fit plugins: groups, columns and units, missing rows, folds, scores, against numbers by hand.
  */
 #include "engine/fit/fit.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/model/model.h"
 #include "tests/test.h"
 

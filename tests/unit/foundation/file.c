@@ -1,7 +1,6 @@
 /* Whole files and folders, in a folder that the test makes itself. */
 #include "engine/foundation/file.h"
 
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 #include <fcntl.h>

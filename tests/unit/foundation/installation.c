@@ -1,7 +1,6 @@
 /* Where plugins and experiments are found, in trees that the test makes itself. */
 #include "engine/foundation/installation.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
 #include "tests/test.h"
@@ -31,8 +30,7 @@ static int set_up(void **state) {
 
 static void open_tree(const char *path, struct installation *ret) {
     cleanup_free char *prefix = file_join(root, "prefix");
-    struct failure failure = {0};
-    assert_int_equal(installation_init(ret, prefix, path, &failure), 0);
+    assert_int_equal(installation_init(ret, prefix, path, &test_failure), 0);
 }
 
 static void expect_found(const struct installation *installation, enum installation_kind kind,
@@ -93,8 +91,7 @@ TEST(missing_names) {
     expect_missing(&installation, INSTALLATION_EXPERIMENT, "../../etc",
                    "cannot be the name of an experiment");
     expect_missing(&installation, INSTALLATION_PLUGIN, "", "cannot be the name of a plugin");
-    struct failure failure = {0};
-    assert_int_equal(installation_init(&empty, "/nowhere", NULL, &failure), 0);
+    assert_int_equal(installation_init(&empty, "/nowhere", NULL, &test_failure), 0);
     expect_missing(&empty, INSTALLATION_PLUGIN, "fit-linear", "none at all in /nowhere/lib/assay/plugins");
 }
 
@@ -103,8 +100,7 @@ TEST(list_is_sorted_and_unique) {
     cleanup(installation_clear) struct installation installation = {0};
     open_tree(path, &installation);
     cleanup(installation_names_clear) struct installation_names names = {0};
-    struct failure failure = {0};
-    assert_int_equal(installation_list(&installation, INSTALLATION_EXPERIMENT, &names, &failure), 0);
+    assert_int_equal(installation_list(&installation, INSTALLATION_EXPERIMENT, &names, &test_failure), 0);
     assert_int_equal(names.count, 3);
     assert_string_equal(names.items[0], "dgemm");
     assert_string_equal(names.items[1], "hpl");
@@ -125,8 +121,7 @@ TEST(too_many_folders) {
 
 TEST(prefix_of_the_program) {
     cleanup(installation_clear) struct installation installation = {0};
-    struct failure failure = {0};
-    assert_int_equal(installation_init(&installation, NULL, NULL, &failure), 0);
+    assert_int_equal(installation_init(&installation, NULL, NULL, &test_failure), 0);
     char program[4096];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     assert_true(length > 0);

@@ -5,7 +5,6 @@
 #include "engine/foundation/installation.h"
 #include "tests/test.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* Bytes that grow, UTF-8, and the nearest name. */
 #include "engine/foundation/text.h"
 
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 TEST(empty_text_is_a_string) {

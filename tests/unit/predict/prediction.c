@@ -4,7 +4,6 @@
 
 #include "tests/test.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* of cases */

@@ -4,7 +4,6 @@
  */
 #include "engine/remote/launch/delivery.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
@@ -16,7 +15,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 
 static const char *base; /* a folder for everything */
@@ -99,10 +97,9 @@ static const char tiny_agent[] =
     "int main(void) {\n    return puts(\"assay-agent \" ASSAY_VERSION) < 0;\n}\n";
 
 static void copy(const char *from, const char *folder, const char *name, unsigned mode) {
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, 64 << 20);
-    assert_ok(file_read(from, &bytes, &test_failure));
-    test_put_in(folder, name, bytes.bytes, bytes.length, mode);
+    size_t length;
+    const char *bytes = test_read(from, &length);
+    test_put_in(folder, name, bytes, length, mode);
 }
 
 /* The agent of the build tree, the script of the source tree, and sources that are built in no time. */
@@ -124,7 +121,6 @@ static void open_package(enum agent_kind kind) {
 }
 
 static int set_up(void **state) {
-    struct failure failure = {0};
     memset(&fixture, 0, sizeof fixture);
     signal(SIGPIPE, SIG_IGN);
     base = test_own_folder();
@@ -139,7 +135,7 @@ static int set_up(void **state) {
     snprintf(fixture.home_variable, sizeof fixture.home_variable, "HOME=%s", fixture.home);
     fixture.environment[0] = fixture.path_variable;
     fixture.environment[1] = fixture.home_variable;
-    fixture.loop = event_loop_new(&failure);
+    fixture.loop = event_loop_new(&test_failure);
     assert_non_null(fixture.loop);
     fixture.launcher =
         (struct test_launcher){.head = {.operations = &here, .loop = fixture.loop, .node = (char *)"test"},
@@ -220,8 +216,7 @@ static void expect(enum how how, const char *folder) {
     if (!outcome.built)
         assert_string_equal(outcome.hash, fixture.package->binary_hash);
     char hex[HASH_HEX_SIZE];
-    struct failure failure = {0};
-    assert_int_equal(hash_file(outcome.path, hex, NULL, &failure), 0);
+    assert_int_equal(hash_file(outcome.path, hex, NULL, &test_failure), 0);
     assert_string_equal(hex, outcome.hash);
     struct stat status;
     assert_int_equal(lstat(outcome.path, &status), 0);
@@ -262,22 +257,6 @@ static void expect_tidy(const char *folder, size_t agents) {
 }
 
 /* ---- tests */
-
-TEST(brought_once_and_then_found) {
-    expect(BROUGHT, fixture.cache);
-    assert_int_equal(fixture.launcher.runs, 2);
-    expect(FOUND, fixture.cache);
-    assert_int_equal(fixture.launcher.runs, 3);
-    expect_tidy(fixture.cache, 1);
-    /* The usual command finds it there. */
-    cleanup(text_clear) struct text command;
-    text_init(&command, 4096);
-    const char *const arguments[] = {"--version", NULL};
-    assert_int_equal(agent_package_command(fixture.package, NULL, arguments, &command, NULL), 0);
-    const char *name = strrchr(command.bytes, '/');
-    assert_non_null(name);
-    assert_memory_equal(name + 1, "agent-", 6);
-}
 
 /* The words of the command are ours: nothing of what the node said is in it. */
 TEST(command_has_only_our_words) {
@@ -349,16 +328,9 @@ TEST(synced_before_named) {
         base, base, fixture.cache, base, base);
     put_text(fixture.tools, "sync", tool, 0755);
     expect(BROUGHT, fixture.cache);
-    cleanup(text_clear) struct text synced;
-    text_init(&synced, 4096);
-    cleanup_free char *path = file_join(base, "synced");
-    assert_int_equal(file_read(path, &synced, NULL), 0);
-    cleanup_free char *expected = text_format("sync %s/.new\nsync\n", fixture.cache);
-    assert_string_equal(synced.bytes, expected);
+    assert_file(test_formatted("%s/synced", base), test_formatted("sync %s/.new\nsync\n", fixture.cache));
     expect(FOUND, fixture.cache); /* needs none */
-    text_reset(&synced);
-    assert_int_equal(file_read(path, &synced, NULL), 0);
-    assert_string_equal(synced.bytes, expected);
+    assert_file(test_formatted("%s/synced", base), test_formatted("sync %s/.new\nsync\n", fixture.cache));
 }
 
 TEST(nothing_that_hashes) {
@@ -413,11 +385,7 @@ TEST(compiler_that_fails) {
 
 /* The binary is of the right machine and does not run (a kernel that is too old): built. */
 TEST(binary_that_does_not_run) {
-    cleanup(text_clear) struct text agent;
-    text_init(&agent, 64 << 20);
-    assert_int_equal(file_read(fixture.installation.agent, &agent, NULL), 0);
-    struct failure failure = {0};
-    assert_int_equal(file_replace(fixture.installation.agent, agent.bytes, 4096, 0755, &failure), 0);
+    assert_int_equal(truncate(fixture.installation.agent, 4096), 0);
     open_package(AGENT_AUTO);
     expect(BUILT, fixture.cache);
     expect(BUILT_FOUND, fixture.cache);
@@ -557,8 +525,7 @@ TEST(leftovers_are_removed) {
 }
 
 TEST(open_folder_is_closed) {
-    struct failure failure = {0};
-    assert_int_equal(file_make_folders(fixture.cache, &failure), 0);
+    assert_int_equal(file_make_folders(fixture.cache, &test_failure), 0);
     assert_int_equal(chmod(fixture.cache, 0777), 0);
     expect(BROUGHT, fixture.cache);
 }

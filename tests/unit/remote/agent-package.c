@@ -1,19 +1,13 @@
 /* What is brought to nodes: read from an installation that the test makes, and from the build tree. */
 #include "engine/remote/launch/package.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
 #include "tests/test.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char script[] = "# a comment\nverb=$1\n\n    # indented\n    echo \"# no comment\"\n";
@@ -53,8 +47,7 @@ static int set_up(void **state) {
     put_text(SOURCE "engine/foundation/a.c", "a\n");
     put_text(SOURCE "engine/agent/notes.txt", "no source");
     put_text(SOURCE "engine/agent/.hidden.c", "no source");
-    struct failure failure = {0};
-    assert_int_equal(installation_init(&tree.installation, tree.root, NULL, &failure), 0);
+    assert_int_equal(installation_init(&tree.installation, tree.root, NULL, &test_failure), 0);
     return 0;
 }
 
@@ -86,8 +79,7 @@ TEST(content) {
     cleanup(free_package) struct agent_package *package = open_package(AGENT_AUTO);
     assert_string_equal(package->machine, "x86_64");
     char hex[HASH_HEX_SIZE];
-    struct failure failure = {0};
-    assert_int_equal(hash_file(tree.installation.agent, hex, NULL, &failure), 0);
+    assert_int_equal(hash_file(tree.installation.agent, hex, NULL, &test_failure), 0);
     assert_string_equal(package->binary_hash, hex);
     /* The header says what is hashed. */
     size_t sources_length;
@@ -192,9 +184,8 @@ TEST(sources_of_the_build_tree) {
         test_skip("ASSAY_BUILD and ASSAY_SOURCE are not set");
     cleanup(text_clear) struct text readme;
     text_init(&readme, 1 << 20);
-    struct failure failure = {0};
     cleanup_free char *readme_path = file_join(top, "engine/agent/README.md");
-    assert_int_equal(file_read(readme_path, &readme, &failure), 0);
+    assert_int_equal(file_read(readme_path, &readme, &test_failure), 0);
     char *line = strstr(readme.bytes, "\ncc -O2 -static ");
     assert_non_null(line);
     line++;

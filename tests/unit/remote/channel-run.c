@@ -3,9 +3,6 @@
 #include "engine/remote/channel/run.h"
 #include "tests/test.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 static size_t written, longest;
 static bool ended;
 

@@ -1,7 +1,6 @@
 /* What the lines of /proc/cpuinfo make of a processor's model. */
 #include "engine/remote/nodes/cpuinfo.h"
 
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 TEST(models_of_every_processor) {

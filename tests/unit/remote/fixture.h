@@ -13,7 +13,6 @@
 #include "tests/unit/remote/waiting.h"
 #include "tests/wait.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -109,24 +108,6 @@ static inline bool process_lives(pid_t pid) {
     fclose(file);
     const char *state = got ? strrchr(line, ')') : NULL;
     return state && state[2] != 'Z';
-}
-
-/* How many processes were started with just these arguments, each with its NUL. */
-static inline int count_processes(const char *arguments, size_t length) {
-    int count = 0;
-    DIR *processes = opendir("/proc");
-    assert_non_null(processes);
-    for (struct dirent *entry; (entry = readdir(processes));) {
-        char path[300];
-        struct text line;
-        text_init(&line, 1 << 20);
-        snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && file_read(path, &line, NULL) == 0)
-            count += line.length == length && memcmp(line.bytes, arguments, length) == 0;
-        text_clear(&line);
-    }
-    closedir(processes);
-    return count;
 }
 
 /* Waits for it to be gone. */

@@ -1,7 +1,6 @@
 /* Where files from nodes land: which paths are taken, and that nothing leads out. */
 #include "engine/remote/nodes/landing.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
 #include "tests/test.h"
@@ -45,13 +44,6 @@ static int land(const char *path, const char *content, unsigned mode) {
     return r < 0 ? r : landing_commit(place.landing, &place.failure);
 }
 
-static void assert_content(const char *path, const char *expected) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, 1 << 20);
-    assert_int_equal(file_read(path, &text, NULL), 0);
-    assert_string_equal(text.bytes, expected);
-}
-
 TEST(paths) {
     static const char *const bad[] = {"",    "/",    "/etc/passwd", "..",       "../x", "a/../../x", "a/..",
                                       ".",   "./a",  "a/.",         "a//b",     "a/",   "//a",       "a/./b",
@@ -83,12 +75,12 @@ TEST(paths) {
 TEST(files_land) {
     struct stat status;
     assert_int_equal(land("x/y/z", "content", 0640), 0);
-    assert_content(path_of("x/y/z"), "content");
+    assert_file(path_of("x/y/z"), "content");
     assert_int_equal(stat(path_of("x/y/z"), &status), 0);
     assert_int_equal(status.st_mode & 07777, 0640);
     /* The owner may always read and write, and nobody gets more than permissions. */
     assert_int_equal(land("x/y/z", "again", 06000), 0);
-    assert_content(path_of("x/y/z"), "again");
+    assert_file(path_of("x/y/z"), "again");
     assert_int_equal(stat(path_of("x/y/z"), &status), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
     assert_int_equal(landing_make_folder(place.landing, "f/g/h", &place.failure), 0);
@@ -110,10 +102,10 @@ static int count_entries(void) {
 TEST(what_is_not_committed_is_not_there) {
     assert_int_equal(land("x", "old", 0644), 0);
     assert_int_equal(add("x", "new", 0644), 0);
-    assert_content(path_of("x"), "old");
+    assert_file(path_of("x"), "old");
     landing_drop_last(place.landing);
     assert_int_equal(landing_commit(place.landing, &place.failure), 0);
-    assert_content(path_of("x"), "old");
+    assert_file(path_of("x"), "old");
     assert_int_equal(add("y", "new", 0644), 0);
     int scratch = landing_open_scratch(place.landing, &place.failure);
     assert_int_equal(file_write_all(scratch, "z", 1), 0);
@@ -130,8 +122,8 @@ TEST(many_land_together) {
     }
     assert_false(file_exists(path_of(name)));
     assert_int_equal(landing_commit(place.landing, &place.failure), 0);
-    assert_content(path_of("folder-0/0"), "folder-0/0");
-    assert_content(path_of(name), name);
+    assert_file(path_of("folder-0/0"), "folder-0/0");
+    assert_file(path_of(name), name);
 }
 
 /* One of many that cannot have its name keeps none of the others from theirs. */
@@ -159,7 +151,7 @@ TEST(no_link_is_followed) {
     assert_int_equal(rmdir(victim), 0); /* nothing is in it */
     /* The last part is replaced. */
     assert_int_equal(land("link", "x", 0644), 0);
-    assert_content(path_of("link"), "x");
+    assert_file(path_of("link"), "x");
     /* A file is no folder, and a folder no file. */
     assert_int_equal(land("link/file", "x", 0644), -ENOTDIR);
     assert_int_equal(landing_make_folder(place.landing, "folder", &place.failure), 0);

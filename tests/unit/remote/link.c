@@ -1,10 +1,9 @@
 /* The link itself, files and folders, and every way in which an agent can fail to be there. */
 #include "engine/agent/wire/protocol.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
-#include <fcntl.h>
+#include <dirent.h>
 #include <sys/stat.h>
 
 TEST_EACH(link_set_up, link_tear_down)
@@ -55,7 +54,7 @@ TEST(closing_in_order_ends_commands_and_leaves_files) {
     assert_false(process_lives(pid));
     assert_false(process_lives(agent));
     assert_true(file_exists(fixture_path(&f, "kept")));
-    assert_failure(-ENOTCONN, agent_link_make_folder_and_wait(f.link, "x", &f.failure),
+    assert_failure(-ENOTCONN, agent_link_write_file_and_wait(f.link, "x", "", 0, 0600, &f.failure),
                    "there is no connection: it was closed");
     assert_string_equal(f.failure.place, "node testnode");
     remote_command_free(command);
@@ -92,94 +91,6 @@ TEST(freeing_a_link_gives_commands_their_grace) {
 }
 
 /* ---- an agent that dies */
-
-struct ends {
-    int facts, done, exits, closed;
-    struct failure why;
-};
-
-static void on_facts(struct agent_link *link, struct node_facts *facts, const struct failure *failure,
-                     void *context) {
-    struct ends *ends = context;
-    assert_null(facts);
-    ends->facts += failure != NULL;
-}
-
-static void on_done(struct agent_link *link, const struct failure *failure, void *context) {
-    struct ends *ends = context;
-    ends->done += failure != NULL;
-    /* A callback may ask again; it is told at once that there is no use. */
-    assert_true(agent_link_make_folder(link, "again", on_done, context, NULL) < 0);
-}
-
-static void on_no_file(struct agent_link *link, size_t path, const char *bytes, size_t length,
-                       void *context) {
-    fail_msg("%s", bytes);
-}
-
-static void on_exit_of(struct remote_command *command, const struct remote_exit *exit,
-                       const struct failure *failure, void *context) {
-    struct ends *ends = context;
-    assert_null(exit);
-    ends->why = *failure;
-    ends->exits++;
-}
-
-/* COUNT processes of this name, which nobody else has: now, or soon. */
-static void wait_for_sleepers(const char *seconds, int count) {
-    char arguments[64];
-    size_t length =
-        (size_t)snprintf(arguments, sizeof arguments, "sleep%c%s.%ld", 0, seconds, (long)getpid()) + 1;
-    wait_until(NULL, count_processes(arguments, length) == count, "%d of them",
-               count_processes(arguments, length));
-}
-
-TEST(a_killed_agent_fails_all_that_is_pending) {
-    struct ends ends = {0};
-    struct remote_command *commands[3];
-    static const struct remote_command_callbacks callbacks = {.on_exit = on_exit_of};
-    char script[128];
-    long pid = getpid();
-    snprintf(script, sizeof script, "(setsid sleep 73.%ld &) ; sleep 74.%ld & sleep 75.%ld", pid, pid, pid);
-    for (int i = 0; i < 3; i++)
-        assert_done(&f, remote_command_start(
-                            f.link, &(struct remote_command_specification){.arguments = SHELL(script)},
-                            &callbacks, &ends, &commands[i], &f.failure));
-    while (!remote_command_pid(commands[0]) || !remote_command_pid(commands[1]) ||
-           !remote_command_pid(commands[2]))
-        event_loop_run_once(f.loop, -1, NULL);
-    wait_for_sleepers("73", 3);
-    wait_for_sleepers("74", 3);
-    wait_for_sleepers("75", 3);
-    pid_t agent = agent_link_greeting(f.link)->pid;
-    kill(agent, SIGSTOP); /* so that the requests cannot be answered first */
-    assert_done(&f, agent_link_inspect(f.link, on_facts, &ends, &f.failure));
-    assert_done(&f, agent_link_make_folder(f.link, "x", on_done, &ends, &f.failure));
-    static const char *const paths[] = {"/proc/version", NULL};
-    assert_done(&f, agent_link_read_files(f.link, paths, 1000, on_no_file, on_done, &ends, &f.failure));
-    fixture_turn(&f, 20);
-    kill(agent, SIGKILL);
-    while (agent_link_state(f.link) != AGENT_LINK_CLOSED)
-        assert_true(event_loop_run_once(f.loop, WAIT_LIMIT_MS * EVENT_MILLISECOND, NULL) > 0);
-    assert_int_equal(ends.facts + ends.done, 3);
-    assert_int_equal(ends.exits, 3);
-    assert_string_equal(ends.why.place, "node testnode");
-    assert_non_null(agent_link_failure(f.link));
-    assert_string_equal(agent_link_failure(f.link)->text, ends.why.text);
-    if (strcmp(ends.why.text, "the agent was killed by signal KILL") != 0 &&
-        strcmp(ends.why.text, "the agent closed the connection") != 0)
-        fail_msg("%s", ends.why.text);
-    assert_failure(-ENOTCONN, agent_link_make_folder_and_wait(f.link, "x", &f.failure),
-                   "there is no connection: the agent ");
-    for (int i = 0; i < 3; i++)
-        remote_command_free(commands[i]);
-    /* Nothing of its family is left: the guardian has seen to it. */
-    agent_link_free(f.link);
-    f.link = NULL;
-    wait_for_sleepers("73", 0);
-    wait_for_sleepers("74", 0);
-    wait_for_sleepers("75", 0);
-}
 
 TEST(a_killed_agent_without_family_is_told_by_its_signal) {
     kill(agent_link_greeting(f.link)->pid, SIGKILL);
@@ -288,8 +199,8 @@ TEST(files_go_and_come) {
     struct stat status;
     assert_int_equal(stat(fixture_path(&f, "one"), &status), 0);
     assert_int_equal(status.st_mode & 0777, 0640);
-    struct text text;
-    text_init(&text, 100);
+    cleanup(text_clear) struct text text;
+    text_init(&text, 65536);
     assert_done(&f, agent_link_read_file_and_wait(f.link, "one", &text, &f.failure));
     assert_int_equal(text.length, sizeof content);
     assert_memory_equal(text.bytes, content, sizeof content);
@@ -298,21 +209,17 @@ TEST(files_go_and_come) {
     assert_done(&f, agent_link_write_file_and_wait(f.link, "one", "", 0, 0600, &f.failure));
     assert_done(&f, agent_link_read_file_and_wait(f.link, "one", &text, &f.failure));
     assert_int_equal(text.length, 0);
-    text_clear(&text);
-    text_init(&text, 65536);
     assert_done(&f, agent_link_read_file_and_wait(f.link, "/proc/version", &text, &f.failure));
     assert_memory_equal(text.bytes, "Linux version", 13);
-    text_clear(&text);
+    text_reset(&text);
     /* Several at once; what is not there, or no file, keeps no other from coming. */
     static const char *const paths[] = {"one", "/proc/sys/kernel/ostype", "/nowhere",
                                         ".",   "/proc/version",           NULL};
     struct waiting waiting = {.bytes = &text};
-    text_init(&text, 65536);
     int r = agent_link_read_files(f.link, paths, 65536, on_file, wait_on_done, &waiting, &f.failure);
     assert_failure(-EIO, wait_for_answer(f.link, r, &waiting, &f.failure),
                    "cannot read '/nowhere': No such file");
     assert_string_equal(text.bytes, "0: 1:Linux 4:Linux ");
-    text_clear(&text);
     /* No part of anything is left lying about. */
     DIR *folder = opendir(f.folder);
     int entries = 0;
@@ -322,30 +229,13 @@ TEST(files_go_and_come) {
     assert_int_equal(entries, 3); /* ".", "..", "one" */
 }
 
-TEST(folders_are_made) {
-    assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b/c", &f.failure));
-    assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b/c", &f.failure));
-    assert_done(&f, agent_link_make_folder_and_wait(f.link, "a//b/./d/", &f.failure));
-    assert_true(file_is_folder(fixture_path(&f, "a/b/d")));
-    assert_done(&f, agent_link_write_file_and_wait(f.link, "a/b/c/file", "x", 1, 0600, &f.failure));
-    assert_failure(-EIO, agent_link_make_folder_and_wait(f.link, "a/b/c/file/x", &f.failure),
-                   "cannot make folder 'a/b/c/file/x': Not a directory");
-    assert_failure(-EIO, agent_link_write_file_and_wait(f.link, "a/b", "x", 1, 0600, &f.failure),
-                   "cannot write 'a/b': the path is a folder");
-}
-
 /* Which paths lead out: unit/agent/files.c. */
 TEST(writing_over_a_link_replaces_the_link) {
-    struct text text;
-    text_init(&text, 100);
     assert_int_equal(file_replace(fixture_path(&f, "target"), "before", 6, 0600, NULL), 0);
     assert_int_equal(symlink("target", fixture_path(&f, "file-link")), 0);
     assert_done(&f, agent_link_write_file_and_wait(f.link, "file-link", "x", 1, 0600, &f.failure));
-    assert_int_equal(file_read(fixture_path(&f, "target"), &text, NULL), 0);
-    assert_string_equal(text.bytes, "before");
-    text_clear(&text);
+    assert_file(fixture_path(&f, "target"), "before");
     assert_true(agent_link_write_file_and_wait(f.link, "../x", "x", 1, 0600, &f.failure) < 0);
-    assert_true(agent_link_make_folder_and_wait(f.link, "../x", &f.failure) < 0);
 }
 
 TEST(odd_files_are_refused) {

@@ -3,7 +3,6 @@
  * that it sees every question. Otherwise only what needs no name server is tested, aloud. */
 #include "engine/remote/ssh/name-resolver.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 #include "tests/wait.h"
@@ -78,12 +77,11 @@ static struct fixture {
 } fixture;
 
 static int set_up(void **state) {
-    struct failure failure = {0};
     memset(&fixture, 0, sizeof fixture);
     fixture.server.socket = -1;
-    fixture.loop = event_loop_new(&failure);
+    fixture.loop = event_loop_new(&test_failure);
     assert_non_null(fixture.loop);
-    assert_int_equal(name_resolver_new(fixture.loop, &fixture.resolver, &failure), 0);
+    assert_int_equal(name_resolver_new(fixture.loop, &fixture.resolver, &test_failure), 0);
     if (have_namespaces) {
         struct server *server = &fixture.server;
         struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(53)};
@@ -298,9 +296,8 @@ TEST(ask_and_cancel_in_a_callback) {
     struct result other;
     struct again again = {.other = &other};
     struct name_query *query;
-    struct failure failure = {0};
-    assert_int_equal(name_resolver_ask(fixture.resolver, "127.0.0.1", ask_again, &again, &query, &failure),
-                     0);
+    assert_int_equal(
+        name_resolver_ask(fixture.resolver, "127.0.0.1", ask_again, &again, &query, &test_failure), 0);
     ask("127.0.0.2", &other);
     wait_for(&again.inner);
     assert_int_equal(again.inner.count, 1);
@@ -322,17 +319,15 @@ TEST(threads_take_no_signal) {
     wait_until(fixture.loop, interrupts == 1, "%u interrupts", interrupts);
     event_source_remove(source);
     /* With nothing to do it does not keep the loop turning. */
-    struct failure failure = {0};
     event_source_remove(take_pointer(fixture.server.source));
-    assert_int_equal(event_loop_run(fixture.loop, &failure), 0);
+    assert_int_equal(event_loop_run(fixture.loop, &test_failure), 0);
 }
 
 /* ---- the world that names are looked up in */
 
 static void mount_file(const char *folder, const char *name, const char *target, const char *content) {
     cleanup_free char *path = file_join(folder, name);
-    struct failure failure = {0};
-    assert_int_equal(file_replace(path, content, strlen(content), 0644, &failure), 0);
+    assert_int_equal(file_replace(path, content, strlen(content), 0644, &test_failure), 0);
     assert_int_equal(mount(path, target, NULL, MS_BIND, NULL), 0);
 }
 

@@ -4,7 +4,6 @@
 #include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 /* ---- connecting */

@@ -6,7 +6,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/hash.h"
 
-#include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
 

@@ -11,7 +11,6 @@
 
 #include "tests/simulation/virtual-clock.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 enum silence {
@@ -460,7 +459,8 @@ TEST(output_that_is_said_to_be_cut) {
     assert_string_equal(taken.bytes, "");
     text_clear(&taken);
     struct failure failure = {0};
-    assert_int_equal(agent_link_make_folder_and_wait(node_group_link(fixture.group, 1), "folder", &failure),
-                     -EFBIG);
+    assert_int_equal(
+        agent_link_write_file_and_wait(node_group_link(fixture.group, 1), "folder/x", "", 0, 0600, &failure),
+        -EFBIG);
     assert_non_null(strstr(failure.text, "'folder' has more than"));
 }

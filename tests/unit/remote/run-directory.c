@@ -63,11 +63,7 @@ static pid_t make_mess(bool stubborn) {
                             .arguments = SHELL(mess, stubborn ? "trap '' TERM" : ":"), .grace_ms = 200},
                         &callbacks, &ready, &running, &f.failure));
     wait_until(f.loop, ready, "it says nothing");
-    struct text text;
-    text_init(&text, 100);
-    assert_int_equal(file_read(fixture_path(&f, "pid"), &text, NULL), 0);
-    pid_t pid = (pid_t)strtol(text.bytes, NULL, 10);
-    text_clear(&text);
+    pid_t pid = (pid_t)strtol(test_read(fixture_path(&f, "pid"), NULL), NULL, 10);
     assert_true(process_lives(pid));
     return pid;
 }
@@ -82,24 +78,6 @@ static char *in(const char *folder, const char *name) {
     turn = !turn;
     snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
     return path[turn];
-}
-
-TEST(a_normal_end_removes_it) {
-    put(in(outside, "kept"));
-    connect_with(f.folder, true);
-    pid_t pid = make_mess(false);
-    assert_done(&f, agent_link_close_and_wait(f.link, WAIT_LIMIT_MS * EVENT_MILLISECOND, &f.failure));
-    /* The agent has ended, so all is done. */
-    assert_false(process_lives(pid));
-    assert_false(file_exists(f.folder));
-    assert_true(file_exists(in(outside, "kept")));
-}
-
-TEST(freeing_the_link_removes_it) {
-    connect_with(f.folder, true);
-    make_mess(false);
-    let_go();
-    assert_false(file_exists(f.folder));
 }
 
 TEST(a_killed_engine_leaves_nothing) {
@@ -124,14 +102,6 @@ TEST(a_killed_engine_leaves_nothing) {
     wait_until(NULL, !file_exists(f.folder), "it is there");
     assert_false(process_lives(pid)); /* before the folder */
     assert_true(file_exists(in(outside, "kept")));
-}
-
-TEST(a_killed_worker_leaves_nothing) {
-    connect_with(f.folder, true);
-    pid_t pid = make_mess(false);
-    kill(agent_link_greeting(f.link)->pid, SIGKILL);
-    wait_until(NULL, !file_exists(f.folder), "it is there");
-    assert_false(process_lives(pid));
 }
 
 static pid_t parent_of(pid_t pid) {

@@ -3,7 +3,6 @@
  */
 #include "engine/remote/ssh/config.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 

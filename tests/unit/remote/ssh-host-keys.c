@@ -211,13 +211,6 @@ TEST(algorithms) {
                      "rsa-sha2-256");
 }
 
-static void check_accepted(const char *expected) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, 65536);
-    assert_int_equal(file_read(accepted, &text, NULL), 0);
-    assert_string_equal(text.bytes, expected);
-}
-
 TEST(accepts) {
     put("");
     unlink(accepted);
@@ -225,7 +218,7 @@ TEST(accepts) {
     assert_false(file_exists(accepted));
     assert_int_equal(host_keys_accept(keys, "node", ED, KEY_A, &failure), 0);
     assert_int_equal(host_keys_accept(keys, "[node]:2222", ED, KEY_B, &failure), 0);
-    check_accepted("node " ED " " KEY_A "\n[node]:2222 " ED " " KEY_B "\n");
+    assert_file(accepted, "node " ED " " KEY_A "\n[node]:2222 " ED " " KEY_B "\n");
     assert_int_equal(look_up("node", KEY_A).verdict, HOST_KEY_KNOWN);
     struct host_key_finding found = look_up("[node]:2222", KEY_A);
     assert_int_equal(found.verdict, HOST_KEY_CHANGED);

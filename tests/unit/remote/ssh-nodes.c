@@ -1,7 +1,6 @@
 /* Names of nodes from destinations, and transports that share one client. Nothing is connected. */
 #include "engine/remote/nodes/ssh-nodes.h"
 
-#include "engine/foundation/file.h"
 #include "tests/test.h"
 
 TEST(names) {

@@ -5,7 +5,7 @@
 
 #include "engine/foundation/text.h"
 #include "engine/remote/link/command.h"
-#include "engine/remote/link/link.h"
+#include "engine/remote/link/link-private.h"
 #include "tests/test.h"
 
 struct waiting {
@@ -32,7 +32,7 @@ static inline int wait_for_answer(struct agent_link *link, int r, struct waiting
     if (r < 0)
         return r;
     while (!waiting->done) {
-        r = event_loop_turn(agent_link_loop(link), -1, failure);
+        r = event_loop_turn(link->loop, -1, failure);
         if (r < 0) {
             agent_link_forget(link, waiting);
             return r;
@@ -52,7 +52,7 @@ static inline int agent_link_wait_ready(struct agent_link *link, struct failure 
         }
         if (agent_link_state(link) == AGENT_LINK_IDLE || agent_link_state(link) >= AGENT_LINK_CLOSING)
             return failure_set(failure, -ENOTCONN, "there is no connection");
-        int r = event_loop_turn(agent_link_loop(link), -1, failure);
+        int r = event_loop_turn(link->loop, -1, failure);
         if (r < 0)
             return r;
     }
@@ -68,14 +68,13 @@ static inline void wait_on_too_long(struct event_source *self, void *context) {
 static inline int agent_link_close_and_wait(struct agent_link *link, int64_t timeout_ns,
                                             struct failure *failure) {
     bool too_long = false;
-    struct event_source *timer =
-        event_loop_add_timer(agent_link_loop(link), timeout_ns, 0, wait_on_too_long, &too_long);
+    struct event_source *timer = event_loop_add_timer(link->loop, timeout_ns, 0, wait_on_too_long, &too_long);
     if (!timer)
         return failure_memory(failure);
     agent_link_close(link);
     int r = 0;
     while (r >= 0 && agent_link_state(link) != AGENT_LINK_CLOSED && !too_long)
-        r = event_loop_turn(agent_link_loop(link), -1, failure);
+        r = event_loop_turn(link->loop, -1, failure);
     event_source_remove(timer);
     if (r < 0)
         return r;
@@ -125,13 +124,6 @@ static inline int agent_link_read_file_and_wait(struct agent_link *link, const c
     int r = agent_link_read_files(link, (const char *const[]){path, NULL}, ret->limit - ret->length,
                                   wait_on_file, wait_on_done, &waiting, failure);
     return wait_for_answer(link, r, &waiting, failure);
-}
-
-static inline int agent_link_make_folder_and_wait(struct agent_link *link, const char *path,
-                                                  struct failure *failure) {
-    struct waiting waiting = {0};
-    return wait_for_answer(link, agent_link_make_folder(link, path, wait_on_done, &waiting, failure),
-                           &waiting, failure);
 }
 
 static inline void wait_on_statistics(struct agent_link *link, const struct agent_statistics *statistics,

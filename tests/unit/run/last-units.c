@@ -4,10 +4,8 @@
 
 #include "tests/test.h"
 
-#include <math.h>
 #include <sys/stat.h>
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 

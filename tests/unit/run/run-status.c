@@ -3,7 +3,6 @@
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
-#include "engine/run/record/journal.h"
 #include "engine/run/record/status.h"
 #include "engine/run/record/submission.h"
 #include "tests/test.h"

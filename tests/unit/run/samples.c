@@ -1,10 +1,8 @@
 /* The last samples of a node, read on from where they were read to. */
 #include "engine/run/record/samples.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #define HEAD "time,monotonic,late,missed,busy,\"odd, name\"\n"

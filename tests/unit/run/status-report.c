@@ -3,7 +3,6 @@
 #include "engine/run/record/status-report.h"
 #include "engine/documents/document.h"
 #include "engine/documents/json.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 static struct run_status status_of_stranger(void) {

@@ -193,17 +193,15 @@ TEST(units_that_cannot_be) {
 
 /* Opens and loads plain.zip with byte OFFSET of the stored MEMBER flipped. */
 static int load_damaged(const char *member, size_t offset, struct table **ret) {
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, 1 << 22);
-    assert_ok(file_read("plain.zip", &bytes, &test_failure));
-    char *found = bytes.bytes;
+    size_t length;
+    char *bytes = test_read("plain.zip", &length), *found = bytes;
     do { /* behind a local header */
-        found = memmem(found + 1, bytes.length - (size_t)(found + 1 - bytes.bytes), member, strlen(member));
+        found = memmem(found + 1, length - (size_t)(found + 1 - bytes), member, strlen(member));
         assert_non_null(found);
-    } while (found - bytes.bytes < 30 || memcmp(found - 30, "PK\3\4", 4) != 0);
+    } while (found - bytes < 30 || memcmp(found - 30, "PK\3\4", 4) != 0);
     size_t extra = (unsigned char)found[-2] + 256u * (unsigned char)found[-1];
     found[strlen(member) + extra + offset] ^= 0x10;
-    assert_ok(file_replace("damaged.zip", bytes.bytes, bytes.length, 0644, &test_failure));
+    assert_ok(file_replace("damaged.zip", bytes, length, 0644, &test_failure));
     int r = open_names((const char *const[]){"damaged.zip", NULL}, ret);
     return r < 0 ? r : load(*ret, NULL, 0);
 }

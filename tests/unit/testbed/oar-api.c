@@ -34,18 +34,18 @@ struct bed {
     int64_t report_takes_ns; /* so much time passes in a report */
     char over[512];          /* what it was told last; "": nothing */
 };
+static struct bed bed; /* that of the test */
+static struct testbed *testbed;
 
 static void on_report(void *context, const char *sentence) {
-    struct bed *bed = context;
-    size_t length = strlen(bed->reports);
-    snprintf(bed->reports + length, sizeof bed->reports - length, "%s\n", sentence);
-    scripted_passed_ns += bed->report_takes_ns;
+    size_t length = strlen(bed.reports);
+    snprintf(bed.reports + length, sizeof bed.reports - length, "%s\n", sentence);
+    scripted_passed_ns += bed.report_takes_ns;
 }
 
 static void on_over(void *context, const char *sentence) {
-    struct bed *bed = context;
-    snprintf(bed->over, sizeof bed->over, "%s", sentence);
-    event_loop_stop(bed->loop);
+    snprintf(bed.over, sizeof bed.over, "%s", sentence);
+    event_loop_stop(bed.loop);
 }
 
 static int bind_text(const char *yaml, struct testbed_settings **ret, struct failure *failure) {
@@ -57,47 +57,38 @@ static int bind_text(const char *yaml, struct testbed_settings **ret, struct fai
     return r;
 }
 
-static void bed_bind(struct bed *bed, const char *keys) {
-    struct failure failure = {0};
-    cleanup_free char *yaml = xformat("oar: {api: '%s', %s}", bed->server.url, keys);
-    scheduler_free_settings(bed->settings);
-    bed->settings = NULL;
-    assert_int_equal(bind_text(yaml, &bed->settings, &failure), 0);
+static void bed_bind(const char *keys) {
+    cleanup_free char *yaml = xformat("oar: {api: '%s', %s}", bed.server.url, keys);
+    scheduler_free_settings(bed.settings);
+    bed.settings = NULL;
+    assert_int_equal(bind_text(yaml, &bed.settings, &test_failure), 0);
 }
 
-static void bed_open(struct bed *bed, const struct scripted_step *steps) {
+static void bed_open(const struct scripted_step *steps) {
     size_t count = 0;
-    struct failure failure = {0};
-    *bed = (struct bed){0};
+    bed = (struct bed){0};
+    testbed = NULL;
     while (count < SCRIPTED_STEPS_MAX && (steps[count].status || steps[count].header))
         count++;
-    scripted_start(&bed->server, NULL, steps, count);
-    bed->loop = event_loop_new(&failure);
-    bed->request = (struct testbed_request){.loop = bed->loop,
-                                            .run_id = RUN,
-                                            .run_name = "run",
-                                            .report = on_report,
-                                            .over = on_over,
-                                            .report_context = bed};
-    bed_bind(bed,
-             "cluster: dahu, nodes: 2, walltime: 90min, types: [deploy, allow_classic_ssh], container: 12");
+    scripted_start(&bed.server, NULL, steps, count);
+    bed.loop = event_loop_new(&test_failure);
+    bed.request = (struct testbed_request){
+        .loop = bed.loop, .run_id = RUN, .run_name = "run", .report = on_report, .over = on_over};
+    bed_bind("cluster: dahu, nodes: 2, walltime: 90min, types: [deploy, allow_classic_ssh], container: 12");
 }
 
-static void bed_close(struct bed *bed, size_t steps) {
-    assert_int_equal(bed->server.done, steps);
-    scheduler_free_settings(bed->settings);
-    event_loop_free(bed->loop);
-    scripted_stop(&bed->server);
+static void bed_close(size_t steps) {
+    assert_int_equal(bed.server.done, steps);
+    scheduler_free_settings(bed.settings);
+    event_loop_free(bed.loop);
+    scripted_stop(&bed.server);
 }
 
 TEST(a_job_is_submitted_and_deleted_once) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
         ME, NO_JOBS, SUBMITTED, JOBS(JOB("Waiting")), DELETED, NO_JOBS, ME, NO_JOBS};
-    struct failure failure = {0};
-    struct testbed *testbed = NULL;
-    struct bed bed;
-    bed_open(&bed, steps);
-    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
+    bed_open(steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &test_failure), 0);
     assert_string_equal(scheduler_id(testbed), "7");
     assert_int_equal(strncmp(bed.server.requests[2], "POST /api/jobs.json HTTP", 24), 0);
     const char *body = strstr(bed.server.requests[2], "\r\n\r\n");
@@ -108,13 +99,13 @@ TEST(a_job_is_submitted_and_deleted_once) {
     /* An engine in a job of another cluster that has the same number is not in its own. */
     setenv("OAR_JOB_ID", "7", 1);
     setenv("OAR_JOB_NAME", "mine", 1);
-    assert_int_equal(scheduler_release(testbed, &failure), 0);
+    assert_int_equal(scheduler_release(testbed, &test_failure), 0);
     /* Others may call their jobs as ours: they are not even asked for. */
     assert_says(bed.server.requests[1], "GET /api/jobs.json?limit=100000&user=me HTTP");
     assert_int_equal(strncmp(bed.server.requests[4], "DELETE /api/jobs/7.json HTTP", 28), 0);
-    assert_int_equal(scheduler_reclaim(bed.settings, &bed.request, &failure), 0);
+    assert_int_equal(scheduler_reclaim(bed.settings, &bed.request, &test_failure), 0);
     assert_says(bed.reports, "OAR has no job 'assay-" RUN "' that waits or runs");
-    bed_close(&bed, 8);
+    bed_close(8);
 }
 
 /* Of who asks, or of the jobs. */
@@ -133,13 +124,11 @@ TEST(what_is_no_answer_is_asked_again) {
                                                                   SUBMITTED, JOBS(JOB("Running")), DELETED,
                                                                   NO_JOBS};
         struct failure failure = {0};
-        struct testbed *testbed = NULL;
-        struct bed bed;
-        bed_open(&bed, i % 2 ? of_jobs : of_user);
+        bed_open(i % 2 ? of_jobs : of_user);
         assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
         assert_says(bed.reports, "OAR does not answer; asking again: ");
         assert_int_equal(scheduler_release(testbed, &failure), 0);
-        bed_close(&bed, 7);
+        bed_close(7);
     }
 }
 
@@ -147,13 +136,10 @@ TEST(a_job_is_given_back_by_a_server_in_trouble) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
         ME,      NO_JOBS, SUBMITTED, {.status = "502 Bad Gateway"}, DELETED, JOBS(JOB("Running")),
         DELETED, NO_JOBS};
-    struct failure failure = {0};
-    struct testbed *testbed = NULL;
-    struct bed bed;
-    bed_open(&bed, steps);
-    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
-    assert_int_equal(scheduler_release(testbed, &failure), 0);
-    bed_close(&bed, 8);
+    bed_open(steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &test_failure), 0);
+    assert_int_equal(scheduler_release(testbed, &test_failure), 0);
+    bed_close(8);
 }
 
 /* Who gave it back has to know. */
@@ -161,9 +147,7 @@ TEST(a_job_that_is_not_seen_to_be_gone) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
         ME, NO_JOBS, SUBMITTED, {.status = "502 Bad Gateway"}, DELETED, JOBS(JOB("Running"))};
     struct failure failure = {0};
-    struct testbed *testbed = NULL;
-    struct bed bed;
-    bed_open(&bed, steps);
+    bed_open(steps);
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
     bed.report_takes_ns = 120 * EVENT_SECOND; /* that no answer came: as long as it is waited for */
     assert_true(scheduler_release(testbed, &failure) < 0);
@@ -171,21 +155,19 @@ TEST(a_job_that_is_not_seen_to_be_gone) {
     assert_says(failure.text,
                 "job 7 of OAR was not given back: it is there still; 'assay release' tries again, and "
                 "`oardel 7` deletes the job by hand");
-    bed_close(&bed, 6);
+    bed_close(6);
 }
 
 /* An engine that died has written the number down; what OAR says of its jobs is no answer. */
 TEST(a_job_whose_number_is_known_is_deleted_by_that) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
         ME, {.status = "200 OK", .body = "<html>maintenance</html>"}, DELETED, NO_JOBS};
-    struct failure failure = {0};
-    struct bed bed;
-    bed_open(&bed, steps);
+    bed_open(steps);
     bed.request.known_id = "7";
-    assert_int_equal(scheduler_reclaim(bed.settings, &bed.request, &failure), 0);
+    assert_int_equal(scheduler_reclaim(bed.settings, &bed.request, &test_failure), 0);
     assert_int_equal(strncmp(bed.server.requests[2], "DELETE /api/jobs/7.json HTTP", 28), 0);
     assert_says(bed.reports, "job 7 of OAR is deleted");
-    bed_close(&bed, 4);
+    bed_close(4);
 }
 
 /* Longer than five minutes nobody waits for a first answer. */
@@ -194,15 +176,13 @@ TEST(patience_ends) {
         {.status = "503 Busy", .body = "back at noon\nor later"},
         {.status = "503 Busy", .body = "back at noon\nor later"}};
     struct failure failure = {0};
-    struct testbed *testbed = NULL;
-    struct bed bed;
-    bed_open(&bed, steps);
+    bed_open(steps);
     bed.report_takes_ns = 300 * EVENT_SECOND; /* between the two: no answer is late */
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EAGAIN);
     assert_says(failure.text, "was answered with status 503: back at noon");
     assert_null(strstr(failure.text, "later"));
     assert_null(testbed);
-    bed_close(&bed, 2);
+    bed_close(2);
 }
 
 TEST(what_is_refused_is_not_asked_again) {
@@ -233,14 +213,12 @@ TEST(what_is_refused_is_not_asked_again) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct failure failure = {0};
-        struct testbed *testbed = NULL;
-        struct bed bed;
         print_message("%s\n", cases[i].label);
-        bed_open(&bed, cases[i].steps);
+        bed_open(cases[i].steps);
         assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EPERM);
         assert_says(failure.text, cases[i].says);
         assert_null(testbed);
-        bed_close(&bed, cases[i].count);
+        bed_close(cases[i].count);
     }
 }
 
@@ -248,15 +226,12 @@ TEST(what_is_refused_is_not_asked_again) {
 TEST(a_submission_without_an_answer_is_given_back) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
         ME, NO_JOBS, {.status = "500 Oh", .body = "oops"}, JOBS(JOB("toLaunch")), DELETED, NO_JOBS};
-    struct failure failure = {0};
-    struct testbed *testbed = NULL;
-    struct bed bed;
-    bed_open(&bed, steps);
+    bed_open(steps);
     bed.report_takes_ns = 300 * EVENT_SECOND; /* between the two: no answer is late */
-    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EAGAIN);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &test_failure), -EAGAIN);
     assert_non_null(testbed);
-    assert_int_equal(scheduler_release(testbed, &failure), 0);
-    bed_close(&bed, 6);
+    assert_int_equal(scheduler_release(testbed, &test_failure), 0);
+    bed_close(6);
 }
 
 /* One that waits, then ends, and has no successor. */
@@ -272,25 +247,22 @@ TEST(a_job_that_is_over_before_it_has_begun) {
         REFUSED("404 Not Found", "no such job"),
         NO_JOBS};
     struct failure failure = {0};
-    struct testbed *testbed = NULL;
-    struct bed bed;
-    bed_open(&bed, steps);
+    bed_open(steps);
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
     assert_int_equal(scheduler_wait(testbed, &failure), -ECANCELED);
     assert_says(failure.text, "job 7 of OAR ended before it began: node died");
     assert_says(bed.reports, "job 7 of OAR waits: FIFO");
     assert_int_equal(strncmp(bed.server.requests[3], "GET /api/jobs/7.json?structure=oar HTTP", 39), 0);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
-    bed_close(&bed, 9);
+    bed_close(9);
 }
 
 /* Once a request is there that has no answer. */
 static void on_interrupt(struct event_source *source, void *context) {
-    struct bed *bed = context;
-    if (bed->server.done < 5)
+    if (bed.server.done < 5)
         event_source_set_timer(source, EVENT_MILLISECOND, 0);
     else
-        event_loop_stop(bed->loop);
+        event_loop_stop(bed.loop);
 }
 
 /* After nodes were lost: has the job ended? Nothing of it depends on when the watch would have asked. */
@@ -333,11 +305,9 @@ TEST(a_job_is_asked_after_at_once) {
     assert_int_equal(installation_init(&installation, getenv("ASSAY_BUILD"), NULL, &failure), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct scripted_step steps[SCRIPTED_STEPS_MAX] = {ME, NO_JOBS, SUBMITTED, RUNS("")};
-        struct testbed *testbed = NULL;
-        struct bed bed;
         print_message("%s\n", cases[i].label);
         memcpy(&steps[BEFORE], cases[i].answers, sizeof cases[i].answers);
-        bed_open(&bed, steps);
+        bed_open(steps);
         bed.request.installation = &installation;
         assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
         if (scheduler_wait(testbed, &failure) < 0)
@@ -352,7 +322,7 @@ TEST(a_job_is_asked_after_at_once) {
         if (cases[i].over)
             scheduler_ask(testbed); /* what is over is not asked after again */
         scheduler_leave(testbed);
-        bed_close(&bed, BEFORE + cases[i].count);
+        bed_close(BEFORE + cases[i].count);
     }
     installation_clear(&installation);
 }
@@ -362,20 +332,17 @@ TEST(asking_is_interrupted) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
         ME, NO_JOBS, SUBMITTED, RUNS(""), {.header = "", .is_silent = true}};
     struct installation installation = {0};
-    struct failure failure = {0};
-    struct testbed *testbed = NULL;
-    struct bed bed;
-    assert_int_equal(installation_init(&installation, getenv("ASSAY_BUILD"), NULL, &failure), 0);
-    bed_open(&bed, steps);
+    assert_int_equal(installation_init(&installation, getenv("ASSAY_BUILD"), NULL, &test_failure), 0);
+    bed_open(steps);
     bed.request.installation = &installation;
-    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
-    assert_int_equal(scheduler_wait(testbed, &failure), 0);
-    event_loop_add_timer(bed.loop, 0, 0, on_interrupt, &bed);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &test_failure), 0);
+    assert_int_equal(scheduler_wait(testbed, &test_failure), 0);
+    event_loop_add_timer(bed.loop, 0, 0, on_interrupt, NULL);
     scheduler_ask(testbed);
     assert_true(event_loop_is_stopped(bed.loop));
     assert_string_equal(bed.over, "");
     scheduler_leave(testbed);
-    bed_close(&bed, 5);
+    bed_close(5);
     installation_clear(&installation);
 }
 
@@ -411,12 +378,10 @@ TEST(campaigns) {
 TEST(a_reservation_in_the_past) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {ME, NO_JOBS};
     struct failure failure = {0};
-    struct testbed *testbed = NULL;
-    struct bed bed;
-    bed_open(&bed, steps);
-    bed_bind(&bed, "reservation: 2020-12-01 19:00:00");
+    bed_open(steps);
+    bed_bind("reservation: 2020-12-01 19:00:00");
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EINVAL);
     assert_says(failure.text, "is 2020-12-01 19:00:00, which is past");
     assert_null(testbed);
-    bed_close(&bed, 2);
+    bed_close(2);
 }

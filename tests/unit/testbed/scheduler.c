@@ -3,7 +3,6 @@
 #include "engine/testbed/scheduler-environment.h"
 #include "tests/test.h"
 
-#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

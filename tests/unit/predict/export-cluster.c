@@ -1,11 +1,12 @@
 /* The plugin export-cluster: means and covariances of what it draws, the same machines whatever their
- * number, models that read back, and what is refused. What the host does is done here in a few lines. */
+ * number, models that read back, and what is refused. */
 #include "engine/foundation/file.h"
 #include "engine/model/read.h"
 #include "engine/model/write.h"
-#include "engine/numerics/random.h"
-#include "engine/plugin/parameters.h"
-#include "tests/unit/fit/fitted.h"
+#include "engine/predict/prediction.h"
+#include "tests/test.h"
+
+static struct installation installation;
 
 #pragma GCC diagnostic ignored                                                                               \
     "-Wdiscarded-qualifiers" /* the texts of a model are not const, and not changed */
@@ -33,105 +34,43 @@ static struct model_part parts[3] = {{"component", .name = "typical", .estimates
 static struct model_group group = {.name = "all", .parts = parts, .part_count = 3};
 static struct model model = {.size = sizeof model,
                              .kind = "population",
+                             .response = "duration",
+                             .response_unit = "s",
                              .terms = terms,
                              .term_count = P,
                              .groups = &group,
                              .group_count = 1};
 
-/* ---- A host */
+/* ---- The host */
 
-static struct library *library;
-static struct plugin_message message;
-static char *text;
-static size_t text_length;
+static struct prediction *prediction; /* the last one */
+static const char *text;              /* what it wrote */
 
-static double host_uniform(void *context, const char *stream, uint64_t index) {
-    struct random_stream random;
-    random_stream_init(&random, *(uint64_t *)context, stream, index);
-    return random_stream_uniform(&random);
-}
-
-static double host_normal(void *context, const char *stream, uint64_t index) {
-    struct random_stream random;
-    random_stream_init(&random, *(uint64_t *)context, stream, index);
-    return random_stream_normal(&random);
-}
-
-static int host_text(void *context, const char *bytes, size_t length) {
-    fwrite(bytes, 1, length, context);
-    return 0;
-}
-
-static int host_model(void *context, const struct model *drawn) {
-    cleanup(text_clear) struct text file;
-    text_init(&file, SIZE_MAX);
-    if (model_file_append(drawn, &file, &test_failure) < 0)
-        fail_msg("%s", test_failure.text);
-    return host_text(context, file.bytes, file.length);
-}
-
-static void host_remark(void *context, bool warning, const char *sentence) {
-    fwrite(sentence, 1, strlen(sentence), context);
-}
-
-static void set_all(struct parameters *parameters, const struct plugin_parameter *table,
-                    const char *const *settings) {
-    parameters_init(parameters, table, &refusal);
-    for (size_t i = 0; settings[i]; i++)
-        for (size_t k = 0; k < parameters->count; k++)
-            if (strncmp(settings[i], table[k].name, strlen(table[k].name)) == 0 &&
-                settings[i][strlen(table[k].name)] == '=' &&
-                parameters_set_pair(parameters, settings[i], &refusal) < 0)
-                fail_msg("%s", refusal.text);
-}
-
-/* Runs the plugin with SETTINGS, ended by NULL, and leaves what it wrote in `text`. */
+/* Runs the plugin on the model with SETTINGS, ended by NULL. */
 static int generate(uint64_t seed, const char *const *settings) {
-    static const struct predict_source source = {
-        "dahu.json", "0123456789012345678901234567890123456789012345678901234567890123", "population", NULL};
-    const struct predict_source *sources[] = {&source};
-    const struct model *models[] = {&model};
-    const struct model *const *roles[] = {models};
-    const size_t counts[] = {1};
-    struct parameters options, parameters;
-    set_all(&options, library->predict->options, settings);
-    set_all(&parameters, library->predict->parameters, settings);
-    free(text);
-    FILE *stream = open_memstream(&text, &text_length);
-    const struct predict_inputs inputs = {.size = sizeof inputs,
-                                          .context = &seed,
-                                          .models = roles,
-                                          .model_counts = counts,
-                                          .options = options.values,
-                                          .seed = seed,
-                                          .uniform = host_uniform,
-                                          .normal = host_normal,
-                                          .sources = sources,
-                                          .engine = "assay 1.0"};
-    struct predict_output output = {.size = sizeof output,
-                                    .context = stream,
-                                    .remark = host_remark,
-                                    .text = host_text,
-                                    .model = host_model};
-    int r = library->predict->run(NULL, &inputs, parameters.values, NULL, &output, &message);
-    fclose(stream);
-    parameters_clear(&options);
-    parameters_clear(&parameters);
+    const char *const models[] = {test_path("dahu.json")};
+    struct prediction_request request = {
+        .models = models, .model_count = 1, .settings = settings, .seed = seed};
+    while (settings[request.setting_count])
+        request.setting_count++;
+    prediction_free(prediction);
+    prediction = NULL;
+    assert_ok(model_file_write(&model, models[0], &test_failure));
+    int r = prediction_make(&installation, "export", "cluster", &request, &prediction, &test_failure);
+    text = r == 0 ? prediction->text.bytes : "";
     return r;
 }
 
 static int set_up(void **state) {
-    fitted_set_up(state);
-    if (library_open(&installation, "export", "cluster", &library, &refusal) == 0)
-        return 0;
-    fprintf(stderr, "%s\n", refusal.text);
-    return -1;
+    for (size_t i = 0; i < 3; i++)
+        parts[i].from = -INFINITY, parts[i].to = INFINITY;
+    return installation_init(&installation, test_build(), NULL, &test_failure);
 }
 
 static int tear_down(void **state) {
-    library_close(library);
-    free(text);
-    return fitted_tear_down(state);
+    prediction_free(prediction);
+    installation_clear(&installation);
+    return 0;
 }
 
 /* ---- Moments */
@@ -210,7 +149,7 @@ TEST(the_same_machines) {
     const char *few[] = {"nodes=3", "cpus=2", "days=2", "form=table", NULL};
     const char *many[] = {"nodes=10", "cpus=2", "days=2", "form=table", NULL};
     assert_int_equal(generate(7, few), 0);
-    cleanup_free char *first = xstrdup(text);
+    cleanup_free char *first = strdup(text);
     assert_int_equal(generate(7, many), 0);
     assert_true(strncmp(text, first, strlen(first)) == 0 && strlen(text) > strlen(first));
     assert_says(first,
@@ -242,10 +181,10 @@ TEST(as_a_model) {
     const char *path = test_path("cluster.json");
     const char *settings[] = {"nodes=3", "cpus=2", "days=2", NULL};
     assert_int_equal(generate(7, settings), 0);
-    assert_int_equal(file_write_output(path, text, text_length, &refusal), 0);
+    assert_int_equal(file_write_output(path, text, strlen(text), &test_failure), 0);
     struct model *read = NULL;
-    if (model_file_read(path, &read, &refusal) < 0)
-        fail_msg("%s", refusal.text);
+    if (model_file_read(path, &read, &test_failure) < 0)
+        fail_msg("%s", test_failure.text);
     assert_string_equal(read->kind, "linear");
     assert_string_equal(read->response, "duration");
     assert_string_equal(read->response_unit, "s");
@@ -282,9 +221,8 @@ TEST(targets) {
         {"as=alpha", "'alpha' names no coefficient of the model"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        message.text[0] = '\0';
         int r = generate(1, (const char *[]){"nodes=2", cases[i].as, NULL});
-        assert_says(r < 0 ? message.text : text, cases[i].expected);
+        assert_says(r < 0 ? test_failure.text : text, cases[i].expected);
     }
     factors[2].column = "sigma.m*n*k"; /* as in a table of a model */
     assert_int_equal(generate(1, (const char *[]){"nodes=2", "as=intercept=none", NULL}), 0);
@@ -296,22 +234,22 @@ TEST(refusals) {
     const char *settings[] = {"nodes=2", "days=1", NULL};
     weights[0].value = 0.3;
     assert_int_equal(generate(1, settings), -EINVAL);
-    assert_says(message.text, "add up to 0.4; expected 1");
+    assert_says(test_failure.text, "add up to 0.4; expected 1");
     weights[0].value = 0.9;
     between[1] = between[3] = 1e-15;
     assert_int_equal(generate(1, settings), -EINVAL);
-    assert_says(message.text, "not positive semidefinite");
+    assert_says(test_failure.text, "not positive semidefinite");
     between[1] = between[3] = 1e-17;
     parts[2].covariance = NULL;
     assert_int_equal(generate(1, settings), -EINVAL);
-    assert_says(message.text, "set days=0 to draw machines without days");
+    assert_says(test_failure.text, "set days=0 to draw machines without days");
     parts[2].covariance = within;
     assert_int_equal(generate(1, (const char *[]){"nodes=2", "group=none", NULL}), -EINVAL);
-    assert_says(message.text, "'group' is none");
+    assert_says(test_failure.text, "'group' is none");
     assert_int_equal(generate(1, (const char *[]){"nodes=16777216", "cpus=2", NULL}), -EINVAL);
-    assert_says(message.text, "expected at most 2097152");
+    assert_says(test_failure.text, "expected at most 2097152");
     assert_int_equal(generate(1, (const char *[]){"nodes=16777216", "cpus=2", "form=table", NULL}), -EINVAL);
-    assert_says(message.text, "expected at most 16777216");
+    assert_says(test_failure.text, "expected at most 16777216");
 }
 
 TEST_GROUP(set_up, tear_down)
