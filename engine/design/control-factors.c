@@ -11,15 +11,15 @@
 
 /* ---- Values */
 
-/* What the kernel's own words look like, and no path and no line's end. */
+/* Whether VALUE looks like a word of the kernel's files: no path, no line break. */
 static bool is_word(const char *value) {
     static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
     size_t length = strlen(value);
     return length < 64 && isalnum((unsigned char)value[0]) && strspn(value, more) == length;
 }
 
-/* A limit of frequencies; BASE: the base frequency and shares of it are ones too. *RET_HERTZ: 0 for those
- * that depend on the node. */
+/* Whether TEXT is a frequency limit; with BASE, the base frequency and shares of it are limits too.
+ * *RET_HERTZ is 0 for limits that depend on the node. */
 static bool is_limit(const char *text, size_t length, bool base, double *ret_hertz) {
     char limit[64];
     double value;

@@ -1,4 +1,4 @@
-/* A design against an experiment: its factors, its conditions, its maxima. */
+/* Makes a design conform to an experiment: types, defaults, conditions, maxima. */
 #include "engine/design/design.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
@@ -17,8 +17,7 @@ static int refuse_value(const struct design *design, size_t row, const struct de
                           design_factor_expectation(factor, expectation));
 }
 
-/* Every value of column I must be one of FACTOR's; a column of integers or numbers becomes what the factor
- * is. */
+/* Gives column I the type of FACTOR. -EINVAL: a value is not one of the factor's. */
 static int adopt_column(struct design *design, size_t i, const struct design_factor *factor,
                         struct failure *failure) {
     struct design_column *column = &design->columns[i];
@@ -49,14 +48,13 @@ static int adopt_column(struct design *design, size_t i, const struct design_fac
 
 /* ---- Defaults, shares, times */
 
-/* What a factor gets its numbers from where the design does not say them: in each row one of these
- * expressions.
- */
+/* The expressions that give a factor its numbers in rows where the design has none. */
 enum source { OF_DEFAULT, OF_SHARE, OF_TIME, SOURCES };
 static const char *const source_words[SOURCES] = {"the default", "from-share", "from-time"};
 static const char *const source_names[SOURCES] = {NULL, "share", "time"}; /* beside those that all have */
 
-/* Of a number OF_DEFAULT too: it needs none. */
+/* The expression that TEXT needs: a share, a time, or the default; a plain number needs none, and is
+ * OF_DEFAULT. */
 static enum source source_of(const struct design_factor *factor, const char *text) {
     double value;
     enum design_meaning meaning = design_factor_meaning(factor, text, &value);
@@ -84,6 +82,7 @@ static void resolving_clear(struct resolving *resolving) {
     free(resolving->names);
 }
 
+/* Parses the factor's expression for SOURCE, once. -EINVAL: malformed, or it uses a text. */
 static int parse_source(struct resolving *resolving, size_t i, enum source source, struct failure *failure) {
     const struct design_factors *factors = resolving->factors;
     const struct design_factor *factor = &factors->items[i];
@@ -113,7 +112,7 @@ static int parse_source(struct resolving *resolving, size_t i, enum source sourc
     return 0;
 }
 
-/* A column that has the default, a text, a share or a time, in every row. */
+/* Adds a column with the default of factor I in every row, as a text. */
 static int add_default(struct resolving *resolving, size_t i, struct failure *failure) {
     const struct design_factor *factor = &resolving->factors->items[i];
     const char *text = factor->default_text;
@@ -131,7 +130,7 @@ static int add_default(struct resolving *resolving, size_t i, struct failure *fa
     return 0;
 }
 
-/* The texts of a column are to become numbers: finds the expressions that they need. */
+/* Finds the expressions that the texts of a factor's column need to become numbers. */
 static int find_sources(struct resolving *resolving, size_t i, struct failure *failure) {
     struct unresolved *item = &resolving->items[i];
     const struct text_set *labels = &resolving->design->columns[item->column].labels;
@@ -146,7 +145,8 @@ static int find_sources(struct resolving *resolving, size_t i, struct failure *f
     return 0;
 }
 
-/* Adds the defaults that are texts, and finds what the numbers of the others will come from. */
+/* Adds the factors that the design lacks: texts at once; for numbers it finds the expressions. -EINVAL: a
+ * factor has no default. */
 static int find_missing(struct resolving *resolving, struct failure *failure) {
     const struct design *design = resolving->design;
     for (size_t i = 0; i < resolving->factors->count; i++) {
@@ -180,7 +180,7 @@ static bool item_uses(const struct unresolved *item, size_t name) {
     return false;
 }
 
-/* Whether all that the expressions of factor I need is there. */
+/* Whether all factors that the expressions of factor I use have numbers. */
 static bool is_ready(const struct resolving *resolving, size_t i) {
     for (size_t j = 0; j < resolving->factors->count; j++)
         if (resolving->items[j].column == SIZE_MAX && item_uses(&resolving->items[i], j))
@@ -188,6 +188,7 @@ static bool is_ready(const struct resolving *resolving, size_t i) {
     return true;
 }
 
+/* Whether the expressions of a factor use facts of the machine, directly or through other factors. */
 static bool is_of_facts(const struct resolving *resolving, const struct unresolved *item) {
     const struct design_factors *factors = resolving->factors;
     for (size_t j = 0; j < factors->count; j++)
@@ -209,8 +210,8 @@ static double nearest_admitted(const struct design_factor *factor, double value)
     return value > low ? fmin(value, high) : low; /* of nan, too */
 }
 
-/* The value of factor I in a row whose TEXT, if it has one, is a number, a share or a time. VALUES has room
- * for what an expression may use. */
+/* The value of factor I in ROW. TEXT, if not NULL, is a number, a share or a time; otherwise it is the
+ * default. VALUES is scratch. -EINVAL: the factor does not admit it. */
 static int resolve_value(const struct resolving *resolving, size_t i, size_t row, const char *text,
                          double *values, double *ret, struct failure *failure) {
     const struct design *design = resolving->design;
@@ -244,7 +245,7 @@ static int resolve_value(const struct resolving *resolving, size_t i, size_t row
                           design_factor_expectation(factor, expectation));
 }
 
-/* The numbers of factor I take the place of its texts, or are a new column. */
+/* Computes the numbers of factor I, in a new column or in place of its texts. */
 static int resolve_numbers(struct resolving *resolving, size_t i, struct failure *failure) {
     const struct design_factors *factors = resolving->factors;
     const struct design_factor *factor = &factors->items[i];
@@ -285,7 +286,7 @@ static int resolve_numbers(struct resolving *resolving, size_t i, struct failure
     return 0;
 }
 
-/* Each round adds what is ready; a round that adds nothing, and leaves something, has found a circle. */
+/* Resolves all factors, in the order in which they use each other. -EINVAL: some depend on themselves. */
 static int resolve_all(struct resolving *resolving, struct failure *failure) {
     size_t waiting = SIZE_MAX;
     for (bool added = true; added;) {
@@ -317,12 +318,14 @@ static int resolve_all(struct resolving *resolving, struct failure *failure) {
                               expression_text(expression));
 }
 
-/* What a column must be, or NULL. */
+/* The factor or control that column NAME is; NULL: none. */
 static const struct design_factor *factor_of_column(const struct design_factors *factors, const char *name) {
     size_t found = design_factor_find(factors, name);
     return found == SIZE_MAX ? control_factor_find(name) : &factors->items[found];
 }
 
+/* Makes the design conform to the factors of an experiment: checks all columns, adds missing ones, and orders
+ * them as the factors are, controls last. */
 int design_conform(struct design *design, const struct design_factors *factors, struct failure *failure) {
     for (size_t i = 0; i < design->column_count; i++) {
         const char *name = design->columns[i].about.name;
@@ -365,7 +368,8 @@ int design_conform(struct design *design, const struct design_factors *factors, 
 
 /* ---- Expressions over a design */
 
-/* The value of EXPRESSION in a row; refused when it is not finite. VALUES has room for a number a column. */
+/* The value of EXPRESSION in ROW into *RET. -EINVAL: it is not finite. VALUES is scratch, a number a
+ * column. */
 static int finite_value(const struct design *design, size_t row, const struct expression *expression,
                         double *values, double *ret, struct failure *failure) {
     design_numbers(design, row, values);
@@ -380,6 +384,8 @@ static int finite_value(const struct design *design, size_t row, const struct ex
     return 0;
 }
 
+/* Adds the column NAME, computed by the expression TEXT; of integers if all values are whole. -EINVAL with
+ * the place. */
 int design_compute(struct design *design, const char *name, const char *text, const char *file, size_t line,
                    size_t place, struct failure *failure) {
     cleanup(expression_cleanup) struct expression *expression = NULL;
@@ -415,7 +421,7 @@ int design_compute(struct design *design, const char *name, const char *text, co
     return r;
 }
 
-/* "m 1, n 2, k 3", for messages; what does not fit is left out. */
+/* Writes a row as "m 1, n 2, k 3" into BUFFER, as far as it fits. */
 static void describe_row(const struct design *design, size_t row, char *buffer, size_t size) {
     size_t used = 0;
     buffer[0] = '\0';
@@ -427,6 +433,7 @@ static void describe_row(const struct design *design, size_t row, char *buffer, 
     }
 }
 
+/* -EINVAL, with the row described, if CONDITION is false in some row. */
 int design_require(const struct design *design, const struct expression *condition, struct failure *failure) {
     cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);
     for (size_t row = 0; row < design->row_count; row++) {
@@ -444,6 +451,7 @@ int design_require(const struct design *design, const struct expression *conditi
     return 0;
 }
 
+/* The greatest value of EXPRESSION over all rows into *RET. */
 int design_maximum(const struct design *design, const struct expression *expression, double *ret,
                    struct failure *failure) {
     cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);

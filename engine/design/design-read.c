@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A table in the reading: its columns, what each must hold, and how many lines there is room for. */
+/* A table that is being read. */
 struct table {
     struct csv_reader *reader;
     struct design *design;
@@ -19,6 +19,7 @@ struct table {
     size_t line_capacity;
 };
 
+/* Fails because a field does not hold what its column expects. Returns -EINVAL. */
 static int refuse_field(const struct table *table, size_t column, const struct csv_field *field,
                         struct failure *failure) {
     const struct design_factor *expected = &table->expected[column];
@@ -38,6 +39,7 @@ static bool admits_field(const struct design_factor *expected, const struct csv_
     return design_factor_admits_written(expected, text);
 }
 
+/* Stores a field in ROW of its column. -EINVAL: the factor does not admit it. */
 static int read_field(const struct table *table, size_t column, const struct csv_field *field, size_t row,
                       struct failure *failure) {
     const struct design_factor *expected = &table->expected[column];
@@ -78,6 +80,7 @@ static int reserve_row(struct table *table, struct failure *failure) {
     return r < 0 ? failure_memory(failure) : 0;
 }
 
+/* Reads all rows. -EINVAL with the place: a value does not fit, or there are none. */
 static int read_rows(struct table *table, struct failure *failure) {
     struct design *design = table->design;
     const struct csv_field *fields;
@@ -98,7 +101,7 @@ static int read_rows(struct table *table, struct failure *failure) {
     return got;
 }
 
-/* Reads the whole of READER; EXPECTED has an entry a column. */
+/* Reads the whole of READER into a design; EXPECTED has an entry for each column. */
 static int read_table(struct csv_reader *reader, struct design_factor *expected, struct design **ret,
                       struct failure *failure) {
     cleanup(design_cleanup) struct design *design = NULL;
@@ -123,8 +126,8 @@ static int read_table(struct csv_reader *reader, struct design_factor *expected,
     return 0;
 }
 
-/* What each column must be. Without FACTORS all is known of a control, and of any other that it may be
- * anything. */
+/* What each column must hold, into *RET, which the caller frees. Without FACTORS controls are known, and
+ * other columns may hold anything. -EINVAL: a column is unknown. */
 static int expect_columns(struct csv_reader *reader, const struct design_factors *factors,
                           struct design_factor **ret, struct failure *failure) {
     size_t count = csv_column_count(reader);
@@ -149,7 +152,7 @@ static int expect_columns(struct csv_reader *reader, const struct design_factors
     return 0;
 }
 
-/* Reads through all rows to see what each column holds: the narrowest type that all its values have. */
+/* Reads through all rows to find the narrowest type that all values of a column have. */
 static int find_types(struct csv_reader *reader, struct design_factor *expected, struct failure *failure) {
     const struct csv_field *fields;
     int got;
@@ -166,6 +169,7 @@ static int find_types(struct csv_reader *reader, struct design_factor *expected,
     return got;
 }
 
+/* Reads a design from a CSV file, pipe or standard input, and checks it against FACTORS (may be NULL). */
 int design_read(const char *path, const struct design_factors *factors, struct design **ret,
                 struct failure *failure) {
     cleanup(csv_reader_cleanup) struct csv_reader *first = NULL, *second = NULL;

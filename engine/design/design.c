@@ -15,7 +15,7 @@
 
 int design_new(size_t rows, struct design **ret, struct failure *failure) {
     if (rows > DESIGN_ROWS_MAX)
-        return failure_input(failure, NULL, 0, 0, "a design of %zu rows, expected at most %d", rows,
+        return failure_input(failure, NULL, 0, 0, "the design has %zu rows; expected at most %d", rows,
                              DESIGN_ROWS_MAX);
     struct design *design = xcalloc(1, sizeof *design);
     design->row_count = rows;
@@ -41,6 +41,7 @@ void design_cleanup(struct design **design) {
     design_free(*design);
 }
 
+/* Adds a column of zeros. -EINVAL: the name occurs twice, is an unknown control, or there are too many. */
 int design_add_column(struct design *design, const char *name, enum column_type type,
                       struct design_column **ret, struct failure *failure) {
     if (design_find(design, name) != SIZE_MAX)
@@ -89,6 +90,7 @@ void design_numbers(const struct design *design, size_t row, double *ret) {
         ret[i] = design_number(design, row, i);
 }
 
+/* The value of a cell as text: in BUFFER, or owned by the design. */
 const char *design_value(const struct design *design, size_t row, size_t column,
                          char buffer[static NUMBER_TEXT_SIZE]) {
     const struct design_column *one = &design->columns[column];
@@ -101,6 +103,7 @@ const char *design_value(const struct design *design, size_t row, size_t column,
     return buffer;
 }
 
+/* Fails with a sentence about ROW, at its line if it was read from a file. Returns -EINVAL. */
 int design_failure(const struct design *design, size_t row, struct failure *failure, const char *format,
                    ...) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -123,6 +126,7 @@ bool design_uses_facts(const struct design *design) {
 
 /* ---- Controls */
 
+/* Numbers the states of the controls, alike for rows with equal controls. The caller frees RET->items. */
 int design_control_states(const struct design *design, struct design_states *ret, struct failure *failure) {
     cleanup_free uint32_t *items = xcalloc(design->row_count, sizeof *items);
     cleanup(text_set_clear) struct text_set seen = {0};
@@ -168,7 +172,8 @@ enum {
     WRITE_ROW_MAX = 1 << 28, /* a row may be this long: its fields were read as fields of CSV */
 };
 
-/* Appends the rows to TEXT; where there is a NAME, TEXT is emptied into the descriptor, piece by piece. */
+/* Appends header and rows to TEXT, in the order of ORDER if that is not NULL. With a NAME, TEXT is written to
+ * the descriptor piece by piece. */
 static int write_rows(const struct design *design, const struct design_order *order, struct text *text,
                       int descriptor, const char *name, struct failure *failure) {
     int r = design_append_header(design, text);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A column for each of the levels; texts have their labels, whose codes are their indices. */
+/* Adds a column for each of the levels; codes of texts are their indices in the list. */
 static int add_columns(struct design *design, const struct levels *levels, size_t count,
                        struct failure *failure) {
     for (size_t i = 0; i < count; i++) {
@@ -24,9 +24,9 @@ static int add_columns(struct design *design, const struct levels *levels, size_
     return 0;
 }
 
-/* A design of ROWS rows with a column for each of the levels; to be freed on failure, too. */
-static int begin(const struct levels *levels, size_t count, size_t rows, struct design **ret,
-                 struct failure *failure) {
+/* Begins a design of ROWS rows with a column for each of the levels. The caller frees *RET on failure too. */
+static int begin_design(const struct levels *levels, size_t count, size_t rows, struct design **ret,
+                        struct failure *failure) {
     int r = design_new(rows, ret, failure);
     return r < 0 ? r : add_columns(*ret, levels, count, failure);
 }
@@ -47,7 +47,8 @@ static void put_level(struct design_column *column, size_t row, const struct lev
 
 /* ---- Full factorial */
 
-/* How many combinations there are; at most as many as FACTOR of each still make a design. */
+/* The number of combinations into *RET. -EINVAL: times FACTOR, they are more than a design may have. WHAT is
+ * the design's word in the message. */
 static int count_combinations(const struct levels *levels, size_t count, const char *what, uint64_t factor,
                               uint64_t *ret, struct failure *failure) {
     uint64_t rows = 1;
@@ -69,7 +70,7 @@ static int count_combinations(const struct levels *levels, size_t count, const c
     return 0;
 }
 
-/* The last COUNT columns get every combination, again and again. */
+/* Fills the last COUNT columns with every combination, repeated as often as there are rows for. */
 static void put_combinations(struct design *design, const struct levels *levels, size_t count) {
     struct design_column *columns = design->columns + (design->column_count - count);
     uint64_t repeat = 1; /* rows in which the factor keeps its level */
@@ -81,7 +82,7 @@ static void put_combinations(struct design *design, const struct levels *levels,
     }
 }
 
-/* A column of a table, each value TIMES times. */
+/* Adds a copy of COLUMN with each value TIMES times. */
 static int repeat_column(const struct design_column *column, size_t times, struct design *design,
                          struct failure *failure) {
     struct design_column *copy = NULL;
@@ -96,8 +97,9 @@ static int repeat_column(const struct design_column *column, size_t times, struc
     return 0;
 }
 
-static int cross(const struct design *table, const char *what, const struct levels *levels, size_t count,
-                 struct design **ret, struct failure *failure) {
+/* Crosses each row of TABLE with all combinations of the levels. */
+static int cross_table(const struct design *table, const char *what, const struct levels *levels,
+                       size_t count, struct design **ret, struct failure *failure) {
     cleanup(design_cleanup) struct design *design = NULL;
     uint64_t times = 0;
     int r = count_combinations(levels, count, what, table->row_count, &times, failure);
@@ -124,17 +126,17 @@ int design_generate_factorial(const struct levels *levels, size_t count, struct 
                               struct failure *failure) {
     cleanup(design_cleanup) struct design *one = NULL;
     int r = design_new(1, &one, failure);
-    return r < 0 ? r : cross(one, "full factorial", levels, count, ret, failure);
+    return r < 0 ? r : cross_table(one, "full factorial", levels, count, ret, failure);
 }
 
 int design_generate_crossed(const struct design *table, const struct levels *levels, size_t count,
                             struct design **ret, struct failure *failure) {
-    return cross(table, "crossed design", levels, count, ret, failure);
+    return cross_table(table, "crossed design", levels, count, ret, failure);
 }
 
 /* ---- Independent rows */
 
-/* What one level of a factor is drawn from: prepared once, for millions of rows. */
+/* How the values of a factor are drawn; prepared once, for millions of rows. */
 struct draw {
     const struct levels *levels;
     struct design_column *column;
@@ -143,6 +145,7 @@ struct draw {
     bool logarithmic; /* whose exp is taken */
 };
 
+/* Draws the value of a factor in ROW. */
 static void draw_row(const struct draw *draw, size_t row, struct random_source *source) {
     const struct levels *levels = draw->levels;
     if (draw->count) {
@@ -161,10 +164,11 @@ static void draw_row(const struct draw *draw, size_t row, struct random_source *
                                       : value);
 }
 
+/* Draws all rows independently. */
 static int draw_rows(const struct levels *levels, struct draw *draws, size_t count, size_t rows,
                      struct random_source *source, struct design **ret, struct failure *failure) {
     cleanup(design_cleanup) struct design *design = NULL;
-    int r = begin(levels, count, rows, &design, failure);
+    int r = begin_design(levels, count, rows, &design, failure);
     if (r < 0)
         return r;
     for (size_t i = 0; i < count; i++)
@@ -187,6 +191,7 @@ int design_generate_uniform(const struct levels *levels, size_t count, size_t ro
     return draw_rows(levels, draws, count, rows, source, ret, failure);
 }
 
+/* Draws rows whose logarithms are uniform. -EINVAL: a range has a step or values of 0 or less. */
 int design_generate_log_uniform(const struct levels *levels, size_t count, size_t rows,
                                 struct random_source *source, struct design **ret, struct failure *failure) {
     cleanup_free struct draw *draws = xcalloc(count + 1, sizeof *draws);
@@ -213,6 +218,7 @@ int design_generate_log_uniform(const struct levels *levels, size_t count, size_
 
 /* ---- Latin hypercube */
 
+/* Fills a column with a random value in each stratum of the factor's range. */
 static void fill_strata(struct design_column *column, const struct levels *levels, const uint32_t *strata,
                         size_t rows, struct random_source *source) {
     uint64_t count = levels_count(levels);
@@ -228,11 +234,13 @@ static void fill_strata(struct design_column *column, const struct levels *level
     }
 }
 
+/* Draws a Latin hypercube (M. McKay, R. Beckman, W. Conover 1979): each factor has one value in each of ROWS
+ * equal parts of its range. */
 int design_generate_latin_hypercube(const struct levels *levels, size_t count, size_t rows,
                                     struct random_source *source, struct design **ret,
                                     struct failure *failure) {
     cleanup(design_cleanup) struct design *design = NULL;
-    int r = begin(levels, count, rows, &design, failure);
+    int r = begin_design(levels, count, rows, &design, failure);
     if (r < 0)
         return r;
     cleanup_free uint32_t *strata = xcalloc(rows, sizeof *strata);

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number, or a number with a unit of size; *WHOLE when it is written as a whole number. */
+/* Reads a number, which may have a unit of size; *WHOLE: it is written as a whole number. false: it is
+ * none. */
 static bool read_literal(const char *text, double *ret, bool *whole) {
     double value;
     if (!number_parse_double(text, strlen(text), &value) &&
@@ -44,8 +45,9 @@ void levels_clear(struct levels *levels) {
     *levels = (struct levels){0};
 }
 
-static int begin(const char *name, struct levels_place place, struct levels *levels,
-                 struct failure *failure) {
+/* Begins levels with a name and place. -EINVAL: no name, or an unknown control. */
+static int begin_levels(const char *name, struct levels_place place, struct levels *levels,
+                        struct failure *failure) {
     *levels = (struct levels){.name = xstrdup(name),
                               .file = place.file ? xstrdup(place.file) : NULL,
                               .line = place.line,
@@ -57,13 +59,14 @@ static int begin(const char *name, struct levels_place place, struct levels *lev
     return 0;
 }
 
-/* Gives LEVELS away. */
-static int hand_over(struct levels *levels, struct levels *ret) {
+/* Moves LEVELS to *RET. */
+static int move_levels(struct levels *levels, struct levels *ret) {
     *ret = *levels;
     *levels = (struct levels){0};
     return 0;
 }
 
+/* Reads the ends and step (may be NULL) of a range. -EINVAL: no numbers, or no ascending range. */
 static int bind_range(struct levels *levels, const char *low, const char *high, const char *step,
                       struct failure *failure) {
     const char *const texts[] = {low, high, step};
@@ -91,19 +94,20 @@ static int bind_range(struct levels *levels, const char *low, const char *high, 
     return 0;
 }
 
+/* Levels of a range (levels.h). RET is unchanged on failure. */
 int levels_from_range(const char *name, const char *low, const char *high, const char *step,
                       struct levels_place place, struct levels *ret, struct failure *failure) {
     cleanup(levels_clear) struct levels levels = {0};
-    int r = begin(name, place, &levels, failure);
+    int r = begin_levels(name, place, &levels, failure);
     if (r < 0)
         return r;
     if (control_of_column(name))
         return levels_failure(&levels, failure, "'%s' has a range, expected a list of values", name);
     r = bind_range(&levels, low, high, step, failure);
-    return r < 0 ? r : hand_over(&levels, ret);
+    return r < 0 ? r : move_levels(&levels, ret);
 }
 
-/* Step I from LOW to HIGH; of integers, rounded. */
+/* Step I from LOW to HIGH, linear or logarithmic; rounded for integers. */
 static double step_value(const struct levels *levels, size_t i) {
     double at = (double)i / (double)(levels->steps - 1);
     if (i == 0 || i == levels->steps - 1)
@@ -118,7 +122,8 @@ static double step_value(const struct levels *levels, size_t i) {
     return fmin(fmax(value, levels->low), levels->high);
 }
 
-/* Again and again, since the type decides what is the same after rounding. */
+/* Computes the levels of a range in steps, and drops those that are equal after rounding; again whenever the
+ * type changes. */
 static void fill_steps(struct levels *levels) {
     levels->count = 0;
     for (size_t i = 0; i < levels->steps; i++) {
@@ -128,6 +133,7 @@ static void fill_steps(struct levels *levels) {
     }
 }
 
+/* Levels of a range in a number of STEPS. RET is unchanged on failure. */
 int levels_from_steps(const char *name, const char *low, const char *high, const char *steps,
                       bool logarithmic, struct levels_place place, struct levels *ret,
                       struct failure *failure) {
@@ -150,9 +156,10 @@ int levels_from_steps(const char *name, const char *low, const char *high, const
     levels.logarithmic = logarithmic;
     levels.numbers = xcalloc(levels.steps, sizeof *levels.numbers);
     fill_steps(&levels);
-    return hand_over(&levels, ret);
+    return move_levels(&levels, ret);
 }
 
+/* Reads a list of values; their type is the narrowest that all have. -EINVAL: empty or repeated values. */
 static int bind_list(struct levels *levels, const char *const *texts, size_t count, struct failure *failure) {
     if (count == 0 || count > LEVELS_MAX)
         return levels_failure(levels, failure, "%zu values of '%s', expected from 1 to %d", count,
@@ -183,11 +190,11 @@ static int bind_list(struct levels *levels, const char *const *texts, size_t cou
 int levels_from_list(const char *name, const char *const *texts, size_t count, struct levels_place place,
                      struct levels *ret, struct failure *failure) {
     cleanup(levels_clear) struct levels levels = {0};
-    int r = begin(name, place, &levels, failure);
+    int r = begin_levels(name, place, &levels, failure);
     r = r < 0 ? r : bind_list(&levels, texts, count, failure);
     if (r == 0 && control_of_column(name))
         r = levels_adopt(&levels, control_factor_find(name), failure);
-    return r < 0 ? r : hand_over(&levels, ret);
+    return r < 0 ? r : move_levels(&levels, ret);
 }
 
 /* ---- Types */
@@ -199,6 +206,7 @@ static int refuse_value(const struct levels *levels, const struct design_factor 
                           design_factor_expectation(factor, expectation));
 }
 
+/* Gives LEVELS the type of FACTOR. -EINVAL: a value is not one of the factor's. */
 int levels_adopt(struct levels *levels, const struct design_factor *factor, struct failure *failure) {
     bool has_meanings = design_factor_has_meanings(factor), has_texts = false;
     if (levels->is_range || levels->steps) {
@@ -234,6 +242,7 @@ static double step_of(const struct levels *levels) {
     return levels->step > 0 ? levels->step : 1;
 }
 
+/* The number of levels; 0: a range of real numbers without a step. */
 uint64_t levels_count(const struct levels *levels) {
     if (!levels->is_range)
         return levels->count;

@@ -11,8 +11,9 @@ static void free_order(struct design_order **order) {
     design_order_free(*order);
 }
 
-static int begin(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
-                 struct design_order **ret, struct failure *failure) {
+/* Allocates an order of all repetitions of all rows. -EINVAL: none, or too many. */
+static int order_begin(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
+                       struct design_order **ret, struct failure *failure) {
     if (rows == 0 || repetitions == 0)
         return failure_input(failure, NULL, 0, 0,
                              "%zu repetitions of %zu rows, expected at least one of each", repetitions, rows);
@@ -31,6 +32,7 @@ static int begin(enum design_order_kind kind, uint64_t seed, size_t rows, size_t
     return 0;
 }
 
+/* Makes room for COUNT blocks. -EINVAL: too many. */
 static int reserve_blocks(struct design_order *order, size_t states, size_t count, struct failure *failure) {
     if (count > DESIGN_BLOCKS_MAX)
         return failure_input(failure, NULL, 0, 0,
@@ -44,7 +46,7 @@ static int reserve_blocks(struct design_order *order, size_t states, size_t coun
 
 /* ---- As written */
 
-/* Does a block begin at position AT? */
+/* Whether a block begins at position AT: the state of the controls changes there, or a round begins. */
 static bool is_first(const struct design_order *order, const struct design_states *states, bool in_rounds,
                      size_t at) {
     size_t row = at % order->row_count;
@@ -52,6 +54,7 @@ static bool is_first(const struct design_order *order, const struct design_state
            states->items[row] != states->items[(at - 1) % order->row_count];
 }
 
+/* Orders the units as written, with a block for each run of one state. */
 static int write_runs(struct design_order *order, const struct design_states *states, bool in_rounds,
                       struct failure *failure) {
     size_t count = 0;
@@ -89,6 +92,7 @@ static void groups_clear(struct groups *groups) {
     free(groups->turn);
 }
 
+/* Lists the rows of each state. */
 static void groups_init(struct groups *groups, const struct design_states *states, size_t rows) {
     *groups = (struct groups){.rows = xcalloc(rows, sizeof *groups->rows),
                               .first = xcalloc(states->count + 2, sizeof *groups->first),
@@ -104,9 +108,9 @@ static void groups_init(struct groups *groups, const struct design_states *state
         groups->turn[i] = (uint32_t)i;
 }
 
-/* The states of the next round: any order but those that begin with the state that the last one ended with.
- * One that does has its first state change places with any later one, which leaves the others equally likely.
- */
+/* Draws the order of states of the next round. It does not begin with the last state of the round before,
+ * since that would change nothing: such a state swaps places with a random later one, so that all other
+ * orders stay equally likely. */
 static void draw_turn(struct groups *groups, size_t count, bool is_first, struct random_source *source) {
     uint32_t last = groups->turn[count - 1];
     for (size_t i = 0; i < count; i++)
@@ -119,7 +123,7 @@ static void draw_turn(struct groups *groups, size_t count, bool is_first, struct
     groups->turn[other] = last;
 }
 
-/* The block of STATE with the repetitions from FROM up to TO. */
+/* Adds the block of STATE with the repetitions from FROM to TO - 1, in random order. */
 static void deal_block(struct design_order *order, const struct groups *groups, uint32_t state, size_t from,
                        size_t to, size_t at, struct random_source *source) {
     struct design_block *block = &order->blocks[order->block_count++];
@@ -130,8 +134,9 @@ static void deal_block(struct design_order *order, const struct groups *groups, 
     random_shuffle(source, order->units + at, block->count);
 }
 
-static int deal(struct design_order *order, const struct design_states *states, size_t rounds,
-                struct failure *failure) {
+/* Orders the units at random: rounds of all states, and within a block all its units. */
+static int shuffle_units(struct design_order *order, const struct design_states *states, size_t rounds,
+                         struct failure *failure) {
     cleanup(groups_clear) struct groups groups = {0};
     int r = reserve_blocks(order, states->count, states->count * rounds, failure);
     if (r < 0)
@@ -154,11 +159,12 @@ static int deal(struct design_order *order, const struct design_states *states, 
 
 /* ---- Both */
 
+/* Makes the order in which units are measured (order.h). -EINVAL: blocks that are not possible. */
 int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
                      const struct design_states *states, size_t rounds, struct design_order **ret,
                      struct failure *failure) {
     cleanup(free_order) struct design_order *order = NULL;
-    int r = begin(kind, seed, rows, repetitions, &order, failure);
+    int r = order_begin(kind, seed, rows, repetitions, &order, failure);
     if (r < 0)
         return r;
     bool in_rounds = rounds == DESIGN_ROUND_EACH;
@@ -176,7 +182,7 @@ int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, si
     cleanup_free uint32_t *same = states ? NULL : xcalloc(rows, sizeof *same);
     struct design_states all = {.items = same, .count = 1};
     states = states ? states : &all;
-    r = kind == DESIGN_ORDER_RANDOM ? deal(order, states, rounds, failure)
+    r = kind == DESIGN_ORDER_RANDOM ? shuffle_units(order, states, rounds, failure)
                                     : write_runs(order, states, in_rounds, failure);
     if (r < 0)
         return r;

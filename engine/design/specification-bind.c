@@ -44,7 +44,7 @@ enum {
     GENERATES = 1 << DESIGN_KIND_FACTORIAL | DRAWS_ROWS | IS_PRODUCT,
 };
 
-/* Which kinds use a key that not all use, as 1 << kind. */
+/* Keys that only some kinds use: a bit 1 << kind for each. */
 static const struct {
     const char *key;
     unsigned kinds;
@@ -79,7 +79,7 @@ static bool is_scalar(const struct document_node *node) {
     return node->kind == DOCUMENT_NUMBER || node->kind == DOCUMENT_TEXT || node->kind == DOCUMENT_BOOLEAN;
 }
 
-/* The texts of a sequence of scalars; the array is the caller's to free, its items are the document's. */
+/* The texts of a sequence of scalars. The caller frees the array; the texts are the document's. */
 static int scalars_of(const struct binding *binding, const struct document_node *sequence, const char *what,
                       const char ***ret) {
     cleanup_free const char **texts = xcalloc(sequence->count + 1, sizeof *texts);
@@ -128,8 +128,8 @@ static bool is_number(const char *text, size_t length) {
     return number_parse_double(text, length, &value);
 }
 
-/* "1..100" is how the command line writes a range; here it would be a text, and nobody means that. Who does
- * writes {choices: ["1..100"]}. */
+/* -EINVAL for a range written as on the command line, 1..100, which would be taken for a text. Someone who
+ * means the text writes {choices: ["1..100"]}. */
 static int refuse_dots(const struct binding *binding, const char *name, const struct document_node *value) {
     const char *dots = value->text ? strstr(value->text, "..") : NULL;
     if (!dots || control_of_column(name)) /* of a frequency, it is one of its texts */
@@ -145,6 +145,7 @@ static int refuse_dots(const struct binding *binding, const char *name, const st
                   high[length] ? ", step: " : "", high[length] ? high + length + 1 : "");
 }
 
+/* Makes levels of a sequence: a list, or, if IS_RANGE, low and high. */
 static int levels_of_sequence(const struct binding *binding, const char *name,
                               const struct document_node *node, bool is_range, struct levels *ret) {
     cleanup_free const char **texts = NULL;
@@ -160,6 +161,7 @@ static int levels_of_sequence(const struct binding *binding, const char *name,
     return levels_from_range(name, texts[0], texts[1], NULL, place_of(binding, node), ret, binding->failure);
 }
 
+/* Makes levels of a mapping: from and to, with step or steps, or choices. */
 static int levels_of_mapping(const struct binding *binding, const char *name,
                              const struct document_node *node, struct levels *ret) {
     cleanup(written_levels_clear) struct written_levels written = {0};
@@ -186,6 +188,7 @@ static int levels_of_mapping(const struct binding *binding, const char *name,
                              binding->failure);
 }
 
+/* Makes the levels of factor NAME from a list, a range or a single value. */
 static int read_levels(const struct binding *binding, const char *name, const struct document_node *node,
                        bool sequence_is_range, struct levels *ret) {
     int r = refuse_dots(binding, name, node);
@@ -204,7 +207,7 @@ static int read_levels(const struct binding *binding, const char *name, const st
                   document_kind_name(node->kind));
 }
 
-/* Each of FACTORS, called KEY in the document, to ADD. */
+/* Calls ADD for the levels of each of FACTORS, which the document calls KEY. DRAWN: a sequence is a range. */
 static int bind_factors(const struct binding *binding, const char *key, const struct document_node *factors,
                         bool drawn,
                         int (*add)(struct design_specification *, struct levels *, struct failure *)) {
@@ -225,6 +228,7 @@ static int bind_factors(const struct binding *binding, const char *key, const st
 
 /* ---- Uniform product */
 
+/* Reads the rows of 'add'. */
 static int bind_added(const struct binding *binding, const struct document_node *add) {
     struct uniform_product *product = &binding->specification->product;
     int r = uniform_product_add_row(product, NULL, 0, binding->failure);
@@ -241,6 +245,7 @@ static int bind_added(const struct binding *binding, const struct document_node 
     return r;
 }
 
+/* Reads the factors, fixed sizes and added rows of a uniform product. */
 static int bind_product(const struct binding *binding, const struct document_node *factors) {
     struct uniform_product *product = &binding->specification->product;
     const struct document_node *fixed = document_get(binding->node, "fixed"),
@@ -264,8 +269,9 @@ static int bind_product(const struct binding *binding, const struct document_nod
     return r == 0 && add ? bind_added(binding, add) : r;
 }
 
-/* ---- The whole */
+/* ---- The specification */
 
+/* Finds the kind of design, and refuses keys that it does not use or lacks. */
 static int check_kind(const struct binding *binding) {
     const struct document_node *node = binding->node, *generate = document_get(node, "generate"),
                                *file = document_get(node, "file"), *factors = document_get(node, "factors");
@@ -291,7 +297,7 @@ static int check_kind(const struct binding *binding) {
     return 0;
 }
 
-/* The path AT, relative to FOLDER. */
+/* Sets the CSV file of the design; a relative path begins in FOLDER. */
 static int set_file(const struct binding *binding, const struct document_node *at, const char *folder) {
     const char *path = at->text;
     if (path[0] == '\0')
@@ -317,7 +323,7 @@ static int bind_computed(const struct binding *binding, const struct document_no
     return 0;
 }
 
-/* `repeat` says how often, and has blocks of its own. */
+/* Reads 'repeat', which replaces 'repetitions' and 'blocks'. */
 static int bind_repeat(const struct binding *binding, const struct document_node *repeat) {
     static const char *const others[] = {"repetitions", "blocks"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -332,6 +338,7 @@ static int bind_repeat(const struct binding *binding, const struct document_node
     return r;
 }
 
+/* Reads all members of the mapping 'design'. */
 static int bind_members(const struct binding *binding, const char *folder) {
     struct design_specification *specification = binding->specification;
     const struct document_node *node = binding->node, *file = document_get(node, "file"),
@@ -361,6 +368,7 @@ static int bind_members(const struct binding *binding, const char *folder) {
     return r == 0 && repeat ? bind_repeat(binding, repeat) : r;
 }
 
+/* Reads 'design': the path of a CSV file, or a mapping. */
 static int bind_node(const struct binding *binding, const char *folder) {
     const struct document_node *node = binding->node;
     if (node->kind == DOCUMENT_TEXT)
@@ -373,6 +381,7 @@ static int bind_node(const struct binding *binding, const char *folder) {
     return r < 0 ? r : bind_members(binding, folder);
 }
 
+/* Reads the node 'design' of a campaign; NULL or null is a design of one row. */
 int design_specification_from_node(const struct document *document, const struct document_node *node,
                                    const char *folder, struct design_specification **ret,
                                    struct failure *failure) {

@@ -15,6 +15,7 @@ const char *const design_kind_names[] = {"factorial",       "uniform",         "
                                          "latin-hypercube", "uniform-product", NULL};
 const char *const design_order_names[] = {"random", "as-written", NULL};
 
+/* A specification of one row, with a random seed. Negative with FAILURE: the system has no random numbers. */
 int design_specification_new(struct design_specification **ret, struct failure *failure) {
     cleanup(design_specification_cleanup) struct design_specification *specification =
         xcalloc(1, sizeof *specification);
@@ -105,6 +106,7 @@ int design_specification_set_order(struct design_specification *specification, c
     return failure_input(failure, NULL, 0, 0, "order '%.64s', expected random or as-written", name);
 }
 
+/* Moves LEVELS to the end of a list. -EINVAL: the name occurs twice, or the list is full. */
 static int add_levels(struct levels **list, size_t *count, struct levels *levels, struct failure *failure) {
     for (size_t i = 0; i < *count; i++)
         if (strcmp((*list)[i].name, levels->name) == 0)
@@ -127,6 +129,7 @@ int design_specification_add_crossed(struct design_specification *specification,
     return add_levels(&specification->crossed, &specification->crossed_count, levels, failure);
 }
 
+/* Adds a column that is computed by an expression. -EINVAL: no name, a control, or too many. */
 int design_specification_add_computed(struct design_specification *specification, const char *name,
                                       const char *text, size_t line, size_t column, struct failure *failure) {
     const char *file = specification->place_file;
@@ -161,14 +164,14 @@ bool design_specification_is_random(const struct design_specification *specifica
 
 /* ---- Making */
 
-/* Gives a failure without a place the specification's. */
+/* Gives a failure without a place that of the specification. Returns CODE. */
 static int at_place(const struct design_specification *specification, int code, struct failure *failure) {
     return failure_place(failure, code, specification->place_file, specification->line,
                          specification->column);
 }
 
-/* The COUNT levels with the types that FACTORS give them; a shallow copy, of which only the array is freed.
- */
+/* The levels with the types of FACTORS; a shallow copy, of which the caller frees only the array. -EINVAL: no
+ * such factor, or a value that it does not admit. */
 static int adopt_levels(const struct levels *written, size_t count, const struct design_factors *factors,
                         struct levels **ret, struct failure *failure) {
     cleanup_free struct levels *levels = xcalloc(count + 1, sizeof *levels);
@@ -187,7 +190,7 @@ static int adopt_levels(const struct levels *written, size_t count, const struct
     return 0;
 }
 
-/* A name that the experiment does not know is said before anything is drawn for it. */
+/* Refuses names that the experiment does not know, before anything is drawn. */
 static int check_names(const struct design_specification *specification, const struct design_factors *factors,
                        struct failure *failure) {
     const struct uniform_product *product = &specification->product;
@@ -197,8 +200,9 @@ static int check_names(const struct design_specification *specification, const s
     return 0;
 }
 
-static int generate(const struct design_specification *specification, const struct design_factors *factors,
-                    struct design **ret, struct failure *failure) {
+/* Generates the rows by kind. */
+static int generate_rows(const struct design_specification *specification,
+                         const struct design_factors *factors, struct design **ret, struct failure *failure) {
     struct random_source source;
     random_start(&source, specification->seed, RANDOM_STREAM_TABLE);
     cleanup_free struct levels *levels = NULL;
@@ -224,9 +228,9 @@ static int generate(const struct design_specification *specification, const stru
     }
 }
 
-/* Every row with every combination of what it is crossed with. */
-static int cross(const struct design_specification *specification, const struct design_factors *factors,
-                 struct design **table, struct failure *failure) {
+/* Crosses every row with every combination of the crossed levels. */
+static int cross_rows(const struct design_specification *specification, const struct design_factors *factors,
+                      struct design **table, struct failure *failure) {
     cleanup_free struct levels *levels = NULL;
     struct design *crossed = NULL;
     size_t count = specification->crossed_count;
@@ -244,7 +248,7 @@ static int cross(const struct design_specification *specification, const struct 
 static int generate_table(const struct design_specification *specification,
                           const struct design_factors *factors, struct design **ret,
                           struct failure *failure) {
-    int r = at_place(specification, generate(specification, factors, ret, failure), failure);
+    int r = at_place(specification, generate_rows(specification, factors, ret, failure), failure);
     if (r < 0)
         return r;
     (*ret)->file = specification->place_file ? xstrdup(specification->place_file) : NULL;
@@ -253,12 +257,13 @@ static int generate_table(const struct design_specification *specification,
     return 0;
 }
 
+/* Makes the table: reads or generates it, crosses it, computes columns, and makes it conform to FACTORS. */
 static int make_table(const struct design_specification *specification, const struct design_factors *factors,
                       struct design **ret, struct failure *failure) {
     int r = specification->kind == DESIGN_KIND_FILE ? design_read(specification->file, factors, ret, failure)
                                                     : generate_table(specification, factors, ret, failure);
     if (r == 0)
-        r = at_place(specification, cross(specification, factors, ret, failure), failure);
+        r = at_place(specification, cross_rows(specification, factors, ret, failure), failure);
     for (size_t i = 0; r == 0 && i < specification->computed_count; i++) {
         const struct design_computed *one = &specification->computed[i];
         r = design_compute(*ret, one->name, one->text, specification->place_file, one->line, one->column,
@@ -267,6 +272,7 @@ static int make_table(const struct design_specification *specification, const st
     return r == 0 && factors ? design_conform(*ret, factors, failure) : r;
 }
 
+/* Makes the order of rows and repetitions. -EINVAL: blocks without controls. */
 static int make_order(const struct design_specification *specification, const struct design *design,
                       struct design_order **ret, struct failure *failure) {
     const struct design_repeat *repeat = &specification->repeat;
@@ -295,6 +301,7 @@ static int make_order(const struct design_specification *specification, const st
     return at_place(specification, r, failure);
 }
 
+/* Makes design and order. The caller frees both; on failure neither is made. */
 int design_specification_make(const struct design_specification *specification,
                               const struct design_factors *factors, struct design **ret_design,
                               struct design_order **ret_order, struct failure *failure) {

@@ -25,6 +25,7 @@ void uniform_product_clear(struct uniform_product *product) {
     *product = (struct uniform_product){0};
 }
 
+/* Adds a factor. -EINVAL: too many, no name, a control, or given twice. */
 int uniform_product_add_factor(struct uniform_product *product, const char *name, struct failure *failure) {
     if (product->count == UNIFORM_PRODUCT_FACTORS_MAX)
         return failure_input(failure, NULL, 0, 0, "more than %d factors", UNIFORM_PRODUCT_FACTORS_MAX);
@@ -39,7 +40,7 @@ int uniform_product_add_factor(struct uniform_product *product, const char *name
     return 0;
 }
 
-/* A size: a whole number from 1 to 2^53, which may be written as 1e4. */
+/* Reads a size: a whole number from 1 to 2^53, which may be written as 1e4. */
 static int read_size(const char *text, int64_t *ret, struct failure *failure) {
     double value;
     if (!number_parse_double(text, strlen(text), &value) || value < 1 || value > (double)DESIGN_INTEGER_MAX ||
@@ -50,6 +51,7 @@ static int read_size(const char *text, int64_t *ret, struct failure *failure) {
     return 0;
 }
 
+/* Fixes a factor at a size. -EINVAL: no such factor, or no size. */
 int uniform_product_fix(struct uniform_product *product, const char *name, const char *size,
                         struct failure *failure) {
     const char *const *names = (const char *const *)product->names;
@@ -63,6 +65,8 @@ int uniform_product_fix(struct uniform_product *product, const char *name, const
                          text_instead(name, names, product->count, instead));
 }
 
+/* Adds a row of COUNT sizes; 0 only says that the default rows are not wanted. -EINVAL: another number of
+ * factors, or no sizes. */
 int uniform_product_add_row(struct uniform_product *product, const char *const *sizes, size_t count,
                             struct failure *failure) {
     product->adds = true;
@@ -90,7 +94,7 @@ struct drawing {
     const struct uniform_product *product;
     struct random_source *source;
     struct design *design;
-    size_t row;                                      /* the next to write */
+    size_t row;                                      /* index of the next row to write */
     size_t free_places[UNIFORM_PRODUCT_FACTORS_MAX]; /* of the factors that are not fixed */
     size_t free_count;
     double fixed_product;
@@ -117,7 +121,8 @@ static void put_row(struct drawing *drawing, const int64_t *sizes) {
     drawing->row++;
 }
 
-/* Draws the free sizes of one tuple, in the order in which they are drawn. */
+/* Draws the free sizes of one row, whose product with the fixed ones is about TARGET, each at most the root
+ * of what is left. */
 static void draw_tuple(struct drawing *drawing, double target, int64_t *ret) {
     double done = drawing->fixed_product;
     target /= done;
@@ -138,22 +143,23 @@ static void draw_tuple(struct drawing *drawing, double target, int64_t *ret) {
     }
 }
 
-/* Writes a row for each order of the free sizes. Place FROM and those after it are still to be chosen from
- * the sizes that TAKEN does not mark. */
-static void put_orders(struct drawing *drawing, const int64_t *tuple, size_t from, unsigned taken,
+/* Writes a row for each order of the free sizes of TUPLE. Places from FROM on are still open; TAKEN marks the
+ * sizes that earlier places use. */
+static void put_orders(struct drawing *drawing, const int64_t *tuple, size_t from, unsigned used,
                        int64_t *row) {
     if (from == drawing->free_count) {
         put_row(drawing, row);
         return;
     }
     for (size_t i = 0; i < drawing->free_count; i++) {
-        if (taken & 1u << i)
+        if (used & 1u << i)
             continue;
         row[drawing->free_places[from]] = tuple[i];
-        put_orders(drawing, tuple, from + 1, taken | 1u << i, row);
+        put_orders(drawing, tuple, from + 1, used | 1u << i, row);
     }
 }
 
+/* Draws a tuple within the caps and writes all its orders. -EINVAL: no draw was within the caps. */
 static int put_tuple(struct drawing *drawing, double target, struct failure *failure) {
     const struct uniform_product *product = drawing->product;
     int64_t tuple[UNIFORM_PRODUCT_FACTORS_MAX] = {0}, row[UNIFORM_PRODUCT_FACTORS_MAX];
@@ -174,7 +180,8 @@ static int put_tuple(struct drawing *drawing, double target, struct failure *fai
                          product->max_size, target, product->max_product, UNIFORM_PRODUCT_ATTEMPTS_MAX);
 }
 
-/* The COUNT rows that are added when there is no list of one's own; RET may be NULL, to count only. */
+/* Writes the rows that are added by default, cubes of usual and tiny sizes; RET NULL: none is written.
+ * Returns their number. */
 static size_t default_rows(const struct uniform_product *product, struct drawing *ret) {
     size_t count = 0;
     for (int which = 0; which <= DEFAULT_TINY_MAX; which++) {
@@ -190,7 +197,8 @@ static size_t default_rows(const struct uniform_product *product, struct drawing
     return count;
 }
 
-static int check(const struct uniform_product *product, struct failure *failure) {
+/* Checks the settings of the product. -EINVAL: a limit or an added row is not possible. */
+static int check_product(const struct uniform_product *product, struct failure *failure) {
     if (product->count == 0)
         return failure_input(failure, NULL, 0, 0, "no factors, expected names such as m, n, k");
     if (!(product->max_product >= 1 && product->max_product <= (double)DESIGN_INTEGER_MAX))
@@ -207,8 +215,8 @@ static int check(const struct uniform_product *product, struct failure *failure)
     return 0;
 }
 
-/* Fills what depends on the fixed factors; refuses what no draw could satisfy. */
-static int begin(struct drawing *drawing, struct failure *failure) {
+/* Lists the free factors. -EINVAL: no draw can satisfy the fixed sizes and the caps. */
+static int find_free_factors(struct drawing *drawing, struct failure *failure) {
     const struct uniform_product *product = drawing->product;
     drawing->fixed_product = 1;
     for (size_t i = 0; i < product->count; i++) {
@@ -241,6 +249,7 @@ static int begin(struct drawing *drawing, struct failure *failure) {
     return 0;
 }
 
+/* Allocates the design. -EINVAL: too many rows. */
 static int make_design(struct drawing *drawing, struct failure *failure) {
     const struct uniform_product *product = drawing->product;
     double rows = (double)product->products * (double)product->batch;
@@ -248,8 +257,10 @@ static int make_design(struct drawing *drawing, struct failure *failure) {
         rows *= (double)i;
     rows += (double)(product->adds ? product->added_count : default_rows(product, NULL));
     if (rows > DESIGN_ROWS_MAX)
-        return failure_input(failure, NULL, 0, 0, "a design of %.0f rows, expected at most %d", rows,
-                             DESIGN_ROWS_MAX);
+        return failure_input(
+            failure, NULL, 0, 0,
+            "the design has %.0f rows; expected at most %d: set fewer products or a smaller batch", rows,
+            DESIGN_ROWS_MAX);
     int r = design_new((size_t)rows, &drawing->design, failure);
     struct design_column *column;
     for (size_t i = 0; r == 0 && i < product->count; i++)
@@ -257,7 +268,8 @@ static int make_design(struct drawing *drawing, struct failure *failure) {
     return r;
 }
 
-static int fill(struct drawing *drawing, struct failure *failure) {
+/* Writes all rows: batches of tuples for each product, then added rows. */
+static int write_rows(struct drawing *drawing, struct failure *failure) {
     const struct uniform_product *product = drawing->product;
     double jitter_most = product->max_product / JITTER_PARTS;
     for (int64_t i = 0; i < product->products; i++) {
@@ -277,13 +289,14 @@ static int fill(struct drawing *drawing, struct failure *failure) {
     return 0;
 }
 
+/* Generates the design of a uniform product (uniform-product.h). */
 int uniform_product_generate(const struct uniform_product *product, struct random_source *source,
                              struct design **ret, struct failure *failure) {
     struct drawing drawing = {.product = product, .source = source};
-    int r = check(product, failure);
-    r = r < 0 ? r : begin(&drawing, failure);
+    int r = check_product(product, failure);
+    r = r < 0 ? r : find_free_factors(&drawing, failure);
     r = r < 0 ? r : make_design(&drawing, failure);
-    r = r < 0 ? r : fill(&drawing, failure);
+    r = r < 0 ? r : write_rows(&drawing, failure);
     if (r < 0)
         design_free(drawing.design);
     else

@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Sentences --------------------------------------------------------------------------------- */
+/* ---- Sentences */
 
 enum { EXPECTED_SIZE = 512 };
 
-/* A scalar's text, or what kind of thing the node is. */
+/* The text of a scalar, quoted, or the kind of another node, for messages. */
 static struct shown_value show(const struct document_node *node) {
     if (node->text && node->kind != DOCUMENT_NULL)
         return shown_value(node->text, strlen(node->text));
@@ -28,14 +28,14 @@ static struct shown_value show(const struct document_node *node) {
     return shown;
 }
 
-/* Text that would be another kind of scalar without its quotes, which the reader of a message must be told
- * of. */
+/* Whether NODE is text only because it is quoted ("5", "true"): a message must say so. */
 static bool is_text_by_quotes(const struct document_node *node) {
     return node->kind == DOCUMENT_TEXT &&
            (number_literal_is_decimal(node->text, strlen(node->text)) || strcmp(node->text, "true") == 0 ||
             strcmp(node->text, "false") == 0);
 }
 
+/* Fails with a sentence about NODE; NULL: about the document. Returns -EINVAL. */
 int bind_refuse(const struct document *document, const struct document_node *node, struct failure *failure,
                 const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -57,7 +57,7 @@ static bool has_range(const struct bind_field *field) {
     return field->minimum != 0 || field->maximum != 0;
 }
 
-/* ", or none or steady" */
+/* Appends the field's words to what is expected, as ", or none or steady". Returns BUFFER. */
 static const char *append_words(const struct bind_field *field, char buffer[static EXPECTED_SIZE]) {
     for (const struct bind_word *word = field->words; word && word->text; word++) {
         size_t used = strlen(buffer);
@@ -71,8 +71,9 @@ static bool is_in_range(const struct bind_field *field, double value) {
     return !has_range(field) || (value >= field->minimum && value <= field->maximum);
 }
 
-/* ---- Scalars ----------------------------------------------------------------------------------- */
+/* ---- Scalars */
 
+/* Copies the text of NODE to *TARGET. -EINVAL: no text, or not one that the field expects. */
 static int bind_text(const struct document *document, const struct document_node *node,
                      const struct bind_field *field, char **target, struct failure *failure) {
     if (!node->text || node->kind == DOCUMENT_NULL)
@@ -94,7 +95,8 @@ static int bind_boolean(const struct document *document, const struct document_n
     return 0;
 }
 
-/* A whole number, also one that is written with a point or an exponent, as long as that is exact. */
+/* Parses a whole number, also one written with a point or an exponent, as 1e6, if that is exact. false: it is
+ * none. */
 static bool parse_whole(const char *text, int64_t *ret) {
     size_t length = strlen(text);
     if (number_parse_int64(text, length, ret))
@@ -116,7 +118,8 @@ static bool find_word(const struct bind_field *field, const struct document_node
     return false;
 }
 
-/* The number that NODE says, whatever its range. */
+/* The number that NODE stands for, in SI units if the field has a dimension; its range is not checked. false:
+ * it is no number. */
 static bool parse_number(const struct document_node *node, const struct bind_field *field, double *ret,
                          int64_t *ret_whole) {
     if (field->type == BIND_QUANTITY || field->type == BIND_DURATION)
@@ -131,6 +134,7 @@ static bool parse_number(const struct document_node *node, const struct bind_fie
     return good;
 }
 
+/* Fails because NODE is no number in the range of the field; IS_NUMBER: it is a number, outside the range. */
 static int refuse_number(const struct document *document, const struct document_node *node,
                          const struct bind_field *field, bool is_number, struct failure *failure) {
     bool has_unit = field->type == BIND_QUANTITY || field->type == BIND_DURATION;
@@ -151,6 +155,7 @@ static int refuse_number(const struct document *document, const struct document_
     return refuse(document, node, field, append_words(field, expected), failure);
 }
 
+/* Stores the number, or one of the field's words, that NODE stands for, at TARGET. */
 static int bind_number(const struct document *document, const struct document_node *node,
                        const struct bind_field *field, void *target, struct failure *failure) {
     double value = 0;
@@ -168,6 +173,8 @@ static int bind_number(const struct document *document, const struct document_no
     return 0;
 }
 
+/* Stores the index of the choice that NODE names at *TARGET. -EINVAL: it names none; the message suggests the
+ * nearest. */
 static int bind_choice(const struct document *document, const struct document_node *node,
                        const struct bind_field *field, int *target, struct failure *failure) {
     bool is_scalar = node->text && node->kind != DOCUMENT_NULL;
@@ -189,7 +196,7 @@ static int bind_choice(const struct document *document, const struct document_no
     return refuse(document, node, field, expected.bytes, failure);
 }
 
-/* ---- Collections ------------------------------------------------------------------------------- */
+/* ---- Collections */
 
 bool bind_texts_have(const struct bind_texts *texts, const char *text) {
     for (size_t i = 0; i < texts->count; i++)
@@ -211,6 +218,7 @@ void bind_texts_add(struct bind_texts *texts, const char *text) {
     texts->items[texts->count] = NULL;
 }
 
+/* Stores a text, or a sequence of texts, at TARGET; unchanged on failure. */
 static int bind_texts(const struct document *document, const struct document_node *node,
                       const struct bind_field *field, struct bind_texts *target, struct failure *failure) {
     const struct document_node *const *items = (const struct document_node *const *)node->items;
@@ -238,6 +246,7 @@ static int bind_texts(const struct document *document, const struct document_nod
     return 0;
 }
 
+/* Appends the keys and values of a mapping, in turn, to TARGET. */
 static int bind_pairs(const struct document *document, const struct document_node *node,
                       const struct bind_field *field, struct bind_texts *target, struct failure *failure) {
     if (node->kind != DOCUMENT_MAPPING)
@@ -263,6 +272,7 @@ static int bind_items(const struct document *document, const struct document_nod
     return r;
 }
 
+/* -EINVAL if NODE is of a kind that the field does not accept. */
 static int check_kind(const struct document *document, const struct document_node *node,
                       const struct bind_field *field, struct failure *failure) {
     if (!field->kinds || field->kinds & 1U << node->kind)
@@ -275,7 +285,7 @@ static int check_kind(const struct document *document, const struct document_nod
     return refuse(document, node, field, expected.bytes, failure);
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------- */
+/* ---- Rows */
 
 static size_t member_size(enum bind_type type) {
     static const size_t sizes[] = {
@@ -302,6 +312,8 @@ static const char *key_at(const struct bind_field *field, size_t i) {
     return *(const char *const *)((const char *)field->keys + i * stride);
 }
 
+/* Finds row *INDEX among FIELDS, counting names of arrays and members of groups without a key one by one.
+ * false: there are fewer; *INDEX is then less by their number. */
 static bool find_row(const struct bind_field *fields, size_t count, size_t offset, size_t *index,
                      struct bind_field *ret) {
     for (const struct bind_field *field = fields; field < fields + count; field++) {
@@ -333,8 +345,9 @@ static bool row_of(const struct bind_field *fields, size_t count, const char *ke
     return false;
 }
 
-/* ---- Mappings ---------------------------------------------------------------------------------- */
+/* ---- Mappings */
 
+/* Binds a mapping to the fields of FIELD; a scalar stands for the one member that FIELD names. */
 static int bind_inner(const struct document *document, const struct document_node *node,
                       const struct bind_field *field, void *target, struct failure *failure) {
     struct bind_field row;
@@ -346,6 +359,7 @@ static int bind_inner(const struct document *document, const struct document_nod
     return bind_value(document, node, &row, target, failure);
 }
 
+/* Binds NODE to the member of TARGET that FIELD describes. -EINVAL with FAILURE: it does not fit. */
 int bind_value(const struct document *document, const struct document_node *node,
                const struct bind_field *field, void *target, struct failure *failure) {
     void *member = (char *)target + field->offset;
@@ -388,6 +402,7 @@ int bind_value(const struct document *document, const struct document_node *node
     return failure_set(failure, -EINVAL, "field '%s' has no type", field->key);
 }
 
+/* Fails because KEY is no key of WHAT; suggests the nearest key, or lists all. */
 static int refuse_unknown(const struct document *document, const struct document_node *key, const char *what,
                           const struct bind_field *fields, size_t count, struct failure *failure) {
     struct bind_field row;
@@ -408,6 +423,8 @@ static int refuse_unknown(const struct document *document, const struct document
                        rows > 1 ? "one of " : "", rows ? known.bytes : "none");
 }
 
+/* Binds a mapping to the struct TARGET by its table of fields (bind.h). WHAT names it in messages; NULL: keys
+ * that are unknown or null are ignored. */
 int bind_mapping(const struct document *document, const struct document_node *node, const char *what,
                  const struct bind_field *fields, size_t count, void *target, struct failure *failure) {
     struct bind_field row;
@@ -429,6 +446,7 @@ int bind_mapping(const struct document *document, const struct document_node *no
     return 0;
 }
 
+/* Frees all members of TARGET that the fields describe. */
 void bind_clear(const struct bind_field *fields, size_t count, void *target) {
     struct bind_field row;
     for (size_t i = 0; row_at(fields, count, i, &row); i++) {
@@ -454,6 +472,7 @@ void bind_clear(const struct bind_field *fields, size_t count, void *target) {
     }
 }
 
+/* Copies the members that the fields describe from FROM to TO, texts too. */
 void bind_copy(const struct bind_field *fields, size_t count, const void *from, void *to) {
     struct bind_field row;
     for (size_t i = 0; row_at(fields, count, i, &row); i++) {
@@ -470,10 +489,10 @@ void bind_copy(const struct bind_field *fields, size_t count, const void *from, 
     }
 }
 
-/* ---- Printing ---------------------------------------------------------------------------------- */
+/* ---- Printing */
 
-/* What a scalar is: *RET_TEXT, or, when that is NULL, the number *RET. False: nobody gave it, or it is none.
- */
+/* The value of a scalar member: *RET_TEXT, or, when that is NULL, the number *RET. false: it has no value, or
+ * is not a scalar. */
 static bool scalar_of(const struct bind_field *row, const void *member, const char **ret_text, double *ret) {
     *ret_text = NULL;
     switch (row->type) {
@@ -536,6 +555,7 @@ static void resolve_mapping(const struct bind_field *row, const void *member, cJ
         cJSON_Delete(inner);
 }
 
+/* Adds the members of TARGET to OBJECT, as a file with all defaults written out would have them. */
 void bind_resolve(const struct bind_field *fields, size_t count, const void *target, cJSON *object) {
     struct bind_field row;
     for (size_t i = 0; row_at(fields, count, i, &row); i++) {
@@ -567,6 +587,7 @@ void bind_resolve(const struct bind_field *fields, size_t count, const void *tar
     }
 }
 
+/* Appends VALUE with its unit, as a person reads it. */
 static void describe_number(const struct bind_field *row, double value, struct text *ret) {
     char words[NUMBER_TEXT_SIZE];
     const char *symbol = row->type == BIND_QUANTITY ? unit_symbol(row->dimension) : "";
@@ -578,6 +599,7 @@ static void describe_number(const struct bind_field *row, double value, struct t
         text_printf(ret, "%g%s%s", value, symbol[0] ? " " : "", symbol);
 }
 
+/* Appends the members of TARGET that have a value, as "min 1 s, max 5". */
 void bind_describe(const struct bind_field *fields, size_t count, const void *target, struct text *ret) {
     struct bind_field row;
     size_t before = ret->length;

@@ -35,6 +35,7 @@ static bool is_infinite_or_signed(const char *bytes, size_t length) {
     return false;
 }
 
+/* Parses a number; missing values and infinities become NaN. false: it is neither. */
 static bool parse_or_missing(const char *bytes, size_t length, double *ret) {
     for (; length > 0 && (*bytes == ' ' || *bytes == '\t'); bytes++)
         length--;
@@ -46,7 +47,7 @@ static bool parse_or_missing(const char *bytes, size_t length, double *ret) {
     return true;
 }
 
-static int take_number(const struct csv_columns *columns, size_t i, size_t row, struct failure *failure) {
+static int store_number(const struct csv_columns *columns, size_t i, size_t row, struct failure *failure) {
     const struct csv_field *field = &columns->reader->fields[columns->number_columns[i]];
     double *value = &columns->numbers[i][row];
     if (number_parse_double(field->bytes, field->length, value) ||
@@ -56,7 +57,8 @@ static int take_number(const struct csv_columns *columns, size_t i, size_t row, 
                       failure); /* says why it is not a number */
 }
 
-static int take_label(const struct csv_columns *columns, size_t j, size_t row, struct failure *failure) {
+/* Stores the code of the label in row ROW of column J. -EINVAL: the column has too many different labels. */
+static int store_label(const struct csv_columns *columns, size_t j, size_t row, struct failure *failure) {
     size_t column = columns->label_columns[j];
     const struct csv_field *field = &columns->reader->fields[column];
     struct text_set *labels = &columns->labels[j];
@@ -72,26 +74,27 @@ static int take_label(const struct csv_columns *columns, size_t j, size_t row, s
                        shown_value(name, strlen(name)).text, CSV_LABELS_MAX);
 }
 
-/* 1 for a row, 0 at the end. */
-static int take_row(const struct csv_columns *columns, size_t row, struct failure *failure) {
+/* Reads the next row into ROW of the block. 1, 0 at the end, or negative with FAILURE. */
+static int read_row(const struct csv_columns *columns, size_t row, struct failure *failure) {
     const struct csv_field *fields;
     int r = csv_next(columns->reader, &fields, failure);
     if (r <= 0)
         return r;
     for (size_t i = 0; i < columns->number_count; i++)
-        if ((r = take_number(columns, i, row, failure)) < 0)
+        if ((r = store_number(columns, i, row, failure)) < 0)
             return r;
     for (size_t j = 0; j < columns->label_count; j++)
-        if ((r = take_label(columns, j, row, failure)) < 0)
+        if ((r = store_label(columns, j, row, failure)) < 0)
             return r;
     columns->lines[row] = columns->reader->row_line;
     return 1;
 }
 
+/* The next block of rows (csv-columns.h). 1, 0 at the end, or negative with FAILURE. */
 int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct failure *failure) {
     size_t rows = 0;
     int r = 1;
-    while (rows < BLOCK_ROWS && (r = take_row(columns, rows, failure)) == 1)
+    while (rows < BLOCK_ROWS && (r = read_row(columns, rows, failure)) == 1)
         rows++;
     if (r < 0) {
         columns->reader->broken = true;
@@ -102,7 +105,7 @@ int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct 
     return rows > 0;
 }
 
-/* ---- Opening ----------------------------------------------------------------------------------- */
+/* ---- Opening */
 
 void csv_columns_close(struct csv_columns *columns) {
     if (!columns)
@@ -123,6 +126,7 @@ void csv_columns_close(struct csv_columns *columns) {
     free(columns);
 }
 
+/* Reads columns of a table as numbers or labels, block by block. The caller closes *RET before READER. */
 int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t number_count,
                      const size_t *labels, size_t label_count, enum csv_missing missing,
                      struct csv_columns **ret, struct failure *failure) {

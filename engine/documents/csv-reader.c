@@ -1,4 +1,4 @@
-/* Rows: each is brought into the buffer whole, then split there; quotes are taken off in place. */
+/* The reader of rows. A row is read whole into the buffer and split there; quotes are removed in place. */
 #include "engine/documents/csv-reader.h"
 
 #include "engine/documents/shown-value.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The buffer -------------------------------------------------------------------------------- */
+/* ---- The buffer */
 
 /* ASCII without quotes, and without control characters but tabs and newlines. */
 static bool is_plain(const char *bytes, size_t length) {
@@ -23,8 +23,9 @@ static bool is_plain(const char *bytes, size_t length) {
     return !odd;
 }
 
-/* Reads more into the buffer; what is in it may move. 1, 0 at the end of the input, negative on failure. */
-static int fill(struct csv_reader *reader, struct failure *failure) {
+/* Reads more into the buffer, whose content may move. 1, 0 at the end of the input, or negative with
+ * FAILURE. */
+static int fill_buffer(struct csv_reader *reader, struct failure *failure) {
     if (reader->ended)
         return 0;
     if (reader->begin > 0) {
@@ -52,9 +53,9 @@ static int fill(struct csv_reader *reader, struct failure *failure) {
     return got > 0;
 }
 
-/* Reads until COUNT rows from reader->begin on are whole, each up to a newline that is not within quotes, or
- * the input ends. Their length with their newlines in *RET; CSV_ROW_MAX where they may be longer. 1, 0 when
- * there is no row, negative on failure. */
+/* Reads until the next COUNT rows are in the buffer, each up to a newline outside quotes, or the input
+ * ends. *RET is their length; CSV_ROW_MAX if they may be longer. 1, 0 if there is no row, or negative
+ * with FAILURE. */
 static int find_rows(struct csv_reader *reader, size_t count, size_t *ret, struct failure *failure) {
     size_t scanned = 0;
     bool quoted = false;
@@ -72,7 +73,7 @@ static int find_rows(struct csv_reader *reader, size_t count, size_t *ret, struc
                 return 1;
             }
         }
-        int r = available < CSV_ROW_MAX ? fill(reader, failure) : 0;
+        int r = available < CSV_ROW_MAX ? fill_buffer(reader, failure) : 0;
         if (r < 0)
             return r;
         if (r == 0) {
@@ -82,18 +83,18 @@ static int find_rows(struct csv_reader *reader, size_t count, size_t *ret, struc
     }
 }
 
-/* ---- One row ----------------------------------------------------------------------------------- */
+/* ---- One row */
 
 struct row {
     struct csv_reader *reader;
     struct failure *failure;
-    char *at, *end;         /* what is left of it, without its newline */
+    char *at, *end;         /* the rest of the row, without its newline */
     const char *line_start; /* of the line that AT is in */
     size_t line;            /* of AT */
     size_t field_line;      /* where the field begins that is being read */
     bool is_plain;          /* ASCII, no quotes, no control characters but tabs */
     bool is_cut;            /* it is longer than the buffer may be */
-    int error;              /* the first one; nothing is read behind it */
+    int error;              /* the first error, after which nothing is read; 0: none */
 };
 
 static bool is_blank(const struct csv_reader *reader, char byte) {
@@ -110,6 +111,7 @@ static size_t column_of(const struct row *row) {
     return (size_t)(row->at - row->line_start) + 1;
 }
 
+/* Sets the error of ROW, if it is the first, and skips the rest of the row. */
 __attribute__((format(printf, 4, 5))) static void refuse(struct row *row, size_t line, size_t column,
                                                          const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -140,7 +142,7 @@ static void pass(struct row *row, char *to) {
     row->at = to;
 }
 
-/* Refuses NULs and what is not UTF-8. */
+/* Refuses a row with a NUL or with bytes that are not UTF-8. */
 static void check_bytes(struct row *row) {
     size_t length = (size_t)(row->end - row->at);
     if (row->is_plain || row->is_cut)
@@ -155,6 +157,7 @@ static void check_bytes(struct row *row) {
 
 static const char lone_return[] = "a carriage return without a newline behind it, expected LF or CRLF";
 
+/* Reads a field without quotes, up to the next separator. An error goes to row->error. */
 static void read_unquoted(struct row *row, struct csv_field *field) {
     const struct csv_reader *reader = row->reader;
     char *end = row->at;
@@ -175,6 +178,7 @@ static void read_unquoted(struct row *row, struct csv_field *field) {
     check_length(row, field);
 }
 
+/* Reads a field in quotes, removing them in place. An error goes to row->error. */
 static void read_quoted(struct row *row, struct csv_field *field) {
     char *to = ++row->at; /* the content's end: behind row->at by the quotes that were doubled */
     field->bytes = to;
@@ -206,7 +210,7 @@ static void read_quoted(struct row *row, struct csv_field *field) {
                          : "text after a closing quote, expected a separator or the end of the row");
 }
 
-/* The place for one field more. The header may have as many as there is room for. */
+/* Adds a field to the row; an error if it has more than the header. */
 static struct csv_field *add_field(struct row *row) {
     struct csv_reader *reader = row->reader;
     size_t column = column_of(row);
@@ -234,7 +238,7 @@ static void refuse_short(struct row *row) {
                "a row that ends with field %zu, expected %zu fields", count, reader->column_count);
 }
 
-/* Whether all that is left of a row that has its fields are separators, as a spreadsheet writes them. */
+/* Whether the row has all its fields and only separators follow, as spreadsheets write them. */
 static bool is_filled_up(const struct row *row) {
     const struct csv_reader *reader = row->reader;
     if (!reader->is_foreign || reader->column_count == 0 || reader->field_count < reader->column_count)
@@ -245,7 +249,8 @@ static bool is_filled_up(const struct row *row) {
     return true;
 }
 
-/* Splits a row of as many plain fields as the header has. False: it is another row, for split(). */
+/* Splits a row of the usual form, plain fields as many as the header has. false: the row has another form;
+ * split() reads it. */
 static bool split_plain(struct csv_reader *reader, char *start, const char *end) {
     size_t count = reader->column_count;
     if (!reader->is_plain || count == 0 || reader->separator == ' ' || reader->field_capacity < count ||
@@ -265,6 +270,7 @@ static bool split_plain(struct csv_reader *reader, char *start, const char *end)
     return true;
 }
 
+/* Splits any row into reader->fields; an error goes to row->error. */
 static void split(struct row *row) {
     struct csv_reader *reader = row->reader;
     check_bytes(row);
@@ -285,12 +291,13 @@ static void split(struct row *row) {
         refuse_short(row);
 }
 
-/* ---- What other programs write besides rows ------------------------------------------------------ */
+/* ---- What other programs write besides rows */
 
-/* Passes over lines that begin with '#'. The last one is kept: it may be the header. */
+/* Skips lines that begin with '#'. The last one is kept, as it may be the header. 1, 0 at the end of the
+ * input, or negative. */
 static int skip_comments(struct csv_reader *reader, struct failure *failure) {
     for (bool inside = false;;) {
-        int r = reader->begin < reader->end ? 1 : fill(reader, failure);
+        int r = reader->begin < reader->end ? 1 : fill_buffer(reader, failure);
         if (r <= 0)
             return r;
         const char *at = reader->buffer + reader->begin;
@@ -310,8 +317,8 @@ static int skip_comments(struct csv_reader *reader, struct failure *failure) {
     }
 }
 
-/* The separator that the header has most often outside quotes, one that the next row has as often first.
- * Blanks where there is none of them, and both rows have blanks between fields. */
+/* Finds the separator of a table: the one most frequent in the header outside quotes, preferring one that is
+ * as frequent in the next row; blanks if there is none and both rows have gaps. */
 static int find_separator(struct csv_reader *reader, struct failure *failure) {
     static const char separators[] = {',', ';', '\t'};
     size_t counts[2][sizeof separators] = {0}, gaps[2] = {0}, length, row = 0, best = 0, most = 0;
@@ -346,9 +353,9 @@ static bool is_blank_line(const struct csv_reader *reader, const char *from, con
     return from == end;
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------- */
+/* ---- Rows */
 
-/* 1 for a row in reader->fields, 0 at the end of the input. */
+/* Reads the next row into reader->fields. 1, 0 at the end of the input, or negative with FAILURE. */
 static int read_row(struct csv_reader *reader, struct failure *failure) {
     for (;;) {
         size_t length;
@@ -396,6 +403,8 @@ static int read_row(struct csv_reader *reader, struct failure *failure) {
     }
 }
 
+/* The next row (csv.h). 1, 0 at the end, or negative with FAILURE; after a failure nothing more can be
+ * read. */
 int csv_next(struct csv_reader *reader, const struct csv_field **ret_fields, struct failure *failure) {
     reader->started = true;
     if (reader->broken)
@@ -407,20 +416,19 @@ int csv_next(struct csv_reader *reader, const struct csv_field **ret_fields, str
     return r;
 }
 
-/* ---- Opening ----------------------------------------------------------------------------------- */
+/* ---- Opening */
 
 static int skip_byte_order_mark(struct csv_reader *reader, struct failure *failure) {
     int r = 1;
     while (r == 1 && reader->end - reader->begin < 3)
-        r = fill(reader, failure);
+        r = fill_buffer(reader, failure);
     if (r == 1 && memcmp(reader->buffer + reader->begin, "\xef\xbb\xbf", 3) == 0)
         reader->begin += 3;
     return r < 0 ? r : 0;
 }
 
-/* Adds the name of COLUMN without its unit: "duration [ms]" is 'duration' in ms, unless an earlier column is
- * called so. What is no unit, and a suffix such as _ms, stays in the name. False: there is a column of this
- * name. */
+/* Adds the name of COLUMN, without a unit in brackets: "duration [ms]" is 'duration' in ms, unless an earlier
+ * column has that name. A suffix such as _ms stays in the name. false: an earlier column has the name. */
 static bool add_column(struct csv_reader *reader, size_t column, const char *name, size_t length) {
     size_t stem = length;
     uint32_t known;
@@ -433,9 +441,9 @@ static bool add_column(struct csv_reader *reader, size_t column, const char *nam
     return text_set_add(&reader->names, name, stem) == column;
 }
 
-/* The names that a table without a header was given. */
-static int take_names(struct csv_reader *reader, const char *const *columns, size_t count,
-                      struct failure *failure) {
+/* Names the columns of a table without a header. -EINVAL: two have one name. */
+static int set_names(struct csv_reader *reader, const char *const *columns, size_t count,
+                     struct failure *failure) {
     int r = skip_byte_order_mark(reader, failure);
     r = r < 0 ? r : skip_comments(reader, failure);
     reader->units = xcalloc(count + 1, sizeof *reader->units);
@@ -458,8 +466,8 @@ static void drop_empty_end(struct csv_reader *reader) {
         reader->field_count--;
 }
 
-/* Splits LINE at separators into as many names as the last row has fields. Separators that are blanks come
- * GAP or more together (a tab is two), and not before a bracket. */
+/* Splits LINE into as many names as the last row has fields. Blanks separate names only if they are GAP or
+ * more (a tab counts as two), and not before a bracket. false: the number of names differs. */
 static bool split_names(struct csv_reader *reader, char *line, size_t gap) {
     size_t found = 0;
     for (char *at = line + strspn(line, " \t"); *at && found < reader->field_count; at += strspn(at, " \t")) {
@@ -479,9 +487,9 @@ static bool split_names(struct csv_reader *reader, char *line, size_t gap) {
     return false;
 }
 
-/* A header that is no row of the table: the comment before a first row of numbers; or a line of names
- * separated by blanks, some of which have blanks inside ("Size  Latency (us)"). The row was read; where there
- * is no such header it is the row still. */
+/* Finds a header that is no row of the table: a comment before a first row of numbers, or names separated by
+ * blanks that have blanks inside ("Size Latency (us)"). If there is none, the last row read stays the header.
+ * Negative with FAILURE. */
 static int find_header_line(struct csv_reader *reader, struct failure *failure) {
     bool is_data = reader->comment != NULL, is_quoted = false;
     double value;
@@ -520,6 +528,7 @@ static int find_header_line(struct csv_reader *reader, struct failure *failure) 
     return read_row(reader, failure);
 }
 
+/* Reads the header: names and units of all columns. -EINVAL: a column has no name, or that of another. */
 static int read_header(struct csv_reader *reader, struct failure *failure) {
     int r = skip_byte_order_mark(reader, failure);
     if (r < 0)
@@ -528,7 +537,7 @@ static int read_header(struct csv_reader *reader, struct failure *failure) {
     if (r < 0)
         return r;
     if (r == 0)
-        return failure_input(failure, reader->name, 1, 1, "nothing, expected a header row");
+        return failure_input(failure, reader->name, 1, 1, "the table is empty; expected a header row");
     if (reader->is_foreign) {
         drop_empty_end(reader);
         r = find_header_line(reader, failure);
@@ -548,6 +557,7 @@ static int read_header(struct csv_reader *reader, struct failure *failure) {
     return 0;
 }
 
+/* Opens a table whose bytes READ gives; with COLUMNS for one without a header (csv-reader.h). */
 int csv_reader_open_named(const char *name, csv_read_function read, void *context, size_t capacity,
                           int separator, const char *const *columns, size_t count, struct csv_reader **ret,
                           struct failure *failure) {
@@ -561,7 +571,7 @@ int csv_reader_open_named(const char *name, csv_read_function read, void *contex
                                   .line = 1,
                                   .is_foreign = separator != CSV_STRICT,
                                   .separator = separator == CSV_STRICT ? ',' : (char)separator};
-    int r = columns ? take_names(reader, columns, count, failure) : read_header(reader, failure);
+    int r = columns ? set_names(reader, columns, count, failure) : read_header(reader, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(reader);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* ---- Opening ----------------------------------------------------------------------------------- */
+/* ---- Opening */
 
 struct csv_source {
     gzFile file; /* owned; reads what is not compressed, too. NULL when the bytes are in memory */
@@ -34,6 +34,7 @@ static int64_t read_file(struct csv_source *source, char *buffer, size_t size) {
     return status == Z_OK ? 0 : status == Z_ERRNO ? -code : status == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 
+/* Reads from the file or the memory of a source; for csv_reader_open_named(). */
 static int64_t read_source(void *context, char *buffer, size_t size) {
     struct csv_source *source = context;
     if (source->file)
@@ -52,7 +53,7 @@ static void free_source(struct csv_source *source) {
     free(source);
 }
 
-/* Takes over what SOURCE has. */
+/* Opens a reader on SOURCE, which the reader owns from now on; on failure it is freed. */
 static int open_source(const char *name, struct csv_source source, int separator, const char *const *columns,
                        size_t count, struct csv_reader **ret, struct failure *failure) {
     struct csv_source *kept = xmalloc(sizeof *kept);
@@ -121,7 +122,7 @@ void csv_reader_cleanup(struct csv_reader **reader) {
     csv_close(*reader);
 }
 
-/* ---- Columns ----------------------------------------------------------------------------------- */
+/* ---- Columns */
 
 size_t csv_column_count(const struct csv_reader *reader) {
     return reader->column_count;
@@ -139,6 +140,7 @@ const char *csv_file(const struct csv_reader *reader) {
     return reader->name;
 }
 
+/* The index of the column NAME into *RET. -EINVAL: there is none; the message suggests the nearest. */
 int csv_find_column(const struct csv_reader *reader, const char *name, size_t *ret, struct failure *failure) {
     const struct text_set *names = &reader->names;
     uint32_t column;
@@ -163,12 +165,13 @@ int csv_find_column(const struct csv_reader *reader, const char *name, size_t *r
                          listed.bytes);
 }
 
-/* ---- Fields of the last row -------------------------------------------------------------------- */
+/* ---- Fields of the last row */
 
 size_t csv_line(const struct csv_reader *reader) {
     return reader->row_line;
 }
 
+/* Fails with a sentence about the field COLUMN of the last row. Returns -EINVAL. */
 int csv_failure(const struct csv_reader *reader, size_t column, struct failure *failure, const char *format,
                 ...) {
     /* Newlines in quotes put a field on a later line than its row. */
@@ -192,6 +195,7 @@ bool csv_is_missing(const char *bytes, size_t length) {
     return false;
 }
 
+/* The number in the field COLUMN of the last row. -EINVAL with the place: it is no number. */
 int csv_number(const struct csv_reader *reader, size_t column, double *ret, struct failure *failure) {
     const struct csv_field *field = &reader->fields[column];
     const char *name = csv_column_name(reader, column);

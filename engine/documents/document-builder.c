@@ -19,6 +19,7 @@ struct document_builder document_builder_begin(const char *file, size_t nodes_ma
     return builder;
 }
 
+/* Ends the document: 0 and *RET, or the error, and all is freed. */
 int document_builder_finish(struct document_builder *builder, struct document_node *root,
                             struct document **ret) {
     struct document *document = xmalloc(sizeof *document);
@@ -31,9 +32,10 @@ int document_builder_finish(struct document_builder *builder, struct document_no
     return builder->error;
 }
 
-/* ---- Nodes ------------------------------------------------------------------------------------- */
+/* ---- Nodes */
 
-static void count_one(struct document_builder *builder, size_t level, size_t line, size_t column) {
+/* Counts a node, an error if there are too many or they are nested too deeply. */
+static void count_node(struct document_builder *builder, size_t level, size_t line, size_t column) {
     if (builder->error < 0)
         return;
     if (level > DOCUMENT_DEPTH_MAX)
@@ -48,7 +50,7 @@ static void count_one(struct document_builder *builder, size_t level, size_t lin
 
 struct document_node *document_builder_node(struct document_builder *builder, enum document_kind kind,
                                             size_t level, size_t line, size_t column) {
-    count_one(builder, level, line, column);
+    count_node(builder, level, line, column);
     struct document_node *node = obstack_alloc(builder->memory, sizeof *node);
     *node = (struct document_node){.kind = kind, .line = (uint32_t)line, .column = (uint32_t)column};
     return node;
@@ -59,12 +61,14 @@ void document_builder_text(struct document_builder *builder, struct document_nod
     node->text = obstack_copy0(builder->memory, bytes, (int)length); /* documents are far smaller */
 }
 
+/* Counts the nodes below NODE once more, for an alias of it at LEVEL: what an alias stands for counts against
+ * the limits. */
 void document_builder_count_again(struct document_builder *builder, const struct document_node *node,
                                   size_t level) {
     builder->node_count += node->keys ? node->count : 0;
     for (size_t i = 0; builder->error == 0 && i < node->count; i++) {
         const struct document_node *item = node->items[i];
-        count_one(builder, level + 1, item->line, item->column);
+        count_node(builder, level + 1, item->line, item->column);
         if (builder->error == 0)
             document_builder_count_again(builder, item, level + 1);
     }
@@ -78,6 +82,7 @@ void document_builder_push(struct document_builder *builder, struct document_nod
     builder->open[builder->open_count++] = node;
 }
 
+/* Refuses a key that is written twice. */
 static void check_keys(struct document_builder *builder, const struct document_node *mapping) {
     cleanup(text_set_clear) struct text_set keys = {0};
     for (size_t i = 0; builder->error == 0 && i < mapping->count; i++) {
@@ -91,6 +96,7 @@ static void check_keys(struct document_builder *builder, const struct document_n
     }
 }
 
+/* Moves the nodes pushed since FIRST into COLLECTION, as its items, with keys in turn for a mapping. */
 void document_builder_close(struct document_builder *builder, struct document_node *collection,
                             size_t first) {
     size_t pushed = builder->open_count - first, stride = collection->kind == DOCUMENT_MAPPING ? 2 : 1;
@@ -112,8 +118,9 @@ void document_builder_close(struct document_builder *builder, struct document_no
         check_keys(builder, collection);
 }
 
-/* ---- Bytes ------------------------------------------------------------------------------------- */
+/* ---- Bytes */
 
+/* Moves PLACE on to TO, counting lines and columns. */
 void document_place_move(struct document_place *place, const char *to) {
     for (; place->at < to; place->at++) {
         if (*place->at == '\n') {
@@ -125,6 +132,7 @@ void document_place_move(struct document_place *place, const char *to) {
     }
 }
 
+/* -EINVAL if the bytes are too many, have a NUL, or are not UTF-8. */
 int document_check_bytes(const char *file, const char *bytes, size_t length, size_t most,
                          struct failure *failure) {
     if (length > most)

@@ -17,7 +17,7 @@ struct walk {
     struct document_place place; /* of the last node: places are asked for in rising order */
 };
 
-/* What stands at walk->at is not what was EXPECTED. Nothing is read behind it. */
+/* Sets the error: at walk->at something else was EXPECTED. Reading stops. */
 static void unexpected(struct walk *walk, const char *expected) {
     struct failure *failure = walk->builder.failure;
     const char *file = walk->builder.file;
@@ -46,7 +46,7 @@ static void skip_blanks(struct walk *walk) {
         walk->at++;
 }
 
-/* ---- Strings ----------------------------------------------------------------------------------- */
+/* ---- Strings */
 
 /* The number that the escape "\uXXXX" at AT stands for; -1 if there is none. */
 static int unicode_escape(const struct walk *walk, const char *at) {
@@ -69,7 +69,7 @@ static void add_character(struct obstack *text, int character) {
         obstack_1grow(text, (char)(0x80 | (character >> 6 * more & 0x3f)));
 }
 
-/* Adds what the escape at walk->at stands for. */
+/* Reads the escape at walk->at and appends the character that it stands for. */
 static void walk_escape(struct walk *walk) {
     static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *backslash = walk->at++;
@@ -113,6 +113,7 @@ static struct document_node *start_node(struct walk *walk, enum document_kind ki
     return node;
 }
 
+/* Reads the string at walk->at. */
 static struct document_node *walk_string(struct walk *walk, size_t level) {
     struct document_node *node = start_node(walk, DOCUMENT_TEXT, level);
     struct obstack *memory = walk->builder.memory;
@@ -133,7 +134,7 @@ static struct document_node *walk_string(struct walk *walk, size_t level) {
     return node;
 }
 
-/* ---- Values ------------------------------------------------------------------------------------ */
+/* ---- Values */
 
 /* LENGTH bytes that are a scalar. */
 static struct document_node *walk_literal(struct walk *walk, enum document_kind kind, size_t level,
@@ -145,6 +146,7 @@ static struct document_node *walk_literal(struct walk *walk, enum document_kind 
     return node;
 }
 
+/* Reads a number, true, false or null at walk->at. */
 static struct document_node *walk_scalar(struct walk *walk, size_t level) {
     static const struct {
         const char *word;
@@ -164,7 +166,7 @@ static struct document_node *walk_scalar(struct walk *walk, size_t level) {
 
 static struct document_node *walk_value(struct walk *walk, size_t level);
 
-/* A member of an object, or an item of an array. */
+/* Reads a member of an object, with its key, or an item of an array. */
 static void walk_child(struct walk *walk, size_t level, bool is_object) {
     if (is_object) {
         if (!is_at(walk, "\""))
@@ -180,6 +182,7 @@ static void walk_child(struct walk *walk, size_t level, bool is_object) {
     skip_blanks(walk);
 }
 
+/* Reads an object or array with all that is in it. */
 static struct document_node *walk_collection(struct walk *walk, size_t level) {
     bool is_object = *walk->at == '{';
     const char *close = is_object ? "}" : "]";
@@ -209,6 +212,7 @@ static struct document_node *walk_value(struct walk *walk, size_t level) {
     return is_at(walk, "\"") ? walk_string(walk, level) : walk_scalar(walk, level);
 }
 
+/* Parses JSON by RFC 8259 (document.h), with limits of size and depth. */
 int document_parse_json(const char *name, const char *bytes, size_t length, struct document **ret,
                         struct failure *failure) {
     int r = document_check_bytes(name, bytes, length, DOCUMENT_JSON_BYTES_MAX, failure);

@@ -35,9 +35,9 @@ __attribute__((constructor)) static void set_hooks(void) {
     cJSON_InitHooks(&(cJSON_Hooks){allocate, release});
 }
 
-/* The text that begins at *AT with a quote; its last quote becomes a NUL, and *AT is behind that. NULL: none.
- */
-static char *take_text(char **at, const char *end) {
+/* The text between quotes at *AT, whose last quote becomes a NUL; *AT moves after it. NULL: there is no
+ * quote, or no end. */
+static char *read_text(char **at, const char *end) {
     char *begin = *at + 1,
          *quote = *at < end && **at == '"' ? memchr(begin, '"', (size_t)(end - begin)) : NULL;
     if (!quote)
@@ -47,8 +47,8 @@ static char *take_text(char **at, const char *end) {
     return begin;
 }
 
-/* An integer of at most 15 digits: each is exact as a double. */
-static bool take_integer(char **at, const char *end, cJSON *item) {
+/* Reads an integer of at most 15 digits at *AT, exact as a double. false: another value. */
+static bool read_integer(char **at, const char *end, cJSON *item) {
     char *first = *at + (*at < end && **at == '-'), *digit = first;
     int64_t value = 0;
     for (; digit < end && *digit >= '0' && *digit <= '9' && digit - first < 15; digit++)
@@ -61,9 +61,8 @@ static bool take_integer(char **at, const char *end, cJSON *item) {
     return true;
 }
 
-/* What cJSON_ParseWithLength() makes of an object of texts and integers without an escape or a blank between
- * them, as a line of a journal is: a third of the time. NULL: the line is another one, or longer than the
- * arena. */
+/* Parses an object of texts and integers without escapes and blanks, as lines of a journal are, in a third of
+ * cJSON's time. NULL: the line has another form, or is longer than the arena. */
 static cJSON *parse_flat(struct json_arena *in, const char *bytes, size_t length) {
     size_t text_size = (length / 16 + 1) * 16;
     if (length < 2 || text_size > sizeof in->bytes || bytes[0] != '{' || memchr(bytes, '\\', length) ||
@@ -77,12 +76,12 @@ static cJSON *parse_flat(struct json_arena *in, const char *bytes, size_t length
             return NULL;
         cJSON *member = &items[count++];
         at++;
-        *member = (cJSON){.prev = previous, .string = take_text(&at, end)};
+        *member = (cJSON){.prev = previous, .string = read_text(&at, end)};
         if (!member->string || at == end || *at++ != ':')
             return NULL;
-        if ((member->valuestring = take_text(&at, end)))
+        if ((member->valuestring = read_text(&at, end)))
             member->type = cJSON_String;
-        else if (!take_integer(&at, end, member))
+        else if (!read_integer(&at, end, member))
             return NULL;
         if (previous)
             previous->next = member;
@@ -115,7 +114,7 @@ void json_arena_delete(struct json_arena *in, cJSON *value) {
     arena = NULL;
 }
 
-/* ---- Adding ------------------------------------------------------------------------------------ */
+/* ---- Adding */
 
 static bool add(cJSON *object, const char *key, cJSON *item) {
     return key ? cJSON_AddItemToObject(object, key, item) : cJSON_AddItemToArray(object, item);
@@ -181,7 +180,7 @@ cJSON *json_add_array(cJSON *object, const char *key) {
     return item;
 }
 
-/* ---- Printing: text_keep() looks at what failed ------------------------------------------------- */
+/* ---- Printing: text_keep() looks at what failed */
 
 static void append_escaped(struct text *text, unsigned character) {
     static const char letters[] = {
@@ -194,6 +193,7 @@ static void append_escaped(struct text *text, unsigned character) {
         text_printf(text, "\\u%04x", character);
 }
 
+/* Appends a JSON string; control characters and bytes that are not UTF-8 are escaped or replaced. */
 int json_append_string(struct text *text, const char *bytes, size_t length) {
     struct text_mark mark = text_mark(text);
     text_append_character(text, '"');
@@ -222,6 +222,7 @@ static void append_line_break(struct text *text, bool pretty, size_t level) {
 
 static int append_value(struct text *text, const cJSON *value, bool pretty, size_t level);
 
+/* Appends an array or object. -ELOOP: nested too deeply. */
 static int append_collection(struct text *text, const cJSON *value, bool pretty, size_t level) {
     bool is_object = cJSON_IsObject(value);
     if (level == CJSON_NESTING_LIMIT)
@@ -250,6 +251,7 @@ static int append_number(struct text *text, double value) {
     return text_append_string(text, isfinite(value) ? literal : "null");
 }
 
+/* Appends a value of any kind, indented if PRETTY. -EINVAL: no kind of JSON. */
 static int append_value(struct text *text, const cJSON *value, bool pretty, size_t level) {
     switch (value->type & 0xff) {
     case cJSON_NULL:
@@ -279,9 +281,10 @@ int json_print(const cJSON *value, bool pretty, struct text *ret) {
     return text_keep(ret, mark);
 }
 
-/* ---- From documents ---------------------------------------------------------------------------- */
+/* ---- From documents */
 
-/* YAML also allows a plus, zeros before the number, and no digits on one side of the point. */
+/* A number of YAML as a JSON literal: YAML also allows a plus, leading zeros, and no digits on one side of
+ * the point. */
 static cJSON *from_number(const char *text) {
     char literal[NUMBER_TEXT_SIZE];
     double value;
@@ -301,6 +304,7 @@ static cJSON *from_collection(const struct document_node *node) {
     return collection;
 }
 
+/* The JSON value of a document's node, which the caller frees; numbers keep their digits. */
 cJSON *json_from_node(const struct document_node *node) {
     switch (node->kind) {
     case DOCUMENT_NULL:

@@ -178,6 +178,7 @@ static const struct {
 
 enum { WRITTEN_MAX = 32 };
 
+/* The unit that TEXT names, in UCUM or as people write it ("GB/s", "seconds"); NULL: not known. */
 const struct unit *unit_find_written(const char *text) {
     char plain[WRITTEN_MAX], code[2 * WRITTEN_MAX]; /* plain: with u for the signs U+00B5 and U+03BC */
     size_t length = 0;
@@ -210,6 +211,8 @@ static void as_quotient(const struct unit *unit, double *ret_numerator, double *
     *ret_denominator = unit->scale >= 1 ? 1 : rint(1 / unit->scale);
 }
 
+/* Parses a number with a unit of DIMENSION, as "1.5 GB", into SI units; a number alone is in SI units. false:
+ * it is neither. */
 bool unit_parse(const char *text, enum unit_dimension dimension, double *ret) {
     size_t length = number_literal_length(text, strlen(text));
     double number, multiply = 1, divide = 1;
@@ -258,6 +261,9 @@ static const struct unit *find_suffix(const char *name, size_t stem, const char 
     return is_suffix ? unit : NULL;
 }
 
+/* Splits a column's name into stem and unit: "size (KiB)", "time in s", "time_ms". Returns where the unit
+ * stands; UNIT_PLACE_NONE and the whole name if there is none. *RET_UNIT is NULL for a bracket without a
+ * known unit. */
 enum unit_place unit_read_name(const char *name, size_t length, size_t *ret_stem,
                                const struct unit **ret_unit) {
     cleanup_free char *copy = xstrndup(name, length);
@@ -304,6 +310,8 @@ static bool same_dimension(enum unit_dimension a, enum unit_dimension b) {
     return a == b || plain;
 }
 
+/* A value in FROM times *RET_MULTIPLY over *RET_DIVIDE is in TO; whole numbers where possible. false: unknown
+ * units, or different dimensions. */
 bool unit_conversion(const char *from, const char *to, double *ret_multiply, double *ret_divide) {
     const struct unit *source = unit_find(from), *target = unit_find(to);
     if (!source || !target || !same_dimension(source->dimension, target->dimension))
@@ -325,6 +333,7 @@ bool unit_conversion(const char *from, const char *to, double *ret_multiply, dou
 
 _Static_assert(DIMENSION_COUNT == UNIT_PERFORMANCE + 1, "every dimension has its words");
 
+/* The unit that a column of this usual name has when none is given; NULL: not a usual name. */
 const char *unit_of_name(const char *column) {
     static const char *const names[][2] = {
         {"energy", "J"},       {"power", "W"},      {"size", "By"},         {"bytes", "By"},

@@ -24,6 +24,7 @@ struct yaml {
     struct anchor anchors[DOCUMENT_ANCHORS_MAX];
 };
 
+/* Sets the error of the document, if it is the first, at MARK. */
 __attribute__((format(printf, 3, 4))) static void refuse(struct yaml *yaml, const yaml_mark_t *mark,
                                                          const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -36,8 +37,8 @@ __attribute__((format(printf, 3, 4))) static void refuse(struct yaml *yaml, cons
                                             mark->column + 1, "%s", sentence);
 }
 
-/* What to do about an error at MARK, where its line shows that: a value as people write it, such as x-[1-2],
- * has characters that mean something else in YAML. */
+/* A hint for an error at MARK, by its line: tabs, or characters like those of x-[1-2] that need quotes; "" if
+ * there is none. */
 static const char *find_advice(const struct yaml *yaml, const yaml_mark_t *mark) {
     const char *line = yaml->bytes, *end = yaml->bytes + yaml->length, *next;
     for (size_t i = 0; i < mark->line; i++)
@@ -52,7 +53,7 @@ static const char *find_advice(const struct yaml *yaml, const yaml_mark_t *mark)
                : "";
 }
 
-/* Refuses the document with the error of libyaml, as one sentence. */
+/* Fails with the error of libyaml as one sentence, and a hint. */
 static void refuse_syntax(struct yaml *yaml) {
     const yaml_parser_t *parser = &yaml->parser;
     bool is_quoted = parser->context && strstr(parser->context, "quoted scalar");
@@ -80,7 +81,7 @@ static void next_event(struct yaml *yaml, yaml_event_t *ret) {
         refuse_syntax(yaml);
 }
 
-/* ---- Scalars ----------------------------------------------------------------------------------- */
+/* ---- Scalars */
 
 static bool is_one_of(const char *text, const char *const *words) {
     for (; *words; words++)
@@ -104,7 +105,8 @@ static void refuse_tag(struct yaml *yaml, const yaml_event_t *event, const char 
            shown_value(tag, strlen(tag)).text, find_advice(yaml, &event->start_mark));
 }
 
-/* The kind that a tag asks for; the core schema's alone are known. */
+/* The kind of a scalar with a tag. Refuses tags other than those of the core schema, and a text that does not
+ * fit its tag. */
 static enum document_kind kind_of_tagged(struct yaml *yaml, const yaml_event_t *event) {
     static const struct {
         const char *name;
@@ -133,6 +135,7 @@ static struct document_node *make_node(struct yaml *yaml, enum document_kind kin
                                  event->start_mark.column + 1);
 }
 
+/* Remembers NODE by the anchor NAME; NULL: it has none. */
 static void set_anchor(struct yaml *yaml, const yaml_char_t *name, const struct document_node *node,
                        const yaml_mark_t *mark) {
     if (!name)
@@ -144,6 +147,7 @@ static void set_anchor(struct yaml *yaml, const yaml_char_t *name, const struct 
         refuse(yaml, mark, "too many anchors");
 }
 
+/* Makes the node of a scalar at LEVEL, its kind by tag, quotes or text. */
 static struct document_node *make_scalar(struct yaml *yaml, const yaml_event_t *event, size_t level) {
     const char *text = (const char *)event->data.scalar.value;
     size_t length = event->data.scalar.length;
@@ -160,7 +164,7 @@ static struct document_node *make_scalar(struct yaml *yaml, const yaml_event_t *
     return node;
 }
 
-/* ---- Anchors and aliases ----------------------------------------------------------------------- */
+/* ---- Anchors and aliases */
 
 /* An anchor's node is complete, unless the same name was given to another node inside it. */
 static void close_anchor(struct yaml *yaml, const struct document_node *node) {
@@ -201,8 +205,9 @@ static struct document_node *make_alias(struct yaml *yaml, const yaml_event_t *e
     return copy;
 }
 
-/* ---- Collections ------------------------------------------------------------------------------- */
+/* ---- Collections */
 
+/* Refuses a key that is no plain scalar, is empty, or is a merge key. */
 static void check_key(struct yaml *yaml, const yaml_event_t *event) {
     const yaml_mark_t *mark = &event->start_mark;
     const char *what = event->type == YAML_ALIAS_EVENT            ? "an alias"
@@ -221,7 +226,7 @@ static void check_key(struct yaml *yaml, const yaml_event_t *event) {
 
 static struct document_node *walk_node(struct yaml *yaml, const yaml_event_t *event, size_t level);
 
-/* Reads the events of one child at LEVEL; false: the collection's end came instead, or an error. */
+/* Reads one child at LEVEL, with its key if IS_MAPPING. false: the end of the collection, or an error. */
 static bool walk_child(struct yaml *yaml, bool is_mapping, size_t level) {
     cleanup(yaml_event_delete) yaml_event_t first = {0}, second = {0};
     next_event(yaml, &first);
@@ -239,6 +244,7 @@ static bool walk_child(struct yaml *yaml, bool is_mapping, size_t level) {
     return yaml->builder.error == 0;
 }
 
+/* Reads a sequence or mapping that EVENT begins, with all that is in it. */
 static struct document_node *walk_collection(struct yaml *yaml, const yaml_event_t *event, size_t level) {
     bool is_mapping = event->type == YAML_MAPPING_START_EVENT;
     const yaml_char_t *tag = is_mapping ? event->data.mapping_start.tag : event->data.sequence_start.tag;
@@ -267,15 +273,15 @@ static struct document_node *walk_node(struct yaml *yaml, const yaml_event_t *ev
     return walk_collection(yaml, event, level);
 }
 
-/* ---- The stream -------------------------------------------------------------------------------- */
+/* ---- The stream */
 
-/* Stream start, document start, a node, document end, stream end. */
+/* Reads the stream, which must have exactly one document. Returns its root; errors go to the builder. */
 static struct document_node *walk_stream(struct yaml *yaml) {
     cleanup(yaml_event_delete) yaml_event_t stream = {0}, start = {0}, first = {0}, end = {0}, last = {0};
     next_event(yaml, &stream);
     next_event(yaml, &start);
     if (start.type == YAML_STREAM_END_EVENT)
-        refuse(yaml, &(yaml_mark_t){0}, "nothing, expected a document");
+        refuse(yaml, &(yaml_mark_t){0}, "the file is empty; expected a document");
     next_event(yaml, &first);
     if (yaml->builder.error < 0)
         return NULL;
@@ -287,6 +293,7 @@ static struct document_node *walk_stream(struct yaml *yaml) {
     return root;
 }
 
+/* Parses YAML (document.h): types by the core schema of YAML 1.2, with limits of size, depth and aliases. */
 int document_parse_yaml(const char *name, const char *bytes, size_t length, struct document **ret,
                         struct failure *failure) {
     int r = document_check_bytes(name, bytes, length, DOCUMENT_BYTES_MAX, failure);

@@ -1,5 +1,5 @@
-/* Children: each by a pidfd, or all by SIGCHLD. Either way the end is looked at with WNOWAIT first and reaped
- * after the callback, so that the callback may still signal the process group without hitting a stranger. */
+/* Children, watched by a pidfd each, or all by SIGCHLD. The exit status is read with WNOWAIT first and the
+ * child reaped after its callback, which may so signal the process group before its number is used again. */
 #include "engine/event-loop/event-source.h"
 #include "engine/foundation/cleanup.h"
 
@@ -9,8 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The kernel's waitid gives the resource usage too; libc's leaves that argument out. */
-static int look(idtype_t type, id_t id, struct event_child_exit *ret) {
+/* Reads the exit status and resource usage of a child without reaping it. 1, 0 if none has ended, or a
+ * negative errno. By system call, since libc's waitid() does not return the usage. */
+static int read_exit(idtype_t type, id_t id, struct event_child_exit *ret) {
     siginfo_t information;
     memset(&information, 0, sizeof information);
     memset(ret, 0, sizeof *ret);
@@ -39,9 +40,10 @@ static void deliver(struct event_source *source, const struct event_child_exit *
     callback(source, exit, context);
 }
 
-unsigned child_serve(struct event_source *source) {
+/* Calls back and reaps a child that has ended. Returns 1, or 0 if it still runs. */
+unsigned serve_child(struct event_source *source) {
     struct event_child_exit exit;
-    int r = look(P_PID, (id_t)source->child.pid, &exit);
+    int r = read_exit(P_PID, (id_t)source->child.pid, &exit);
     if (r == 0)
         return 0;
     if (r < 0) {
@@ -61,9 +63,11 @@ static struct event_source *find(struct event_loop *loop, pid_t pid) {
     return NULL;
 }
 
-static void collect_all(struct event_loop *loop) {
+/* Calls back for all children that have ended, and reaps them; unwatched ones go to the callback for
+ * orphans. */
+static void collect_children(struct event_loop *loop) {
     struct event_child_exit exit;
-    while (look(P_ALL, 0, &exit) > 0) {
+    while (read_exit(P_ALL, 0, &exit) > 0) {
         struct event_source *source = find(loop, exit.pid);
         if (source)
             deliver(source, &exit);
@@ -75,12 +79,12 @@ static void collect_all(struct event_loop *loop) {
 
 void child_collect(struct event_loop *loop) {
     if (loop->orphans) {
-        collect_all(loop);
+        collect_children(loop);
         return;
     }
     for (struct event_source *source = TAILQ_FIRST(&loop->sources); source; source = TAILQ_NEXT(source, all))
         if (!source->removed && source->kind == EVENT_KIND_CHILD && source->child.pidfd < 0)
-            child_serve(source);
+            serve_child(source);
 }
 
 static void on_check(struct event_source *self, void *context) {
@@ -88,6 +92,7 @@ static void on_check(struct event_source *self, void *context) {
     child_collect(context);
 }
 
+/* Watches all children by SIGCHLD instead of pidfds, once. 0 or a negative errno. */
 static int use_sigchld(struct event_loop *loop) {
     if (loop->sigchld)
         return 0;
@@ -105,6 +110,8 @@ static int use_sigchld(struct event_loop *loop) {
     return 0;
 }
 
+/* Also reaps children that are not watched, and calls CALLBACK for each; for a process that inherits
+ * orphans. */
 int event_loop_reap_orphans(struct event_loop *loop, event_child_callback *callback, void *context) {
     int r = use_sigchld(loop);
     if (r < 0)
@@ -121,7 +128,7 @@ int event_loop_avoid_pidfd(struct event_loop *loop) {
     return 0;
 }
 
-/* A pidfd in the epoll set, or -1 with errno set. */
+/* Adds a pidfd of PID to the epoll set. Returns it, or -1 with errno set. */
 static int watch_pidfd(struct event_loop *loop, struct event_source *source, pid_t pid) {
 #ifdef SYS_pidfd_open
     int descriptor = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec by itself */
@@ -142,6 +149,7 @@ static int watch_pidfd(struct event_loop *loop, struct event_source *source, pid
 #endif
 }
 
+/* Watches the child PID; CALLBACK gets its exit status once. NULL with errno set: it cannot be watched. */
 struct event_source *event_loop_add_child(struct event_loop *loop, pid_t pid, event_child_callback *callback,
                                           void *context) {
     struct event_source *source = event_source_new(loop, EVENT_KIND_CHILD, context);

@@ -14,6 +14,7 @@ enum { REPORTS_A_TURN = 64 };
 
 /* ---- sources */
 
+/* Allocates a source and adds it to the loop; NULL: no memory. */
 struct event_source *event_source_new(struct event_loop *loop, enum event_kind kind, void *context) {
     struct event_source *source = calloc(1, sizeof *source);
     if (!source)
@@ -32,6 +33,8 @@ static void free_source(struct event_source *source) {
 
 static void deferred_remove(struct event_source *source);
 
+/* Removes a source (event-loop.h). Its memory is freed at the end of the turn, since reports of this turn and
+ * lists being walked may still name it. */
 void event_source_remove(struct event_source *source) {
     if (!source || source->removed)
         return;
@@ -86,6 +89,8 @@ int event_loop_watch(struct event_loop *loop, int operation, int descriptor, uin
     return epoll_ctl(loop->epoll, operation, descriptor, &event) < 0 ? -errno : 0;
 }
 
+/* Changes the events that a descriptor is watched for; 0 stops the watch. Negative errno: the kernel
+ * refused. */
 int event_source_set_events(struct event_source *source, unsigned events) {
     unsigned before = source->descriptor.events;
     if (source->removed || events == before)
@@ -112,7 +117,8 @@ struct event_source *event_loop_add_descriptor(struct event_loop *loop, int desc
     return event_source_added(source, event_source_set_events(source, events));
 }
 
-static unsigned descriptor_serve(struct event_source *source, uint32_t reported) {
+/* Calls back for the reported events of a descriptor. Returns 1, or 0 if the source no longer wants them. */
+static unsigned serve_descriptor(struct event_source *source, uint32_t reported) {
     unsigned interest = source->descriptor.events;
     unsigned events = (reported & EPOLLIN ? EVENT_READ : 0u) | (reported & EPOLLOUT ? EVENT_WRITE : 0u);
     events &= interest; /* a callback of this turn may have changed it */
@@ -149,9 +155,9 @@ static void deferred_remove(struct event_source *source) {
     source->deferred.pending = false;
 }
 
-/* The queue is in order of generation, and what is put off from here on belongs to the next one, so that each
- * call serves a bounded number, also when a callback turns the loop itself. */
-static unsigned deferred_serve(struct event_loop *loop) {
+/* Calls the deferred calls of earlier generations; calls deferred meanwhile wait for the next turn, so that
+ * each turn is bounded, even when a callback turns the loop itself. Returns the number of calls. */
+static unsigned serve_deferred(struct event_loop *loop) {
     unsigned served = 0;
     uint64_t limit = ++loop->deferred_generation;
     struct event_source *source;
@@ -165,6 +171,7 @@ static unsigned deferred_serve(struct event_loop *loop) {
 
 /* ---- the loop */
 
+/* A loop without sources; NULL with FAILURE. */
 struct event_loop *event_loop_new(struct failure *failure) {
     struct event_loop *loop = calloc(1, sizeof *loop);
     if (!loop) {
@@ -186,6 +193,7 @@ struct event_loop *event_loop_new(struct failure *failure) {
     return loop;
 }
 
+/* Frees the loop and all its sources, and gives their signals back. */
 void event_loop_free(struct event_loop *loop) {
     if (!loop)
         return;
@@ -220,8 +228,9 @@ int64_t event_loop_now(const struct event_loop *loop) {
     return loop->now;
 }
 
-/* Waits TIMEOUT nanoseconds (negative: for ever). epoll_wait counts in milliseconds, rounded up so that it
- * never returns before a timer is due; epoll_pwait2 (Linux 5.11) is exact. */
+/* Waits for events for TIMEOUT nanoseconds (negative: for ever). epoll_pwait2 (Linux 5.11) is exact;
+ * epoll_wait counts in milliseconds, rounded up, so that it does not return before a timer is due. Returns
+ * the number of reports, 0 when interrupted, or a negative errno. */
 static int wait_for_reports(struct event_loop *loop, struct epoll_event *reports, int64_t timeout) {
     int count;
 #ifdef SYS_epoll_pwait2
@@ -243,8 +252,9 @@ static int wait_for_reports(struct event_loop *loop, struct epoll_event *reports
     return count >= 0 ? count : errno == EINTR ? 0 : -errno;
 }
 
-/* Until something is reported, TIMEOUT is over, or a timer is due. */
-static int wait_for_anything(struct event_loop *loop, struct epoll_event *reports, int64_t timeout) {
+/* Waits until something is reported, TIMEOUT is over, a timer is due, or a call is deferred. Returns the
+ * number of reports or a negative errno. */
+static int wait_for_events_or_timers(struct event_loop *loop, struct epoll_event *reports, int64_t timeout) {
     if (timeout == 0 || !TAILQ_EMPTY(&loop->deferred))
         return wait_for_reports(loop, reports, 0);
     int64_t earliest = timer_earliest(loop), deadline;
@@ -264,14 +274,16 @@ static unsigned serve_report(struct event_source *source, uint32_t events, uint6
     if (source->removed || source->served > turn)
         return 0;
     source->served = source->loop->turn;
-    return source->kind == EVENT_KIND_CHILD ? child_serve(source) : descriptor_serve(source, events);
+    return source->kind == EVENT_KIND_CHILD ? serve_child(source) : serve_descriptor(source, events);
 }
 
+/* One turn: waits at most TIMEOUT_NS, then serves reports, deferred calls and timers. 1 if anything was
+ * served, 0 if not or if the loop is stopped, negative with FAILURE. */
 int event_loop_run_once(struct event_loop *loop, int64_t timeout_ns, struct failure *failure) {
     if (loop->stopped)
         return 0;
     struct epoll_event reports[REPORTS_A_TURN];
-    int count = wait_for_anything(loop, reports, timeout_ns);
+    int count = wait_for_events_or_timers(loop, reports, timeout_ns);
     loop->now = clock_monotonic_ns();
     /* This process may not have run for a while: what came before a timer was due is served before it. */
     if (count >= 0 && timer_earliest(loop) <= loop->now)
@@ -283,8 +295,8 @@ int event_loop_run_once(struct event_loop *loop, int64_t timeout_ns, struct fail
     unsigned served = 0;
     for (int i = 0; i < count && !loop->stopped; i++)
         served += serve_report(reports[i].data.ptr, reports[i].events, turn);
-    served += deferred_serve(loop);
-    served += timer_serve(loop);
+    served += serve_deferred(loop);
+    served += serve_timers(loop);
     loop->depth--;
     if (loop->depth == 0)
         free_buried(loop);
@@ -310,6 +322,7 @@ int event_loop_turn(struct event_loop *loop, int64_t timeout_ns, struct failure 
                                        : event_loop_run_once(loop, timeout_ns, failure);
 }
 
+/* Turns the loop until *DONE. 0, or -ETIMEDOUT after TIMEOUT_NS, or another negative number with FAILURE. */
 int event_loop_turn_until(struct event_loop *loop, const bool *done, int64_t timeout_ns,
                           struct failure *failure) {
     bool is_late = false;

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Reads signals from the signalfd and calls all sources of each. */
 static void on_signals(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)events;
@@ -24,7 +25,8 @@ static void on_signals(struct event_source *self, int descriptor, unsigned event
     }
 }
 
-static int update(struct event_loop *loop) {
+/* Sets the signalfd to the wanted signals, making it and its source the first time. 0 or a negative errno. */
+static int update_signalfd(struct event_loop *loop) {
     int descriptor = signalfd(loop->signals, &loop->wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     if (descriptor < 0)
         return -errno;
@@ -42,6 +44,7 @@ static int update(struct event_loop *loop) {
     return 0;
 }
 
+/* Blocks signal NUMBER and reads it from the signalfd from now on. 0 or a negative errno. */
 int signal_want(struct event_loop *loop, int number) {
     sigset_t one, before;
     sigemptyset(&one);
@@ -52,7 +55,7 @@ int signal_want(struct event_loop *loop, int number) {
     if (sigprocmask(SIG_BLOCK, &one, &before) < 0)
         return -errno;
     sigaddset(&loop->wanted, number);
-    int r = update(loop);
+    int r = update_signalfd(loop);
     if (!sigismember(&before, number)) {
         if (r < 0)
             sigprocmask(SIG_UNBLOCK, &one, NULL);
@@ -64,11 +67,13 @@ int signal_want(struct event_loop *loop, int number) {
     return r;
 }
 
+/* Stops reading signal NUMBER, and unblocks it if the loop had blocked it; what is pending of it is
+ * discarded. */
 void signal_unwant(struct event_loop *loop, int number) {
     if (sigismember(&loop->wanted, number) <= 0)
         return;
     sigdelset(&loop->wanted, number);
-    (void)update(loop);
+    (void)update_signalfd(loop);
     if (!sigismember(&loop->blocked, number))
         return;
     sigdelset(&loop->blocked, number);
@@ -81,6 +86,7 @@ void signal_unwant(struct event_loop *loop, int number) {
     sigprocmask(SIG_UNBLOCK, &one, NULL);
 }
 
+/* Calls CALLBACK for each signal. NULL with errno set; SIGCHLD is for event_loop_add_child() alone. */
 struct event_source *event_loop_add_signal(struct event_loop *loop, int signal_number,
                                            event_signal_callback *callback, void *context) {
     if (signal_number == SIGCHLD) {

@@ -101,7 +101,7 @@ int event_loop_watch(struct event_loop *loop, int operation, int descriptor, uin
 
 void timer_remove(struct event_source *source);
 /* Calls those that are due; how many. */
-unsigned timer_serve(struct event_loop *loop);
+unsigned serve_timers(struct event_loop *loop);
 /* The earliest deadline, or INT64_MAX. */
 int64_t timer_earliest(const struct event_loop *loop);
 
@@ -112,7 +112,7 @@ void signal_unwant(struct event_loop *loop, int number);
 
 void child_remove(struct event_source *source);
 /* A pidfd is readable; 1 if the callback was called. */
-unsigned child_serve(struct event_source *source);
+unsigned serve_child(struct event_source *source);
 /* SIGCHLD came. */
 void child_collect(struct event_loop *loop);
 

@@ -17,8 +17,7 @@ static void place(struct event_loop *loop, size_t slot, struct event_source *sou
     source->timer.slot = slot;
 }
 
-/* Finds the place for SOURCE from SLOT, whose former content has been dealt with, upwards and then downwards.
- */
+/* Puts SOURCE into the heap at its place, up or down from the free SLOT. */
 static void sift(struct event_loop *loop, size_t slot, struct event_source *source) {
     while (slot > 0 && earlier(source, loop->timers[(slot - 1) / 2])) {
         place(loop, slot, loop->timers[(slot - 1) / 2]);
@@ -38,6 +37,7 @@ static void sift(struct event_loop *loop, size_t slot, struct event_source *sour
     place(loop, slot, source);
 }
 
+/* Takes the timer out of the heap, if it is armed. */
 static void disarm(struct event_source *source) {
     struct event_loop *loop = source->loop;
     size_t slot = source->timer.slot;
@@ -58,6 +58,7 @@ static void arm(struct event_source *source, int64_t deadline) {
     sift(loop, loop->timer_count++, source);
 }
 
+/* Adds a timer (event-loop.h). NULL with errno set: no memory, or too many timers. */
 struct event_source *event_loop_add_timer(struct event_loop *loop, int64_t delay_ns, int64_t period_ns,
                                           event_timer_callback *callback, void *context) {
     int r = list_reserve(&loop->timers, &loop->timer_capacity, loop->timer_sources + 1, sizeof *loop->timers,
@@ -76,6 +77,7 @@ struct event_source *event_loop_add_timer(struct event_loop *loop, int64_t delay
     return source;
 }
 
+/* Arms the timer for DELAY_NS from now, and then every PERIOD_NS (0: once). A negative delay disarms it. */
 void event_source_set_timer(struct event_source *source, int64_t delay_ns, int64_t period_ns) {
     if (source->removed)
         return;
@@ -101,7 +103,8 @@ int64_t timer_earliest(const struct event_loop *loop) {
     return loop->timer_count ? loop->timers[0]->timer.deadline : INT64_MAX;
 }
 
-unsigned timer_serve(struct event_loop *loop) {
+/* Calls the timers that are due, and arms periodic ones again. Returns the number of calls. */
+unsigned serve_timers(struct event_loop *loop) {
     unsigned served = 0;
     uint64_t turn = loop->turn;
     int64_t now = loop->now;

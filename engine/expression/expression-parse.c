@@ -1,5 +1,5 @@
-/* The parser of expressions: recursive descent by levels of precedence, instructions written as
- * the operators are met. */
+/* The parser of expressions: recursive descent by levels of precedence, which writes instructions for a
+ * stack machine. */
 #include "engine/documents/unit.h"
 #include "engine/expression/expression-code.h"
 #include "engine/expression/expression.h"
@@ -20,20 +20,21 @@ struct parser {
     const char *at;
     const char *const *names;
     size_t name_count;
-    bool has_texts; /* names may be compared with texts */
-    size_t depth;   /* of recursion */
-    size_t held;    /* values on the stack where we are */
+    bool has_texts;    /* names may be compared with texts */
+    size_t depth;      /* of recursion */
+    size_t stack_size; /* values on the stack after the last instruction */
     struct failure *failure;
-    int error; /* the first one; nothing is read behind it */
+    int error; /* the first error, after which nothing is read; 0: none */
 };
 
-/* ---- What instructions do ---------------------------------------------------------------------------- */
+/* ---- Functions of the instructions */
 
-/* Beyond this, some whole numbers are no doubles, and a divisor would say nothing. */
+/* Whether A is a whole number that a double holds exactly. */
 static bool is_whole(double a) {
     return a == floor(a) && fabs(a) <= 0x1p53;
 }
 
+/* Euclid's algorithm; NaN unless A and B are whole numbers. */
 static double greatest_divisor(double a, double b) {
     if (!is_whole(a) || !is_whole(b))
         return NAN;
@@ -73,7 +74,7 @@ static double grid_rows(double n) {
     return rows;
 }
 
-/* False if either is false, true if both are true, and nan where a nan decides. */
+/* Logical and: false if either is false, true if both are true, otherwise NaN. */
 static double both(double a, double b) {
     if (a == 0 || b == 0)
         return 0;
@@ -165,9 +166,9 @@ static void skip_blanks(struct parser *parser) {
         parser->at++;
 }
 
-/* ---- Complaints -----------------------------------------------------------------------------------------
- */
+/* ---- Errors */
 
+/* Sets the error, if it is the first, with the place AT, and skips the rest of the text. */
 __attribute__((format(printf, 3, 4))) static void refuse(struct parser *parser, const char *at,
                                                          const char *format, ...) {
     const struct expression *expression = parser->expression;
@@ -184,8 +185,9 @@ __attribute__((format(printf, 3, 4))) static void refuse(struct parser *parser, 
     parser->at = expression->text + strlen(expression->text);
 }
 
-/* What stands at the parser's place, with quotes, for a message. */
-static const char *found(const struct parser *parser, char buffer[static 64]) {
+/* The next word or character, in quotes, for a message; "the end" if there is none. Returns BUFFER or a
+ * constant. */
+static const char *describe_next(const struct parser *parser, char buffer[static 64]) {
     const char *at = parser->at;
     if (!*at)
         return "the end";
@@ -197,6 +199,7 @@ static const char *found(const struct parser *parser, char buffer[static 64]) {
     return buffer;
 }
 
+/* Refuses a WORD that is no name, with the nearest name or a list. */
 static void refuse_name(struct parser *parser, const char *at, const char *word) {
     cleanup(text_clear) struct text known;
     text_init(&known, FAILURE_TEXT_SIZE / 2);
@@ -211,16 +214,16 @@ static void refuse_name(struct parser *parser, const char *at, const char *word)
                parser->name_count == 0 ? "numbers only" : known.bytes);
 }
 
-/* ---- Writing instructions --------------------------------------------------------------------------------
- */
+/* ---- Writing instructions */
 
+/* Appends an instruction, keeping count of the stack; an error if the stack would be too deep. */
 static void emit(struct parser *parser, struct expression_instruction instruction) {
     struct expression *expression = parser->expression;
     if (parser->error < 0)
         return;
     if (instruction.two)
-        parser->held--;
-    else if (!instruction.one && ++parser->held > EXPRESSION_STACK_MAX)
+        parser->stack_size--;
+    else if (!instruction.one && ++parser->stack_size > EXPRESSION_STACK_MAX)
         refuse(parser, parser->at, "too many unfinished operations, expected at most %d,",
                EXPRESSION_STACK_MAX);
     /* Each byte of the text writes one instruction at most. */
@@ -235,7 +238,7 @@ static void emit_two(struct parser *parser, double (*function)(double, double)) 
     emit(parser, (struct expression_instruction){.two = function, .name = EXPRESSION_NO_NAME});
 }
 
-/* ---- Operators, loosest first --------------------------------------------------------------------- */
+/* ---- Operators, loosest first */
 
 enum level { LEVEL_OR, LEVEL_AND, LEVEL_NOT, LEVEL_COMPARISON, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_POWER };
 
@@ -265,8 +268,8 @@ static const struct operator operators[] = {
 };
 enum { OPERATOR_COUNT = sizeof operators / sizeof *operators };
 
-/* Takes an operator of LEVEL if one comes next, and returns it, or NULL. */
-static const struct operator* take_operator(struct parser *parser, enum level level) {
+/* Reads an operator of LEVEL if one comes next; NULL: another thing comes. */
+static const struct operator* read_operator(struct parser *parser, enum level level) {
     skip_blanks(parser);
     for (size_t i = 0; i < OPERATOR_COUNT; i++) {
         const struct operator* one = & operators[i];
@@ -280,7 +283,7 @@ static const struct operator* take_operator(struct parser *parser, enum level le
     return NULL;
 }
 
-static bool take_character(struct parser *parser, char character) {
+static bool read_character(struct parser *parser, char character) {
     skip_blanks(parser);
     if (*parser->at != character)
         return false;
@@ -290,10 +293,9 @@ static bool take_character(struct parser *parser, char character) {
 
 static void parse_level(struct parser *parser, enum level level);
 
-/* ---- Numbers, names, calls --------------------------------------------------------------------------------
- */
+/* ---- Numbers, names, calls */
 
-/* Digits, point, exponent; then letters, if any, are a unit of size. */
+/* Reads a number: digits, point, exponent; letters after it are a unit of size, as 64MiB. */
 static void parse_number(struct parser *parser) {
     const char *from = parser->at, *at = from;
     while (is_digit(*at) || *at == '.')
@@ -316,7 +318,7 @@ static void parse_number(struct parser *parser) {
         refuse(parser, from, "'%.64s' is not a number, expected one such as 12, 0.5, 1e9 or 64MiB,", literal);
 }
 
-/* Of one argument; or of two, or FOLDED from the left over any number. */
+/* A function of one argument, of two, or, if `folded`, of any number, applied from the left. */
 struct function {
     const char *name;
     double (*one)(double);
@@ -340,6 +342,7 @@ static const struct function functions[] = {
 };
 enum { FUNCTION_COUNT = sizeof functions / sizeof *functions };
 
+/* Refuses a WORD that is no function, with the nearest one or a list. */
 static void refuse_function(struct parser *parser, const char *at, const char *word) {
     const char *names[FUNCTION_COUNT];
     for (size_t i = 0; i < FUNCTION_COUNT; i++)
@@ -356,11 +359,12 @@ static void refuse_function(struct parser *parser, const char *at, const char *w
 
 static void expect_parenthesis(struct parser *parser) {
     char buffer[64];
-    if (!take_character(parser, ')'))
-        refuse(parser, parser->at, "found %s, expected ')' or an operator", found(parser, buffer));
+    if (!read_character(parser, ')'))
+        refuse(parser, parser->at, "found %s, expected ')' or an operator",
+               describe_next(parser, buffer));
 }
 
-/* After the parenthesis of a call of the function WORD, which stands at AT. */
+/* Reads the arguments of a call of the function WORD, which stands at AT, after the parenthesis. */
 static void parse_call(struct parser *parser, const char *at, const char *word) {
     const struct function *function = functions;
     while (function < functions + FUNCTION_COUNT && strcmp(function->name, word) != 0)
@@ -377,7 +381,7 @@ static void parse_call(struct parser *parser, const char *at, const char *word) 
                    most == 1 ? "one argument" : "two arguments", word, most == 1 ? "one" : "two");
         if (arguments > 1)
             emit_two(parser, function->two);
-    } while (take_character(parser, ','));
+    } while (read_character(parser, ','));
     expect_parenthesis(parser);
     if (arguments == 1 && most == 2)
         refuse(parser, at, "one argument of '%s', expected two,", word);
@@ -385,7 +389,8 @@ static void parse_call(struct parser *parser, const char *at, const char *word) 
         emit_one(parser, function->one);
 }
 
-/* After the name NAME: == or != and a text, which is one value. False, with nothing taken: something else. */
+/* Reads == or != and a quoted text after the name NAME, as one value. false, with nothing read: something
+ * else comes. */
 static bool parse_comparison(struct parser *parser, size_t name) {
     struct expression *expression = parser->expression;
     const char *from = parser->at;
@@ -413,11 +418,12 @@ static bool parse_comparison(struct parser *parser, size_t name) {
     return false;
 }
 
+/* Reads a name, a comparison of it with a text, or a call. */
 static void parse_word(struct parser *parser) {
     const char *at = parser->at;
     cleanup_free char *word = xstrndup(at, word_length(at));
     parser->at += word_length(at);
-    if (take_character(parser, '(')) {
+    if (read_character(parser, '(')) {
         parse_call(parser, at, word);
         return;
     }
@@ -435,6 +441,7 @@ static bool is_keyword(const char *word, size_t length) {
     return false;
 }
 
+/* Reads a number, a name, a call or an expression in parentheses. */
 static void parse_atom(struct parser *parser) {
     skip_blanks(parser);
     const char *at = parser->at;
@@ -444,32 +451,33 @@ static void parse_atom(struct parser *parser) {
         parse_number(parser);
     } else if (length > 0 && !is_keyword(at, length)) {
         parse_word(parser);
-    } else if (take_character(parser, '(')) {
+    } else if (read_character(parser, '(')) {
         parse_level(parser, LEVEL_OR);
         expect_parenthesis(parser);
     } else {
-        refuse(parser, at, "found %s, expected a number, a name or '('", found(parser, buffer));
+        refuse(parser, at, "found %s, expected a number, a name or '('",
+               describe_next(parser, buffer));
     }
 }
 
-/* ---- Levels of precedence -------------------------------------------------------------------------- */
+/* ---- Levels of precedence */
 
 static void descend(struct parser *parser) {
     if (++parser->depth > EXPRESSION_DEPTH_MAX)
         refuse(parser, parser->at, "more than %d levels of nesting", EXPRESSION_DEPTH_MAX);
 }
 
-/* A sign, or a power: what stands after ^ may have a sign too, as in 2^-3. */
+/* Reads a sign or a power; an exponent may have a sign too, as in 2^-3. */
 static void parse_signed(struct parser *parser) {
     descend(parser);
-    if (take_character(parser, '-')) {
+    if (read_character(parser, '-')) {
         parse_signed(parser);
         emit_one(parser, negate);
-    } else if (take_character(parser, '+')) {
+    } else if (read_character(parser, '+')) {
         parse_signed(parser);
     } else {
         parse_atom(parser);
-        if (take_operator(parser, LEVEL_POWER)) {
+        if (read_operator(parser, LEVEL_POWER)) {
             parse_signed(parser);
             emit_two(parser, portable_power);
         }
@@ -477,13 +485,13 @@ static void parse_signed(struct parser *parser) {
     parser->depth--;
 }
 
-/* What binds more tightly than LEVEL, or several of these joined by its operators, done from the left. */
+/* Reads operands that bind more tightly than LEVEL, joined by operators of LEVEL, from the left. */
 static void parse_level(struct parser *parser, enum level level) {
     if (level == LEVEL_POWER) {
         parse_signed(parser);
         return;
     }
-    if (level == LEVEL_NOT && take_operator(parser, level)) {
+    if (level == LEVEL_NOT && read_operator(parser, level)) {
         descend(parser);
         parse_level(parser, level);
         emit_one(parser, opposite);
@@ -493,7 +501,7 @@ static void parse_level(struct parser *parser, enum level level) {
     parse_level(parser, level + 1);
     for (bool again = false; level != LEVEL_NOT; again = true) {
         const char *at = parser->at;
-        const struct operator* one = take_operator(parser, level);
+        const struct operator* one = read_operator(parser, level);
         if (!one)
             return;
         if (level == LEVEL_COMPARISON && again)
@@ -503,7 +511,8 @@ static void parse_level(struct parser *parser, enum level level) {
     }
 }
 
-static void parse_all(struct parser *parser) {
+/* Parses the whole text; an error if anything is left over. */
+static void parse_text(struct parser *parser) {
     struct expression *expression = parser->expression;
     size_t length = strnlen(expression->text, EXPRESSION_LENGTH_MAX + 1);
     char buffer[64];
@@ -517,9 +526,12 @@ static void parse_all(struct parser *parser) {
     parse_level(parser, LEVEL_OR);
     skip_blanks(parser);
     if (*parser->at)
-        refuse(parser, parser->at, "found %s, expected an operator or the end", found(parser, buffer));
+        refuse(parser, parser->at, "found %s, expected an operator or the end",
+               describe_next(parser, buffer));
 }
 
+/* Parses TEXT, in which NAMES may occur, into *RET, which the caller frees. -EINVAL with the place in
+ * FILE. */
 static int parse(const char *text, const char *const *names, size_t count, bool has_texts, const char *file,
                  size_t line, size_t column, struct expression **ret, struct failure *failure) {
     cleanup(expression_cleanup) struct expression *expression = xcalloc(1, sizeof *expression);
@@ -533,7 +545,7 @@ static int parse(const char *text, const char *const *names, size_t count, bool 
                             .name_count = count,
                             .has_texts = has_texts,
                             .failure = failure};
-    parse_all(&parser);
+    parse_text(&parser);
     if (parser.error < 0)
         return parser.error;
     *ret = take_pointer(expression);

@@ -6,18 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The value of the expression, on a stack; VALUES are by name, then by comparison with a text. */
 double expression_value(const struct expression *expression, const double *values) {
     double stack[EXPRESSION_STACK_MAX];
-    size_t held = 0;
+    size_t stack_size = 0;
     for (size_t i = 0; i < expression->count; i++) {
         const struct expression_instruction *step = &expression->code[i];
         if (step->two) {
-            held--;
-            stack[held - 1] = step->two(stack[held - 1], stack[held]);
+            stack_size--;
+            stack[stack_size - 1] = step->two(stack[stack_size - 1], stack[stack_size]);
         } else if (step->one) {
-            stack[held - 1] = step->one(stack[held - 1]);
+            stack[stack_size - 1] = step->one(stack[stack_size - 1]);
         } else {
-            stack[held++] = step->name == EXPRESSION_NO_NAME ? step->number : values[step->name];
+            stack[stack_size++] = step->name == EXPRESSION_NO_NAME ? step->number : values[step->name];
         }
     }
     return stack[0];

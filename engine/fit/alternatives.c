@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is read of the table for all of them, and what tells settings apart. */
+/* Columns that some alternative needs; `factors` and `texts` are those whose values define a setting. */
 struct columns {
     const char **numbers, **categories, **factors, **texts;
     size_t number_count, category_count, factor_count, text_count;
@@ -27,10 +27,10 @@ static void add_name(const char ***names, size_t *count, const char *name) {
     (*names)[(*count)++] = name;
 }
 
-/* ---- Which there are */
+/* ---- The list of alternatives */
 
-/* The words of the parameter `noise` that the user has not set; NULL: there are none. */
-static const char *const *noise_words(const struct library *library, const struct fit_options *options) {
+/* The choices of the plugin's parameter `noise`; NULL: it has no such parameter, or the user set it. */
+static const char *const *noise_choices(const struct library *library, const struct fit_options *options) {
     for (size_t i = 0; i < options->setting_count; i++)
         if (strncmp(options->settings[i], "noise=", strlen("noise=")) == 0)
             return NULL;
@@ -47,10 +47,11 @@ static void add_item(struct alternatives *ret, const struct library *library, co
         (struct alternative){.library = library, .terms = terms, .noise = noise, .by_count = by_count};
 }
 
-/* With each kind of noise, homoscedastic and heteroscedastic, that the method lets one choose. */
+/* Adds an alternative for each noise that the method offers, homoscedastic and heteroscedastic; one
+ * alternative if it offers none. */
 static void add_items(struct alternatives *ret, const struct library *library, const char *terms,
                       size_t by_count, const struct fit_options *options) {
-    const char *const *noises = noise_words(library, options);
+    const char *const *noises = noise_choices(library, options);
     size_t before = ret->count;
     for (size_t i = 0; noises && noises[i]; i++)
         if (strcmp(noises[i], "homoscedastic") == 0 || strcmp(noises[i], "heteroscedastic") == 0)
@@ -59,8 +60,11 @@ static void add_items(struct alternatives *ret, const struct library *library, c
         add_item(ret, library, terms, NULL, by_count);
 }
 
-static int list_items(const struct installation *installation, const struct alternatives_request *request,
-                      struct alternatives *ret, struct failure *failure) {
+/* Opens the methods, and lists all combinations of method, terms, noise and number of --by columns in RET.
+ * -EINVAL: a method cannot be cross-validated. */
+static int list_alternatives(const struct installation *installation,
+                             const struct alternatives_request *request, struct alternatives *ret,
+                             struct failure *failure) {
     static const char *const named[] = {"M-0", "M-1", "M-2"};
     const char *const *terms = request->term_count ? request->terms : named;
     size_t term_count = request->term_count ? request->term_count : sizeof named / sizeof *named;
@@ -83,7 +87,8 @@ static int list_items(const struct installation *installation, const struct alte
     return 0;
 }
 
-/* What is asked of one of them. Sizes that a method has no columns for are those of others. */
+/* The options for fitting ITEM: those of the user, with ITEM's terms and groups. --sizes are cut to the
+ * number of columns that its method has. */
 static struct fit_options options_of(const struct alternative *item, const struct fit_options *options) {
     struct fit_options own = *options;
     size_t sizes = 0;
@@ -98,7 +103,7 @@ static struct fit_options options_of(const struct alternative *item, const struc
 
 /* ---- The table */
 
-/* Names in COLUMNS are those of the table or of the options, which outlive the binding. */
+/* Adds the columns that ITEM needs to COLUMNS. The names belong to the table or the options. */
 static int add_columns(struct columns *columns, const struct alternative *item, struct table *table,
                        const struct fit_options *options, struct failure *failure) {
     cleanup(fit_binding_clear) struct fit_binding binding;
@@ -130,7 +135,8 @@ static const double *find_numbers(const struct table *table, const char *name) {
     return NULL;
 }
 
-/* The setting of each row into UNITS, by what the options say. Returns how many there are. */
+/* Numbers the setting of each row in UNITS: by row, by the user's fold columns, or by all factors. Returns
+ * the number of settings. */
 static size_t find_settings(const struct table *table, const struct columns *columns,
                             const struct fit_options *options, uint32_t *units) {
     bool by_columns = options->folds_by == FIT_FOLDS_BY_COLUMNS;
@@ -150,9 +156,10 @@ static size_t find_settings(const struct table *table, const struct columns *col
     return folds_units(&of, table->rows, units);
 }
 
-/* ---- One of them */
+/* ---- One alternative */
 
-/* Whether an earlier one comes to the same: M-2 over one size is M-1. */
+/* Whether an earlier alternative has the same method, groups, formula and noise, as M-2 over one size is
+ * M-1. */
 static bool is_repeated(const struct alternatives *alternatives, size_t at) {
     const struct alternative *one = &alternatives->items[at];
     const struct contender *of_one = &alternatives->contenders[at];
@@ -167,9 +174,10 @@ static bool is_repeated(const struct alternatives *alternatives, size_t at) {
     return false;
 }
 
-/* Held-out rows are in the unit of the model; they become those of the table. */
-static int fit_one(struct alternatives *ret, size_t at, struct table *table,
-                   const struct fit_options *options, struct failure *failure) {
+/* Fits alternative AT and keeps the predictions of its held-out rows, in the table's unit. An alternative
+ * that cannot be fitted gets a reason, and 0 is returned; negative for other failures. */
+static int fit_alternative(struct alternatives *ret, size_t at, struct table *table,
+                           const struct fit_options *options, struct failure *failure) {
     struct alternative *item = &ret->items[at];
     struct contender *contender = &ret->contenders[at];
     cleanup(fit_cleanup) struct fit *fit = NULL;
@@ -206,15 +214,17 @@ static int fit_one(struct alternatives *ret, size_t at, struct table *table,
     return 0;
 }
 
-/* ---- All of them */
+/* ---- All alternatives */
 
+/* Loads the table once, makes folds, fits all alternatives on the same folds, and compares them
+ * (alternatives.h). */
 int alternatives_make(const struct installation *installation, struct table *table,
                       const struct alternatives_request *request, struct alternatives *ret,
                       struct failure *failure) {
     cleanup(columns_clear) struct columns columns = {0};
     struct fit_options options = *request->options;
     *ret = (struct alternatives){0};
-    int r = list_items(installation, request, ret, failure);
+    int r = list_alternatives(installation, request, ret, failure);
     for (size_t i = 0; r == 0 && i < ret->count; i++)
         if (ret->items[i].by_count == options.by_count)
             r = add_columns(&columns, &ret->items[i], table, &options, failure);
@@ -250,7 +260,7 @@ int alternatives_make(const struct installation *installation, struct table *tab
     for (size_t i = 0; r == 0 && i < ret->count; i++) {
         if (request->options->progress)
             request->options->progress(request->options->progress_context, "alternatives", i, ret->count);
-        r = fit_one(ret, i, table, &options, failure);
+        r = fit_alternative(ret, i, table, &options, failure);
     }
     const struct score_rows rows = {.count = table->rows,
                                     .response = find_numbers(table, options.response),
@@ -284,6 +294,7 @@ static char *by_label(const struct fit_options *options, size_t count) {
     return label;
 }
 
+/* Adds the comparison of the alternatives to ROOT, with a note for each that was not compared. */
 void alternatives_report(struct report_section *root, const struct alternatives *alternatives,
                          const struct table *table, const struct fit_options *options) {
     static const char *const units[] = {
@@ -297,7 +308,7 @@ void alternatives_report(struct report_section *root, const struct alternatives 
     for (size_t i = 0; i < table->note_count; i++)
         report_note(root, REPORT_NOTE, "%s", table->notes[i]);
     report_text(root, "response", NULL, options->response, false);
-    report_number(root, "rows", "rows judged", (double)alternatives->choice.rows, NULL, 0, false);
+    report_number(root, "rows", "rows compared", (double)alternatives->choice.rows, NULL, 0, false);
     report_number(root, "rows_beyond", "rows left out, as some model cannot predict them",
                   (double)alternatives->choice.rows_beyond, NULL, 0, alternatives->choice.rows_beyond == 0);
     report_number(root, "folds", NULL, (double)alternatives->folds, NULL, 0, false);
@@ -320,7 +331,7 @@ void alternatives_report(struct report_section *root, const struct alternatives 
         bool is_compared = alternatives->contenders[i].is_compared;
         if (!item->is_repeated && (item->reason || !is_compared))
             report_note(root, REPORT_NOTE, "%s %s by %s: %s%s", labels[i * LABELS], labels[i * LABELS + 1],
-                        by[i], is_compared ? "" : "not judged: ",
+                        by[i], is_compared ? "" : "not compared: ",
                         item->reason ? item->reason
                                      : "some groups have too few rows to be fitted when a fold is left out");
         free(by[i]);

@@ -4,8 +4,8 @@
  *
  * Folds leave whole settings out: rows that are equal in all columns that any of the alternatives uses, or in
  * those that `folds_by` says. A method with a parameter `noise` is tried with its words `homoscedastic` and
- * `heteroscedastic`, unless the settings say which. Of those that come to the same terms and noise the first
- * is judged.
+ * `heteroscedastic`, unless the settings say which. Of
+ * alternatives with the same terms, groups and noise only the first is compared.
  */
 #ifndef ASSAY_FIT_ALTERNATIVES_H
 #define ASSAY_FIT_ALTERNATIVES_H
@@ -13,7 +13,7 @@
 #include "engine/fit/choice.h"
 #include "engine/fit/fit.h"
 
-/* Rows times alternatives: what each says of each row is kept, 40 bytes. */
+/* Limit of rows times alternatives: each prediction takes 40 bytes. */
 #define ALTERNATIVES_ROWS_MAX ((size_t)1 << 27)
 
 struct alternatives_request {
@@ -28,10 +28,10 @@ struct alternatives_request {
 
 struct alternative {
     const struct library *library;
-    const char *terms, *noise; /* NULL: it has no such */
+    const char *terms, *noise; /* NULL: the method has none */
     size_t by_count;           /* the first so many columns of by form its groups */
-    bool is_repeated;          /* an earlier one has the same terms, groups and noise: it is not judged */
-    char *reason;              /* owned: why some or all of its groups have no fit; or NULL */
+    bool is_repeated;          /* an earlier one has the same terms, groups and noise: it is not compared */
+    char *reason;              /* owned: why some or all groups have no fit; or NULL */
 };
 
 struct alternatives {

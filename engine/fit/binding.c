@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What is read of the table */
+/* ---- The columns to read from the table */
 
 static size_t add_name(const char ***names, size_t *count, const char *name) {
     for (size_t i = 0; i < *count; i++)
@@ -35,9 +35,10 @@ static void add_index(const size_t **list, size_t *count, size_t index) {
 
 /* ---- Columns that the plugin's parameters name */
 
-/* The first of the parameter's usual names that the table has (of a list all of them, with commas between);
- * else the only column that is in its unit. NULL: there is none. The caller frees. */
-static char *find_usual(const struct fit_binding *binding, const struct plugin_parameter *parameter) {
+/* The column for a parameter that the user did not set: the first of its usual names that the table has (for
+ * a list, all of them, joined by commas); else the only column whose unit converts to the parameter's. NULL:
+ * none, or several by unit. The caller frees. */
+static char *default_column(const struct fit_binding *binding, const struct plugin_parameter *parameter) {
     const struct table *table = binding->table;
     bool is_list = parameter->type == PLUGIN_COLUMNS || parameter->type == PLUGIN_CATEGORIES;
     const char *found = NULL;
@@ -68,8 +69,9 @@ static int refuse_missing(const struct plugin_parameter *parameter, struct failu
                          parameter->help, parameter->name);
 }
 
-/* --sizes name the parameters that are columns, in their order. */
-static int take_sizes(struct fit_binding *binding, struct failure *failure) {
+/* Sets the plugin's column parameters that are not set from --sizes, in the order of the parameters. -EINVAL
+ * with FAILURE: more sizes than such parameters. */
+static int set_sizes(struct fit_binding *binding, struct failure *failure) {
     const struct fit_options *options = binding->options;
     struct parameters *parameters = &binding->parameters;
     size_t size = 0;
@@ -90,7 +92,8 @@ static int take_sizes(struct fit_binding *binding, struct failure *failure) {
                                options->size_count, binding->library->plugin->name, size);
 }
 
-/* The model has the column in the parameter's unit; an expression is a column of its own. */
+/* Gives the model's column NAME the unit of the parameter, adding the column if NAME is an expression. UNIT
+ * may be NULL. */
 static void set_model_unit(struct fit_binding *binding, const char *name, const char *unit) {
     size_t i = formula_find_column(binding->model_columns, binding->model_column_count, name);
     if (i == binding->model_column_count) {
@@ -101,7 +104,8 @@ static void set_model_unit(struct fit_binding *binding, const char *name, const 
         binding->model_columns[i].about.unit = unit;
 }
 
-/* The scale to the parameter's unit; -EINVAL where the column has another dimension. */
+/* The factor from COLUMN's unit to the parameter's, 1 where either is unknown. -EINVAL: they have different
+ * dimensions. */
 static int column_scale(const struct plugin_parameter *parameter, const struct column *column, double *ret,
                         struct failure *failure) {
     double multiply, divide;
@@ -118,7 +122,8 @@ static int column_scale(const struct plugin_parameter *parameter, const struct c
     return 0;
 }
 
-/* TEXT is a column or an expression; a single word that is no column is a slip. */
+/* Checks TEXT, a column or an expression. -EINVAL: it is a single word that names no column, which would be a
+ * misspelling rather than an expression. WHAT names its role in the message. */
 static int check_number(const struct fit_binding *binding, const char *what, const char *text,
                         struct failure *failure) {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
@@ -134,6 +139,8 @@ static int check_number(const struct fit_binding *binding, const char *what, con
     return table_no_column(binding->table, what, text, failure);
 }
 
+/* Adds the column NAME, which PARAMETER names, to the columns to load, in the parameter's unit.
+ * -EINVAL: no such column, or another dimension. */
 static int add_parameter_column(struct fit_binding *binding, const struct plugin_parameter *parameter,
                                 const char *name, struct failure *failure) {
     struct rows_layout *layout = &binding->layout;
@@ -163,6 +170,8 @@ static int add_parameter_column(struct fit_binding *binding, const struct plugin
     return 0;
 }
 
+/* Finds the columns of all column parameters of the plugin and adds them to the layout. -EINVAL: a required
+ * one has no column. */
 static int bind_columns(struct fit_binding *binding, struct failure *failure) {
     struct parameters *parameters = &binding->parameters;
     for (size_t i = 0; i < parameters->count; i++) {
@@ -171,7 +180,7 @@ static int bind_columns(struct fit_binding *binding, struct failure *failure) {
         bool is_category = parameters_is_category(parameter);
         if (!is_category && !parameters_is_column(parameter))
             continue;
-        cleanup_free char *usual = value->is_set ? NULL : find_usual(binding, parameter);
+        cleanup_free char *usual = value->is_set ? NULL : default_column(binding, parameter);
         if (usual) {
             int r = parameters_set(parameters, i, usual, NULL, 0, 0, failure);
             if (r < 0)
@@ -193,7 +202,7 @@ static int bind_columns(struct fit_binding *binding, struct failure *failure) {
 
 /* ---- The formula */
 
-static void take_model_columns(struct fit_binding *binding) {
+static void copy_table_columns(struct fit_binding *binding) {
     const struct table *table = binding->table;
     binding->model_columns = xcalloc(table->column_count + 1, sizeof *binding->model_columns);
     binding->model_column_count = table->column_count;
@@ -205,6 +214,8 @@ static bool is_category_factor(const struct model_factor *factor) {
     return factor->function && strcmp(factor->function, FORMULA_CATEGORY) == 0;
 }
 
+/* Parses the formula (the user's --terms or the plugin's), and adds its columns to the layout, each once.
+ * Does nothing for a plugin without terms. */
 static int read_formula(struct fit_binding *binding, struct failure *failure) {
     const struct fit_options *options = binding->options;
     const struct fit_plugin *plugin = binding->library->fit;
@@ -237,7 +248,8 @@ static int read_formula(struct fit_binding *binding, struct failure *failure) {
     return 0;
 }
 
-/* The levels of the categories are known now: the dummies are written out. */
+/* Replaces each category of the formula by one 0/1 term per level; the table is loaded, so the levels are
+ * known. */
 static int expand_formula(struct fit_binding *binding, struct failure *failure) {
     const struct table *table = binding->table;
     if (!binding->library->fit->takes_terms)
@@ -257,7 +269,8 @@ static int expand_formula(struct fit_binding *binding, struct failure *failure) 
 
 /* ---- The response */
 
-/* The first of the plugin's units of the response's dimension; without a unit it is in the first. */
+/* Chooses the unit of the fit: the first of the plugin's units with the response's dimension; for a response
+ * without a unit, the first of all. -EINVAL: no unit converts. */
 static int choose_response_unit(struct fit_binding *binding, struct failure *failure) {
     const char *const *units = binding->library->fit->response_units;
     const struct column *column = table_find(binding->table, binding->options->response);
@@ -282,21 +295,22 @@ static int choose_response_unit(struct fit_binding *binding, struct failure *fai
                          units[1] ? ", or to another unit that the method accepts" : "");
 }
 
-/* Whether the response is a time or another cost, which is never 0 or less. */
+/* Whether UNIT is of time or energy: a cost, which is above 0. NULL is not. */
 static bool is_cost(const char *unit) {
     double multiply, divide;
     return unit &&
            (unit_conversion(unit, "s", &multiply, &divide) || unit_conversion(unit, "J", &multiply, &divide));
 }
 
-/* ---- All of it */
+/* ---- The binding */
 
-static void hear_rows(void *context, uint64_t rows) {
+static void forward_progress(void *context, uint64_t rows) {
     const struct fit_options *options = context;
     options->progress(options->progress_context, "rows", rows, 0);
 }
 
-static int load(struct fit_binding *binding, struct failure *failure) {
+/* Loads the columns of the binding from the table. -EINVAL with FAILURE as table_load(). */
+static int load_table(struct fit_binding *binding, struct failure *failure) {
     const struct fit_options *options = binding->options;
     return table_load(binding->table,
                       &(struct table_selection){.numbers = binding->numbers,
@@ -305,11 +319,13 @@ static int load(struct fit_binding *binding, struct failure *failure) {
                                                 .category_count = binding->category_count,
                                                 .where = options->where,
                                                 .with_flagged = options->with_flagged,
-                                                .progress = options->progress ? hear_rows : NULL,
+                                                .progress = options->progress ? forward_progress : NULL,
                                                 .progress_context = (void *)options},
                       failure);
 }
 
+/* Adds the category columns NAMES to the columns to load, and their indices to *RET, which the caller frees.
+ * WHAT is their role in the message if the table lacks one. */
 static int add_groups(struct fit_binding *binding, const char *const *names, size_t count, const char *what,
                       size_t **ret, struct failure *failure) {
     *ret = xcalloc(count + 1, sizeof **ret);
@@ -321,6 +337,7 @@ static int add_groups(struct fit_binding *binding, const char *const *names, siz
     return 0;
 }
 
+/* Sets the plugin's parameters from --set and --sizes, checks them, and finds their columns. */
 static int bind_parameters(struct fit_binding *binding, struct failure *failure) {
     const struct fit_options *options = binding->options;
     const char *plugin = binding->library->plugin->name;
@@ -333,10 +350,11 @@ static int bind_parameters(struct fit_binding *binding, struct failure *failure)
     for (size_t i = 0; r == 0 && i < options->setting_count; i++)
         r = parameters_set_pair(&binding->parameters, options->settings[i], failure);
     r = r < 0 ? r : parameters_check(&binding->parameters, failure);
-    r = r < 0 ? r : take_sizes(binding, failure);
+    r = r < 0 ? r : set_sizes(binding, failure);
     return r < 0 ? r : bind_columns(binding, failure);
 }
 
+/* Fills in the view of the binding that the plugin's functions get; the table is loaded. */
 static void fill_view(struct fit_binding *binding) {
     const struct table *table = binding->table;
     const struct rows_layout *layout = &binding->layout;
@@ -362,6 +380,7 @@ static void fill_view(struct fit_binding *binding) {
     binding->view.seed = binding->options->seed;
 }
 
+/* Finds all columns that the fit needs, without loading the table (binding.h). */
 int fit_binding_bind(struct fit_binding *binding, const struct library *library, struct table *table,
                      const struct fit_options *options, struct failure *failure) {
     *binding = (struct fit_binding){.library = library, .table = table, .options = options};
@@ -369,7 +388,7 @@ int fit_binding_bind(struct fit_binding *binding, const struct library *library,
     layout->table = table;
     layout->response = add_number(binding, options->response);
     layout->weights = options->weights ? add_number(binding, options->weights) : SIZE_MAX;
-    take_model_columns(binding);
+    copy_table_columns(binding);
     int r = check_number(binding, "response", options->response, failure);
     r = r < 0 ? r : check_number(binding, "weights", options->weights, failure);
     r = r < 0 ? r : choose_response_unit(binding, failure);
@@ -384,8 +403,9 @@ int fit_binding_bind(struct fit_binding *binding, const struct library *library,
     return r;
 }
 
-/* Of a table that is loaded for several fits. */
-static int arrange(struct fit_binding *binding, struct failure *failure) {
+/* Orders the columns of a table that is loaded already, for several fits, as this binding needs them.
+ * -EPROTO: one is missing. */
+static int arrange_table(struct fit_binding *binding, struct failure *failure) {
     const struct table_selection selection = {.numbers = binding->numbers,
                                               .number_count = binding->number_count,
                                               .categories = binding->categories,
@@ -395,10 +415,11 @@ static int arrange(struct fit_binding *binding, struct failure *failure) {
                : failure_set(failure, -EPROTO, "a column is not loaded");
 }
 
+/* Binds the columns, loads or arranges the table, and asks the plugin's check() (binding.h). */
 int fit_binding_make(struct fit_binding *binding, const struct library *library, struct table *table,
                      const struct fit_options *options, struct failure *failure) {
     int r = fit_binding_bind(binding, library, table, options, failure);
-    r = r < 0 ? r : options->row_folds ? arrange(binding, failure) : load(binding, failure);
+    r = r < 0 ? r : options->row_folds ? arrange_table(binding, failure) : load_table(binding, failure);
     r = r < 0 ? r : expand_formula(binding, failure);
     if (r < 0)
         return r;

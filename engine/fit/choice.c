@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Errors that differ by less, relatively, differ by rounding. */
+/* Errors whose relative difference is smaller than this are equal but for rounding. */
 static const double rounding = 1e-9;
 
-/* The log likelihood ratio of one row counts for no more than this. */
+/* The log likelihood ratio of one row is limited to this, up and down. */
 static const double ratio_most = 2.9957322735539909; /* log 20 */
 
-enum { MISSING_MOST = 10 }; /* one row of so many is the most that a contender need not predict */
+enum { MISSING_MOST = 10 }; /* a contender that misses more than 1 of 10 rows is not compared */
 
-static uint64_t count_noise(const struct model_noise *noise, size_t terms) {
+/* The number of free parameters of a part's noise; TERMS is the number of its coefficients. */
+static uint64_t count_noise_parameters(const struct model_noise *noise, size_t terms) {
     uint64_t count = noise->constant != 0;
     for (size_t t = 0; noise->coefficients && t < terms; t++)
         count += noise->coefficients[t] != 0;
@@ -32,7 +33,8 @@ static uint64_t count_noise(const struct model_noise *noise, size_t terms) {
     }
 }
 
-/* Breaks between segments count as coefficients do. */
+/* Describes MODEL in CONTENDER: rows, parameters, noise, grade, formula. Breaks between segments count as
+ * parameters of the mean. */
 void contender_describe(struct contender *contender, const struct model *model) {
     static const char *const noises[] = {[MODEL_NOISE_NONE] = "N-0",
                                          [MODEL_NOISE_HOMOSCEDASTIC] = "N-1",
@@ -52,11 +54,12 @@ void contender_describe(struct contender *contender, const struct model *model) 
             for (size_t t = 0; t < model->term_count; t++)
                 contender->mean_parameters += !part->estimates[t].dropped && !part->estimates[t].at_bound;
             contender->mean_parameters += model->over && isfinite(part->from) && p > 0;
-            contender->noise_parameters += count_noise(&part->noise, model->term_count);
+            contender->noise_parameters += count_noise_parameters(&part->noise, model->term_count);
         }
     }
 }
 
+/* Converts the predictions of COUNT rows from unit FROM to TO. false: the units have different dimensions. */
 bool contender_convert(struct contender *contender, size_t count, const char *from, const char *to) {
     double multiply = 1, divide = 1;
     if (from && to && !unit_conversion(from, to, &multiply, &divide))
@@ -79,28 +82,29 @@ static bool predicts(const struct contender *contender, size_t row) {
     return contender->predicted && !isnan(contender->predicted[row].mean);
 }
 
-/* Who is compared, and the rows that all of them predict, into RET_ROWS. Returns how many. */
-static size_t find_rows(struct contender *contenders, size_t count, size_t rows, uint32_t *ret_rows,
-                        uint64_t *ret_beyond) {
+/* Decides which contenders are compared, and lists in RET_ROWS the rows that all of these predict. Returns
+ * the number of such rows; RET_BEYOND is the number of rows that only some contenders predict. */
+static size_t find_common_rows(struct contender *contenders, size_t count, size_t rows, uint32_t *ret_rows,
+                               uint64_t *ret_beyond) {
     size_t any = 0, common = 0;
     for (size_t i = 0; i < count; i++)
         contenders[i].missing = 0;
     for (size_t row = 0; row < rows; row++) {
-        bool by_some = false;
+        bool predicted_by_any = false;
         for (size_t i = 0; i < count; i++)
-            by_some = by_some || predicts(&contenders[i], row);
-        for (size_t i = 0; by_some && i < count; i++)
+            predicted_by_any = predicted_by_any || predicts(&contenders[i], row);
+        for (size_t i = 0; predicted_by_any && i < count; i++)
             contenders[i].missing += !predicts(&contenders[i], row);
-        any += by_some;
+        any += predicted_by_any;
     }
     for (size_t i = 0; i < count; i++)
         contenders[i].is_compared =
             any > 0 && contenders[i].predicted && contenders[i].missing <= any / MISSING_MOST;
     for (size_t row = 0; row < rows; row++) {
-        bool by_all = any > 0;
-        for (size_t i = 0; by_all && i < count; i++)
-            by_all = !contenders[i].is_compared || predicts(&contenders[i], row);
-        if (by_all)
+        bool predicted_by_all = any > 0;
+        for (size_t i = 0; predicted_by_all && i < count; i++)
+            predicted_by_all = !contenders[i].is_compared || predicts(&contenders[i], row);
+        if (predicted_by_all)
             ret_rows[common++] = (uint32_t)row;
     }
     *ret_beyond = any > common ? any - common : 0;
@@ -115,16 +119,17 @@ struct comparison {
     const struct score_rows *rows;
     const uint32_t *rows_of; /* the common rows */
     size_t row_count;
-    double *sigma;            /* by row: the standard deviation of the noise that all are compared under */
-    struct score_row *ratios; /* by row: work of compare() */
-    struct score_row *zeros;  /* by row: what the ratios are compared with */
+    double *sigma;            /* by row: standard deviation of the common noise */
+    struct score_row *ratios; /* by row: log likelihood ratio of two contenders, scratch */
+    struct score_row *zeros;  /* by row: 0, which the ratios are compared with */
 };
 
 enum noise { OWN_NOISE, COMMON_NOISE };
 
-/* Mean log likelihood of a row under contender A less that under B, and its standard error over settings. The
- * ratio of one row is censored (Huber 1965): a row that neither noise expects does not decide alone. */
-static double compare(const struct comparison *of, size_t a, size_t b, enum noise noise, double *ret_error) {
+/* Mean log likelihood of a row under contender A minus that under B, and its standard error over settings
+ * into RET_ERROR. The ratio of each row is limited (Huber 1965), so that no single row decides. */
+static double mean_log_ratio(const struct comparison *of, size_t a, size_t b, enum noise noise,
+                             double *ret_error) {
     const struct score_row *one = of->contenders[a].predicted, *other = of->contenders[b].predicted;
     for (size_t i = 0; i < of->row_count; i++) {
         size_t row = of->rows_of[i];
@@ -147,20 +152,20 @@ static bool has_noise(const struct contender *contender) {
     return !isnan(contender->score.log_score);
 }
 
-/* The likeliest of the contenders that are AMONG, and, with OWN_NOISE, have a noise in every common row; of
- * equal ones the first. SIZE_MAX: there is none. */
+/* The likeliest of the contenders that are AMONG; of equal ones the first. With OWN_NOISE only contenders
+ * with a noise in every common row count. SIZE_MAX: there is none. */
 static size_t find_likeliest(const struct comparison *of, const bool *among, enum noise noise) {
     size_t best = SIZE_MAX;
     double error;
     for (size_t i = 0; i < of->count; i++)
         if (among[i] && (noise == COMMON_NOISE || has_noise(&of->contenders[i])) &&
-            (best == SIZE_MAX || compare(of, i, best, noise, &error) > rounding))
+            (best == SIZE_MAX || mean_log_ratio(of, i, best, noise, &error) > rounding))
             best = i;
     return best;
 }
 
-/* The noise of the likeliest contender; without any the least error of all, in every row. No less than
- * rounding of the response. */
+/* Sets the common noise of each row: that of the likeliest contender, or, where no contender has a noise, the
+ * least root mean squared error of all. Never below rounding of the response. */
 static void find_common_noise(const struct comparison *of, const bool *compared) {
     size_t likeliest = find_likeliest(of, compared, OWN_NOISE);
     double least = INFINITY;
@@ -192,14 +197,15 @@ static bool is_mean_preferred(const struct contender *one, const struct contende
     return one->below < other->below;
 }
 
-/* The contender whose mean suffices. */
+/* Returns the contender with the simplest mean among those as likely as the best, within CHOICE_MEAN_ERRORS
+ * standard errors; the best goes to RET, and each contender's distance to it to `below`. */
 static size_t choose_mean(struct comparison *of, const bool *compared, struct choice *ret) {
     struct contender *all = of->contenders;
     size_t chosen = ret->best = find_likeliest(of, compared, COMMON_NOISE);
     for (size_t i = 0; i < of->count; i++) {
         if (!compared[i] || i == ret->best)
             continue;
-        all[i].below = compare(of, ret->best, i, COMMON_NOISE, &all[i].below_error);
+        all[i].below = mean_log_ratio(of, ret->best, i, COMMON_NOISE, &all[i].below_error);
         if (is_within(all[i].below, CHOICE_MEAN_ERRORS * all[i].below_error) &&
             is_mean_preferred(&all[i], &all[chosen]))
             chosen = i;
@@ -207,7 +213,8 @@ static size_t choose_mean(struct comparison *of, const bool *compared, struct ch
     return chosen;
 }
 
-/* Of the contenders with the mean of MEAN the one whose noise suffices. */
+/* Returns, of the contenders with the same mean as MEAN, the one with the simplest noise whose likelihood is
+ * within one standard error of the best. */
 static size_t choose_noise(const struct comparison *of, const bool *compared, size_t mean) {
     const struct contender *all = of->contenders;
     cleanup_free bool *same = xcalloc(of->count + 1, sizeof *same);
@@ -217,13 +224,15 @@ static size_t choose_noise(const struct comparison *of, const bool *compared, si
     for (size_t i = 0; likeliest != SIZE_MAX && i < of->count; i++) {
         if (!same[i] || !has_noise(&all[i]) || all[i].noise_parameters > all[chosen].noise_parameters)
             continue;
-        double error, below = compare(of, likeliest, i, OWN_NOISE, &error);
+        double error, below = mean_log_ratio(of, likeliest, i, OWN_NOISE, &error);
         if (is_within(below, error) && (all[i].noise_parameters < all[chosen].noise_parameters || i < chosen))
             chosen = i;
     }
     return chosen == SIZE_MAX ? mean : chosen;
 }
 
+/* Compares the contenders on the rows that they all predict and chooses the simplest sufficient one
+ * (choice.h). With no common row, best and sufficient stay SIZE_MAX. */
 void choice_make(struct contender *contenders, size_t count, const struct score_rows *rows,
                  struct choice *ret) {
     cleanup_free uint32_t *rows_of = xcalloc(rows->count + 1, sizeof *rows_of);
@@ -238,7 +247,7 @@ void choice_make(struct contender *contenders, size_t count, const struct score_
                             .ratios = ratios,
                             .zeros = ratios + rows->count};
     *ret = (struct choice){.best = SIZE_MAX, .sufficient = SIZE_MAX};
-    of.row_count = find_rows(contenders, count, rows->count, rows_of, &ret->rows_beyond);
+    of.row_count = find_common_rows(contenders, count, rows->count, rows_of, &ret->rows_beyond);
     ret->rows = of.row_count;
     for (size_t i = 0; i < count && ret->rows > 0; i++) {
         compared[i] = contenders[i].is_compared;
@@ -256,6 +265,7 @@ void choice_make(struct contender *contenders, size_t count, const struct score_
 /* Above this share of the mean no model is said to predict well. */
 static const double relative_most = 0.5;
 
+/* Adds the scores of CONTENDER to its row of TABLE; empty cells if it was not compared. */
 static void report_scores(struct report_table *table, const struct contender *contender,
                           const struct choice *choice) {
     bool is_compared = contender->is_compared && choice->best != SIZE_MAX;
@@ -268,6 +278,7 @@ static void report_scores(struct report_table *table, const struct contender *co
         report_cell(table, is_compared ? numbers[k] : NAN);
 }
 
+/* Explains the mark *, and warns where no model was chosen or even the chosen one predicts badly. */
 static void report_sufficient(struct report_section *in, const struct contender *contenders,
                               const struct choice *choice) {
     if (choice->sufficient == SIZE_MAX) {
@@ -288,6 +299,7 @@ static void report_sufficient(struct report_section *in, const struct contender 
                     100 * sufficient->score.relative);
 }
 
+/* Adds a table of all contenders, with a mark for the best and the sufficient one (choice.h). */
 void choice_report(struct report_section *in, const struct column *columns, const char *const *labels,
                    size_t label_count, const struct contender *contenders, size_t count,
                    const struct choice *choice, const char *unit) {

@@ -19,6 +19,7 @@ void comparison_clear(struct comparison *comparison) {
     }
 }
 
+/* Reads COUNT model files into RET. -EINVAL: too few or too many, or models of different responses. */
 static int read_models(const char *const *files, size_t count, struct comparison *ret,
                        struct failure *failure) {
     if (count < 2 || count > COMPARISON_MODELS_MAX)
@@ -42,9 +43,9 @@ static int read_models(const char *const *files, size_t count, struct comparison
 
 /* ---- On measurements */
 
-/* What model I says of the rows, in the unit of the first model. */
-static int predict(struct comparison *comparison, size_t i, const char *const *inputs, size_t count,
-                   const struct measured_options *options, struct failure *failure) {
+/* Reads the inputs as model I needs them, and predicts each row, in the unit of the first model. */
+static int predict_by_model(struct comparison *comparison, size_t i, const char *const *inputs, size_t count,
+                            const struct measured_options *options, struct failure *failure) {
     static const struct table_options hashed = {.hash = true};
     const struct model *model = comparison->models[i], *first = comparison->models[0];
     struct contender *contender = &comparison->contenders[i];
@@ -64,9 +65,9 @@ static int predict(struct comparison *comparison, size_t i, const char *const *i
                                model->response, model->response_unit, first->response_unit, first->file);
 }
 
-/* Rows are weighted as the first model with weights has them; rows that are one setting to all models are
- * one. */
-static void choose(struct comparison *comparison) {
+/* Compares all models on the rows. Weights are those of the first model that has weights. Rows are one
+ * setting if they are one setting to every model. */
+static void choose_model(struct comparison *comparison) {
     struct score_rows rows = comparison->measured[0]->rows;
     const uint32_t *settings[COMPARISON_MODELS_MAX];
     cleanup_free uint32_t *units = xcalloc(rows.count + 1, sizeof *units);
@@ -84,9 +85,9 @@ int comparison_make(const char *const *files, size_t count, const char *const *i
                     const struct measured_options *options, struct comparison *ret, struct failure *failure) {
     int r = read_models(files, count, ret, failure);
     for (size_t i = 0; r == 0 && input_count > 0 && i < ret->count; i++)
-        r = predict(ret, i, inputs, input_count, options, failure);
+        r = predict_by_model(ret, i, inputs, input_count, options, failure);
     if (r == 0 && input_count > 0)
-        choose(ret);
+        choose_model(ret);
     return r;
 }
 
@@ -106,6 +107,7 @@ static bool is_input(const struct model *model, const struct table_input *input)
     return false;
 }
 
+/* Adds the table of models with their scores, and warns of models that were fitted to these data. */
 static void report_models(struct report_section *in, const struct comparison *comparison) {
     static const struct column columns[] = {{.name = "model"}, {.name = "file"}, {.name = "kind"}};
     const char *labels[COMPARISON_MODELS_MAX * 3];
@@ -143,8 +145,8 @@ static void report_models(struct report_section *in, const struct comparison *co
 
 /* ---- Estimates */
 
-/* Whether two models were fitted to some of the same data. */
-static bool is_shared(const struct model *one, const struct model *other) {
+/* Whether two models were fitted to some of the same inputs, by checksum or run. */
+static bool share_inputs(const struct model *one, const struct model *other) {
     for (size_t i = 0; i < one->origin.input_count; i++)
         for (size_t k = 0; k < other->origin.input_count; k++) {
             const struct model_input *a = &one->origin.inputs[i], *b = &other->origin.inputs[k];
@@ -155,7 +157,8 @@ static bool is_shared(const struct model *one, const struct model *other) {
     return false;
 }
 
-/* The estimate of the term NAME in the group NAME of one part, in UNIT; NULL where it has none. */
+/* The estimate of TERM in the group GROUP. NULL: the model lacks the group or the term, has several parts, or
+ * another unit. */
 static const struct model_estimate *find_estimate(const struct model *model, const char *group,
                                                   const struct model_term *term) {
     size_t g = 0, t = 0;
@@ -170,7 +173,8 @@ static const struct model_estimate *find_estimate(const struct model *model, con
     return estimate->dropped ? NULL : estimate;
 }
 
-/* A line for each model that has the term: terms of the first model, then those that another one adds. */
+/* Adds a line for each model that has an estimate of a term of GROUP, with its distance from the first
+ * model's: terms of the first model first, then those that other models add. */
 static void report_group(struct report_table *table, const struct comparison *comparison, const char *group) {
     const struct model *first = comparison->models[0];
     for (size_t i = 0; i < comparison->count; i++)
@@ -184,7 +188,7 @@ static void report_group(struct report_table *table, const struct comparison *co
                 const struct model_estimate *own = find_estimate(comparison->models[k], group, term);
                 if (!own)
                     continue;
-                bool is_known = k > 0 && of_first && !is_shared(first, comparison->models[k]);
+                bool is_known = k > 0 && of_first && !share_inputs(first, comparison->models[k]);
                 report_cell_text(table, group);
                 report_cell_text(table, term->name);
                 report_cell_text(table, letter(k));
@@ -198,6 +202,7 @@ static void report_group(struct report_table *table, const struct comparison *co
         }
 }
 
+/* Adds a table of the estimates of all models, group by group. */
 static void report_estimates(struct report_section *in, const struct comparison *comparison) {
     static const struct column columns[] = {{.name = "group"},
                                             {.name = "term"},
@@ -213,7 +218,7 @@ static void report_estimates(struct report_section *in, const struct comparison 
     for (size_t g = 0; g < first->group_count; g++)
         report_group(table, comparison, first->groups[g].name);
     for (size_t i = 1; i < comparison->count; i++)
-        if (is_shared(first, comparison->models[i]))
+        if (share_inputs(first, comparison->models[i]))
             report_note(section, REPORT_NOTE,
                         "models A and %s were fitted to the same data: the errors of their "
                         "estimates are correlated, so that the standard error of the "

@@ -1,6 +1,7 @@
 #include "engine/fit/fit.h"
 
 #include "engine/fit/binding.h"
+#include "engine/fit/description.h"
 #include "engine/fit/result.h"
 #include "engine/fit/rows.h"
 #include "engine/fit/scores.h"
@@ -24,22 +25,22 @@ struct fitting {
     struct fit_binding binding;
     struct groups groups;
     struct formula_names names;
-    size_t *widths;               /* of each fitted group: how many terms there were when it was */
-    struct rows all;              /* of the group in hand */
-    bool *outliers;               /* of these rows, which are not scored; NULL: none is one */
-    struct rows folded;           /* the same, fold by fold */
-    struct rows left_out, others; /* windows on these: one fold, and the others */
+    size_t *widths;               /* by fitted group: the number of the model's terms when it was fitted */
+    struct rows all;              /* of the group that is being fitted */
+    bool *outliers;               /* by row of `all`: an outlier, which is not scored; NULL: no outliers */
+    struct rows folded;           /* the rows of `all`, ordered fold by fold */
+    struct rows left_out, others; /* windows on `folded`: one fold, and all other folds */
     struct fit *fit;
-    /* What evaluates the terms that there are so far, over the columns of some rows. */
+    /* Evaluates the model's first `evaluator_terms` terms over columns of rows. NULL until it is needed. */
     struct evaluator *evaluator;
     struct evaluator_column *columns;
     size_t evaluator_terms;
 };
 
-/* ---- What a fit says of rows
- * ------------------------------------------------------------------------------------ */
+/* ---- Predictions of a fit */
 
-/* The terms of the model as far as groups have named them: those of the formula, and others ("1", "size"). */
+/* Adds the term NAME to the model: a term of the formula, or another one of a single factor or product ("1",
+ * "size"). -EPROTO with FAILURE: the plugin's name is not a term. */
 static int add_term(struct fitting *fitting, const char *name, struct failure *failure) {
     struct fit_binding *binding = &fitting->binding;
     struct model *model = fitting->fit->model;
@@ -74,7 +75,7 @@ static int add_terms(struct fitting *fitting, struct failure *failure) {
     return r;
 }
 
-/* Once: every group has the same (formula_names). */
+/* Sets the model's kind from the first fitted group; all groups have the same kind (formula_names). */
 static void set_kind(struct fitting *fitting) {
     struct model *model = fitting->fit->model;
     if (model->kind)
@@ -85,7 +86,8 @@ static void set_kind(struct fitting *fitting) {
     model->named_by = names->named_by ? xstrdup(names->named_by) : NULL;
 }
 
-/* The column of ROWS that input INPUT of the evaluator is, as it wants it. */
+/* Points input INPUT of the evaluator to the column of ROWS with its name; texts become the evaluator's
+ * codes. -EPROTO: the plugin declares no such column. */
 static int bind_input(struct fitting *fitting, const struct rows *rows, size_t input,
                       struct failure *failure) {
     const struct evaluator *evaluator = fitting->evaluator;
@@ -112,7 +114,8 @@ static void free_evaluator(struct fitting *fitting) {
     evaluator_free(take_pointer(fitting->evaluator));
 }
 
-/* Makes what evaluates the terms that there are, over the columns of ROWS. */
+/* Makes the evaluator anew if terms were added, and points its inputs to the columns of ROWS. 0, or negative
+ * with FAILURE. */
 static int prepare_evaluator(struct fitting *fitting, const struct rows *rows, struct failure *failure) {
     struct model *model = fitting->fit->model;
     int r = 0;
@@ -129,9 +132,11 @@ static int prepare_evaluator(struct fitting *fitting, const struct rows *rows, s
     return r;
 }
 
-/* The log density of each row's response. */
-static void rate_rows(const struct fitting *fitting, const struct model_group *group, const struct rows *rows,
-                      const double *mean, const double *sigma, double *ret) {
+/* The log density of each row's measured response under the noise of GROUP around MEAN, into RET; NaN where
+ * no part of the model holds. */
+static void compute_log_densities(const struct fitting *fitting, const struct model_group *group,
+                                  const struct rows *rows, const double *mean, const double *sigma,
+                                  double *ret) {
     const struct evaluator *evaluator = fitting->evaluator; /* NULL: not needed */
     cleanup_free double *inputs = xcalloc((evaluator ? evaluator->input_count : 0) + 1, sizeof *inputs);
     const struct model_noise *only = group->part_count == 1 ? &group->parts[0].noise : NULL;
@@ -156,7 +161,9 @@ static void rate_rows(const struct fitting *fitting, const struct model_group *g
     }
 }
 
-/* What GROUP says of ROWS; NaN where it says nothing. LOG_DENSITY may be NULL. */
+/* Predicts ROWS by the fit of GROUP, with the plugin's predict() if it has one: mean, standard deviation of
+ * the noise, and log density of the measured response (LOG_DENSITY may be NULL). NaN where the model does not
+ * apply. */
 static int predict_rows(struct fitting *fitting, const struct model_group *group, const struct rows *rows,
                         double *mean, double *sigma, double *log_density, struct failure *failure) {
     const struct fit_plugin *plugin = fitting->binding.library->fit;
@@ -179,14 +186,14 @@ static int predict_rows(struct fitting *fitting, const struct model_group *group
         evaluator_rows(fitting->evaluator, group, NULL, rows->view.count, fitting->columns, mean, sigma);
     }
     if (log_density)
-        rate_rows(fitting, group, rows, mean, sigma, log_density);
+        compute_log_densities(fitting, group, rows, mean, sigma, log_density);
     return 0;
 }
 
-/* ---- One group
- * -------------------------------------------------------------------------------------------------- */
+/* ---- One group */
 
-/* Calls fit(): 0, -EDOM with the reason in MESSAGE, or a failure. */
+/* Calls the plugin's fit() on ROWS, with its results in RET, which the caller clears. 0; -EDOM with the
+ * reason in MESSAGE: these rows cannot be fitted; or another negative number with FAILURE. */
 static int call_fit(struct fitting *fitting, const struct rows *rows, bool is_fold,
                     struct report_section *tables, struct result *ret, struct plugin_message *message,
                     struct failure *failure) {
@@ -211,7 +218,7 @@ static int call_fit(struct fitting *fitting, const struct rows *rows, bool is_fo
     return r;
 }
 
-/* What the fit of one group says of all its rows. */
+/* By row of a group: what its fit predicts. */
 struct predictions {
     double *mean, *sigma, *log_density;
 };
@@ -225,10 +232,10 @@ static void predictions_clear(struct predictions *predictions) {
     free(predictions->mean), free(predictions->sigma), free(predictions->log_density);
 }
 
-/* Predicts the folded rows from BEGIN to END - 1, a fold, by a fit of the others. -EDOM: those cannot be
- * fitted. */
-static int leave_out(struct fitting *fitting, size_t begin, size_t end, struct predictions *predictions,
-                     struct plugin_message *message, struct failure *failure) {
+/* Predicts the rows BEGIN to END - 1 of `folded`, which are one fold, by a fit to all other rows. -EDOM with
+ * the reason in MESSAGE: the other rows cannot be fitted. */
+static int predict_fold(struct fitting *fitting, size_t begin, size_t end, struct predictions *predictions,
+                        struct plugin_message *message, struct failure *failure) {
     const struct rows_layout *layout = &fitting->binding.layout;
     struct result result;
     rows_window(&fitting->others, layout, &fitting->folded, end, fitting->folded.view.count - (end - begin));
@@ -265,8 +272,9 @@ static void add_scores(struct model_group *group, const struct scores *scores) {
     add_score(group, "folds", (double)scores->folds, "1");
 }
 
-/* What is left out together, of each row, into UNITS; how many there are. */
-static size_t find_units(const struct fitting *fitting, uint32_t *units) {
+/* Numbers the units of cross-validation: rows with the same number in UNITS are in the same fold. Returns the
+ * number of units. */
+static size_t number_units(const struct fitting *fitting, uint32_t *units) {
     const struct rows *rows = &fitting->all;
     const struct folds_columns each_row = {0};
     enum fit_folds_by by = fitting->binding.options->folds_by;
@@ -276,8 +284,9 @@ static size_t find_units(const struct fitting *fitting, uint32_t *units) {
     return rows->view.setting_count;
 }
 
-/* The scores of those rows of the folded ones that are not skipped; ORDER and UNITS are of the rows in hand.
- */
+/* Computes SCORES from the predictions of all folds, without rows that are skipped. IS_SKIPPED is by row of
+ * `folded`; ORDER[i] is the row of `all` that row i of `folded` is; UNITS is by row of `all`. Moves the rows
+ * of PREDICTIONS that count to its front. */
 static void score_rows(const struct fitting *fitting, struct predictions *predictions, const bool *is_skipped,
                        const uint32_t *order, const uint32_t *units, struct scores *scores) {
     const struct fit_rows *rows = &fitting->folded.view;
@@ -301,9 +310,9 @@ static void score_rows(const struct fitting *fitting, struct predictions *predic
                    rows->weights ? weights : NULL, scored_units, unit_count);
 }
 
-/* Leaves each of the folds of the group in hand out in turn, but rows of the fold scores->folds. A fold
- * without which the other rows cannot be fitted is not scored: its rows are added to *RET_FAILED, and MESSAGE
- * says why. -EDOM: fewer than two folds are left. */
+/* Predicts each fold of the group by a fit to the other folds, and scores the predictions. Rows of fold
+ * number scores->folds are never left out. A fold whose other rows cannot be fitted is not scored: its rows
+ * are added to *RET_FAILED, and MESSAGE says why. -EDOM: fewer than two folds could be scored. */
 static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint32_t *units,
                        struct scores *scores, size_t *ret_failed, struct plugin_message *message,
                        struct failure *failure) {
@@ -320,7 +329,7 @@ static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint
         if (begin == end)
             continue; /* folds of a whole table may have no row of this group */
         struct plugin_message why = {""};
-        r = leave_out(fitting, begin, end, &predictions, &why, failure);
+        r = predict_fold(fitting, begin, end, &predictions, &why, failure);
         done += r == 0;
         if (r == -EDOM)
             *message = why;
@@ -347,7 +356,8 @@ static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint
     return r;
 }
 
-/* Rows whose level of a category of the formula is in one fold alone stay in all fits. */
+/* Moves rows whose level of a category occurs in one fold only to the fold FOLD_COUNT, which is never left
+ * out: without them the level could not be fitted. Adds a note for each such category. */
 static void keep_rare_levels(const struct fitting *fitting, struct model_group *group, size_t fold_count,
                              uint8_t *folds) {
     const struct rows *rows = &fitting->all;
@@ -366,6 +376,8 @@ static void keep_rare_levels(const struct fitting *fitting, struct model_group *
     }
 }
 
+/* Cross-validates the group by folds, and adds its scores to GROUP. If too few folds can be fitted, the
+ * scores are NaN and a note says why. */
 static int cross_validate(struct fitting *fitting, struct model_group *group, struct failure *failure) {
     const struct fit_options *options = fitting->binding.options;
     size_t count = fitting->all.view.count, failed = 0;
@@ -377,7 +389,7 @@ static int cross_validate(struct fitting *fitting, struct model_group *group, st
                             .log_score = NAN,
                             .mse_error = NAN,
                             .log_score_error = NAN};
-    scores.units = find_units(fitting, units);
+    scores.units = number_units(fitting, units);
     for (size_t i = 0; options->row_folds && i < count; i++)
         folds[i] = options->row_folds[fitting->all.view.numbers[i]];
     scores.folds = options->row_folds
@@ -402,6 +414,8 @@ static int cross_validate(struct fitting *fitting, struct model_group *group, st
     return 0;
 }
 
+/* Copies the predictions of the group's rows, but outliers, into fit->mean and fit->scaled, if the caller
+ * wants those. */
 static void keep_predictions(const struct fitting *fitting, const struct predictions *predictions) {
     struct fit *fit = fitting->fit;
     const struct rows *rows = &fitting->all;
@@ -415,8 +429,8 @@ static void keep_predictions(const struct fitting *fitting, const struct predict
     }
 }
 
-/* What the fit says of its own rows: lack of fit, rows for which a cost would be 0 or less, and the
- * predictions. */
+/* Predicts the group's own rows, and adds to GROUP the F test of lack of fit, the number of rows with a
+ * prediction of 0 or less, and a note on outliers. */
 static int test_lack_of_fit(struct fitting *fitting, struct model_group *group, struct failure *failure) {
     struct fit *fit = fitting->fit;
     const struct rows *rows = &fitting->all;
@@ -451,7 +465,9 @@ static int test_lack_of_fit(struct fitting *fitting, struct model_group *group, 
     return r;
 }
 
-static void note_measured(const struct fitting *fitting, struct model_group *group) {
+/* Adds a note on rows whose measured response is 0 or less, where the response is a quantity that cannot
+ * be. */
+static void note_nonpositive_rows(const struct fitting *fitting, struct model_group *group) {
     const struct fit_rows *rows = &fitting->all.view;
     size_t count = 0;
     for (size_t i = 0; fitting->binding.is_positive && i < rows->count; i++)
@@ -462,8 +478,10 @@ static void note_measured(const struct fitting *fitting, struct model_group *gro
                         fitting->binding.options->response, count, rows->count));
 }
 
-/* Of a method whose rows mean something only together: what it says of each, and no scores. */
-static int show_rows(struct fitting *fitting, struct model_group *group, struct failure *failure) {
+/* For a method that cannot be cross-validated (needs_all_rows): keeps the predictions of its rows, without
+ * scores. */
+static int keep_unscored_predictions(struct fitting *fitting, struct model_group *group,
+                                     struct failure *failure) {
     const struct rows *rows = &fitting->all;
     if (!fitting->fit->mean || !fitting->binding.library->fit->predict)
         return 0;
@@ -475,6 +493,7 @@ static int show_rows(struct fitting *fitting, struct model_group *group, struct 
     return r;
 }
 
+/* The labels of group G, one for each column of --by. The caller frees them. */
 static char **labels_of(const struct fitting *fitting, size_t g) {
     const struct fit_binding *binding = &fitting->binding;
     size_t count = fitting->groups.label_count;
@@ -485,8 +504,9 @@ static char **labels_of(const struct fitting *fitting, size_t g) {
     return labels;
 }
 
-__attribute__((format(printf, 3, 4))) static void skip(struct fitting *fitting, size_t g, const char *format,
-                                                       ...) {
+/* Adds group G to the model's skipped groups, with the reason. */
+__attribute__((format(printf, 3, 4))) static void skip_group(struct fitting *fitting, size_t g,
+                                                             const char *format, ...) {
     struct model *model = fitting->fit->model;
     char reason[FAILURE_TEXT_SIZE];
     va_list arguments;
@@ -517,7 +537,8 @@ static bool has_level(const struct model_term *term) {
     return false;
 }
 
-/* The least and the greatest value of each factor and column of the rows, and of each product of factors. */
+/* Sets the domain of PART: the range, over the group's rows, of each factor and column, and of each product
+ * of factors without levels. */
 static void set_domain(const struct fitting *fitting, struct model_part *part) {
     const struct rows *rows = &fitting->all;
     const struct rows_layout *layout = &fitting->binding.layout;
@@ -541,7 +562,7 @@ static void set_domain(const struct fitting *fitting, struct model_part *part) {
     }
 }
 
-/* The rows of the group in hand count for the hull of all. */
+/* Adds the factors of the group's rows to the model's convex hull, which is of all groups. */
 static void add_to_hull(struct fitting *fitting) {
     const struct rows_layout *layout = &fitting->binding.layout;
     struct model *model = fitting->fit->model;
@@ -557,6 +578,8 @@ static void add_to_hull(struct fitting *fitting) {
         model_hull_add(model->hull, fitting->all.view.count, columns);
 }
 
+/* Fits group G and adds it to the model; a group with too few rows, or that the plugin cannot fit, goes to
+ * model->skipped. 0, or negative with FAILURE. */
 static int fit_group(struct fitting *fitting, size_t g, struct failure *failure) {
     struct fit_binding *binding = &fitting->binding;
     const struct groups *groups = &fitting->groups;
@@ -569,8 +592,8 @@ static int fit_group(struct fitting *fitting, size_t g, struct failure *failure)
         return r;
     size_t count = fitting->all.view.count;
     if (count < plugin->rows_min || count == 0) {
-        skip(fitting, g, "%zu row%s; expected at least %zu", count, count == 1 ? "" : "s",
-             plugin->rows_min ? plugin->rows_min : 1);
+        skip_group(fitting, g, "%zu row%s; expected at least %zu", count, count == 1 ? "" : "s",
+                   plugin->rows_min ? plugin->rows_min : 1);
         return 0;
     }
     cleanup_free char *name = groups_name(groups, binding->table, binding->by, g);
@@ -580,7 +603,7 @@ static int fit_group(struct fitting *fitting, size_t g, struct failure *failure)
     if (r < 0) {
         result_clear(&result);
         if (r == -EDOM)
-            skip(fitting, g, "%s", message.text);
+            skip_group(fitting, g, "%s", message.text);
         return r == -EDOM ? 0 : r;
     }
     fitting->widths[model->group_count] = model->term_count;
@@ -590,147 +613,17 @@ static int fit_group(struct fitting *fitting, size_t g, struct failure *failure)
     fitting->outliers = take_pointer(result.outliers);
     result_finish(&result, model->term_count, group);
     note_left_out(fitting, group);
-    note_measured(fitting, group);
+    note_nonpositive_rows(fitting, group);
     for (size_t p = 0; p < group->part_count; p++)
         set_domain(fitting, &group->parts[p]);
     add_to_hull(fitting);
     if (plugin->needs_all_rows)
-        return show_rows(fitting, group, failure);
+        return keep_unscored_predictions(fitting, group, failure);
     r = test_lack_of_fit(fitting, group, failure);
     return r < 0 || binding->options->folds < 2 ? r : cross_validate(fitting, group, failure);
 }
 
-/* ---- The model
- * -------------------------------------------------------------------------------------------------- */
-
-static void describe_columns(struct fitting *fitting) {
-    const struct fit_binding *binding = &fitting->binding;
-    struct model *model = fitting->fit->model;
-    model->columns = xcalloc(binding->model_column_count + 1, sizeof *model->columns);
-    for (size_t i = 0; i < binding->model_column_count; i++) {
-        const struct model_column *from = &binding->model_columns[i];
-        bool used = model->over && strcmp(model->over, from->about.name) == 0;
-        used = used || (model->named_by && strcmp(model->named_by, from->about.name) == 0);
-        for (size_t t = 0; t < model->term_count; t++)
-            for (size_t f = 0; f < model->terms[t].factor_count; f++)
-                used = used || strcmp(model->terms[t].factors[f].column, from->about.name) == 0;
-        if (!used)
-            continue;
-        struct model_column *to = &model->columns[model->column_count++];
-        *to = (struct model_column){.about = column_copy(&from->about),
-                                    .levels = xcalloc(from->level_count + 1, sizeof *to->levels),
-                                    .level_count = from->level_count};
-        for (size_t k = 0; k < from->level_count; k++)
-            to->levels[k] = xstrdup(from->levels[k]);
-    }
-}
-
-/* What a plugin was given and made no use of (`over` without breaks) has no place in the domain. */
-static void forget_unused(const struct model *model, struct model_part *part) {
-    size_t count = 0;
-    for (size_t i = 0; i < part->domain_count; i++) {
-        bool used = model_column_find(model, part->domain[i].name);
-        for (size_t t = 0; t < model->term_count; t++)
-            used = used || strcmp(model->terms[t].name, part->domain[i].name) == 0;
-        if (used)
-            part->domain[count++] = part->domain[i];
-        else
-            free(part->domain[i].name);
-    }
-    part->domain_count = count;
-}
-
-/* What makes a setting, or what the user named. */
-static void describe_folds(const struct fit_binding *binding, struct model_origin *origin) {
-    const struct rows_layout *layout = &binding->layout;
-    const struct fit_options *options = binding->options;
-    size_t most = layout->factor_count + layout->column_count + layout->factor_category_count +
-                  layout->category_count + options->fold_column_count;
-    char **names = origin->folds_columns = xcalloc(most + 1, sizeof *names);
-    for (size_t i = 0; i < options->fold_column_count; i++)
-        names[origin->folds_column_count++] = xstrdup(options->fold_columns[i]);
-    if (options->folds_by != FIT_FOLDS_BY_SETTING)
-        return;
-    for (size_t i = 0; i < layout->factor_count; i++)
-        names[origin->folds_column_count++] = xstrdup(binding->numbers[layout->factors[i]]);
-    for (size_t i = 0; i < layout->column_count; i++)
-        names[origin->folds_column_count++] = xstrdup(binding->numbers[layout->columns[i]]);
-    for (size_t i = 0; i < layout->factor_category_count; i++)
-        names[origin->folds_column_count++] = xstrdup(binding->categories[layout->factor_categories[i]]);
-    for (size_t i = 0; i < layout->category_count; i++)
-        names[origin->folds_column_count++] = xstrdup(binding->categories[layout->categories[i]]);
-}
-
-static void describe_origin(struct fitting *fitting) {
-    const struct fit_binding *binding = &fitting->binding;
-    const struct fit_options *options = binding->options;
-    const struct table *table = binding->table;
-    struct model_origin *origin = &fitting->fit->model->origin;
-    static const char *const folds_by[] = {
-        [FIT_FOLDS_BY_SETTING] = "setting", [FIT_FOLDS_BY_ROW] = "row", [FIT_FOLDS_BY_COLUMNS] = "columns"};
-    origin->plugin = xformat("fit-%s", binding->library->plugin->name);
-    origin->version = xstrdup(binding->library->plugin->version);
-    origin->rows = table->rows;
-    origin->seed = options->seed;
-    origin->folds_by = xstrdup(folds_by[options->folds_by]);
-    describe_folds(binding, origin);
-    origin->where = options->where ? xstrdup(options->where) : NULL;
-    parameters_describe(&binding->parameters, 0, binding->parameters.count, origin);
-    origin->inputs = xcalloc(table->input_count + 1, sizeof *origin->inputs);
-    for (size_t i = 0; i < table->input_count; i++) {
-        const struct table_input *from = &table->inputs[i];
-        struct model_input *to = &origin->inputs[origin->input_count++];
-        *to = (struct model_input){.name = xstrdup(from->name),
-                                   .run_id = from->run_id ? xstrdup(from->run_id) : NULL,
-                                   .experiment = from->experiment ? xstrdup(from->experiment) : NULL,
-                                   .rows = from->rows};
-        snprintf(to->sha256, sizeof to->sha256, "%s", from->sha256);
-    }
-}
-
-/* In a kind of the plugin's own a term is no part of a sum, but a quantity itself. */
-static char *term_unit(const struct fit_binding *binding, const struct model *model,
-                       const struct model_term *term) {
-    if (evaluator_knows(model->kind))
-        return formula_unit(term, model->response_unit, binding->model_columns, binding->model_column_count);
-    size_t i = term->factor_count == 1
-                   ? formula_find_column(binding->model_columns, binding->model_column_count,
-                                         term->factors[0].column)
-                   : binding->model_column_count;
-    const char *unit = i < binding->model_column_count ? binding->model_columns[i].about.unit : NULL;
-    return unit ? xstrdup(unit) : NULL;
-}
-
-static void describe_model(struct fitting *fitting) {
-    const struct fit_binding *binding = &fitting->binding;
-    const struct fit_options *options = binding->options;
-    struct model *model = fitting->fit->model;
-    model->response = xstrdup(options->response);
-    model->response_unit = binding->response_unit ? xstrdup(binding->response_unit) : NULL;
-    model->response_seconds = model_unit_seconds(model->response_unit);
-    model->weights = options->weights ? xstrdup(options->weights) : NULL;
-    model->by = xcalloc(options->by_count + 1, sizeof *model->by);
-    for (size_t i = 0; i < options->by_count; i++)
-        model->by[model->by_count++] = xstrdup(options->by[i]);
-    for (size_t g = 0; g < model->group_count; g++)
-        result_widen(&model->groups[g], fitting->widths[g], model->term_count);
-    if (!model->kind)
-        set_kind(fitting);
-    if (model->hull && !model_hull_is_known(model->hull)) {
-        model_hull_free(model->hull);
-        model->hull = NULL;
-    }
-    for (size_t t = 0; t < model->term_count; t++)
-        model->terms[t].unit = term_unit(binding, model, &model->terms[t]);
-    describe_columns(fitting);
-    const struct fit_plugin *plugin = binding->library->fit;
-    for (size_t i = 0; PLUGIN_HAS(plugin, main_values) && plugin->main_values && plugin->main_values[i]; i++)
-        xappend(&model->main_values, &model->main_value_count, xstrdup(plugin->main_values[i]));
-    for (size_t g = 0; g < model->group_count; g++)
-        for (size_t p = 0; p < model->groups[g].part_count; p++)
-            forget_unused(model, &model->groups[g].parts[p]);
-    describe_origin(fitting);
-}
+/* ---- The fit */
 
 static void note_table(struct fit *fit, const struct table *table) {
     for (size_t i = 0; i < table->note_count; i++)
@@ -780,7 +673,11 @@ int fit_run(const struct library *library, struct table *table, const struct fit
         if (options->progress)
             options->progress(options->progress_context, "groups", g + 1, fitting.groups.count);
     }
-    describe_model(&fitting);
+    if (!fit->model->kind)
+        set_kind(&fitting);
+    for (size_t g = 0; g < fit->model->group_count; g++)
+        result_widen(&fit->model->groups[g], fitting.widths[g], fit->model->term_count);
+    description_fill(&fitting.binding, fit->model);
     *ret = take_pointer(fitting.fit);
     return 0;
 }

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is read of the table: the response and the weights, then the inputs; texts of inputs, then labels. */
+/* The columns to load from the table. Numbers: the response and the weights, then the model's inputs.
+ * Categories: the inputs that are texts, then the columns of --by. */
 struct selection {
     const char **numbers, **categories;
     size_t number_count, category_count, response_count;
@@ -21,6 +22,7 @@ static void selection_clear(struct selection *selection) {
     free(selection->numbers), free(selection->categories);
 }
 
+/* The columns of the table that the model needs. The caller clears the selection. */
 static struct selection select_columns(const struct measured *measured, const struct model *model,
                                        const struct measured_options *options) {
     const struct evaluator *evaluator = measured->evaluator;
@@ -43,6 +45,8 @@ static struct selection select_columns(const struct measured *measured, const st
     return selection;
 }
 
+/* -EINVAL with FAILURE if the table lacks an input or a label that the model needs; expressions are not
+ * checked here. */
 static int check_columns(const struct table *table, const struct selection *selection,
                          struct failure *failure) {
     for (size_t i = selection->response_count; i < selection->number_count; i++)
@@ -54,9 +58,9 @@ static int check_columns(const struct table *table, const struct selection *sele
     return 0;
 }
 
-/* VALUES, which are the table's, become those of UNIT. */
-static int convert(const struct table *table, struct table_numbers *numbers, const char *unit,
-                   struct failure *failure) {
+/* Converts the values of a loaded column to UNIT. -EINVAL: its unit has another dimension. */
+static int convert_column(const struct table *table, struct table_numbers *numbers, const char *unit,
+                          struct failure *failure) {
     double multiply, divide;
     if (!numbers->unit || !unit || strcmp(numbers->unit, unit) == 0)
         return 0;
@@ -70,7 +74,8 @@ static int convert(const struct table *table, struct table_numbers *numbers, con
     return 0;
 }
 
-/* The columns that the inputs are, texts by the codes of the evaluator. */
+/* Points each input of the evaluator to its column of the table, from number column NUMBER on, in the model's
+ * unit; texts become codes of the evaluator. */
 static int bind_inputs(struct measured *measured, const struct model *model, const struct table *table,
                        size_t number, struct failure *failure) {
     const struct evaluator *evaluator = measured->evaluator;
@@ -79,7 +84,7 @@ static int bind_inputs(struct measured *measured, const struct model *model, con
         struct evaluator_column *column = &measured->columns[i];
         if (!evaluator->inputs[i].is_text) {
             struct table_numbers *numbers = &table->numbers[number++];
-            int r = convert(table, numbers, model_column_unit(model, numbers->name), failure);
+            int r = convert_column(table, numbers, model_column_unit(model, numbers->name), failure);
             if (r < 0)
                 return r;
             column->numbers = numbers->values;
@@ -95,7 +100,8 @@ static int bind_inputs(struct measured *measured, const struct model *model, con
     return 0;
 }
 
-/* Which group of the model each row is of. */
+/* By row of the table: the index of its group in the model, UINT32_MAX if its labels are of no group. The
+ * columns of --by are the table's categories from FIRST on. The caller frees. */
 static const uint32_t *find_groups(const struct model *model, const struct table *table, size_t first) {
     struct groups groups = {0};
     uint32_t *ret = xcalloc(table->rows + 1, sizeof *ret);
@@ -119,7 +125,7 @@ static const uint32_t *find_groups(const struct model *model, const struct table
     return ret;
 }
 
-/* Rows that are equal in all inputs are one setting. */
+/* By row: the number of its setting; rows that are equal in all inputs are one setting. The caller frees. */
 static const uint32_t *find_settings(const struct measured *measured, size_t count) {
     size_t inputs = measured->evaluator->input_count;
     cleanup_free const double **numbers = xcalloc(inputs + 1, sizeof *numbers);
@@ -136,6 +142,8 @@ static const uint32_t *find_settings(const struct measured *measured, size_t cou
     return ret;
 }
 
+/* Loads the rows that a model is compared with: response, weights, inputs, group and setting of each
+ * (measured.h). */
 int measured_read(const struct model *model, struct table *table, const struct measured_options *options,
                   struct measured **ret, struct failure *failure) {
     cleanup(measured_cleanup) struct measured *measured = xcalloc(1, sizeof *measured);
@@ -156,7 +164,7 @@ int measured_read(const struct model *model, struct table *table, const struct m
     measured->columns = xcalloc(measured->evaluator->input_count + 1, sizeof *measured->columns);
     r = r < 0 ? r : bind_inputs(measured, model, table, selection.response_count, failure);
     if (r == 0 && options->response)
-        r = convert(table, &table->numbers[0], model->response_unit, failure);
+        r = convert_column(table, &table->numbers[0], model->response_unit, failure);
     if (r < 0)
         return r;
     measured->rows = (struct score_rows){

@@ -11,7 +11,7 @@
 #include "engine/table/table.h"
 
 struct measured_options {
-    bool response; /* and weights, where the model has them */
+    bool response; /* load the response too, and the weights if the model has any */
     const char *where;
     bool with_flagged;
 };
@@ -22,9 +22,9 @@ struct measured {
     struct score_rows rows;           /* groups by the table's columns that the model's are by */
 };
 
-/* Reads TABLE, which was opened and must outlive *RET. Rows whose labels no group of MODEL has are in none;
- * where the model has one group and no columns for it all rows are in that. FAILURE_INPUT for a column that
- * is missing or in a unit of another dimension. */
+/* Reads TABLE, which was opened and must outlive *RET. Rows whose labels no group of MODEL has
+ * belong to no group. If the model has no columns of labels, all rows belong to its one group. FAILURE_INPUT
+ * for a column that is missing or in a unit of another dimension. */
 int measured_read(const struct model *model, struct table *table, const struct measured_options *options,
                   struct measured **ret, struct failure *failure);
 void measured_free(struct measured *measured); /* NULL is fine */

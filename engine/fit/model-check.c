@@ -14,6 +14,8 @@ enum { FINDINGS_SHOWN = 100 /* of a file */ };
 
 /* ---- Findings */
 
+/* Adds a table of the findings in the file PATH, at most FINDINGS_SHOWN. UNPLACED is shown for findings
+ * without a line. */
 static void report_findings(struct report_section *section, const char *path, const char *unplaced,
                             const struct model_findings *findings) {
     static const struct column columns[] = {
@@ -47,7 +49,7 @@ static void report_score(struct report_table *table, const char *name, const str
     report_cell(table, (double)score->extrapolated);
 }
 
-/* All rows, then those of each group that has some. */
+/* Adds a table of scores: of all rows, then of each group that has rows. */
 static void report_scores(struct report_section *section, const struct model *model,
                           const struct measured *measured, const struct score_row *predicted,
                           const struct score *all) {
@@ -87,8 +89,10 @@ static void report_scores(struct report_section *section, const struct model *mo
                     (unsigned long long)all->rows_missing);
 }
 
-/* Why the model fails the check; "" where it does not. */
-static void find_reason(const struct score *score, double most, char reason[static FAILURE_TEXT_SIZE]) {
+/* Writes why the model fails the comparison into REASON; leaves it "" if its errors are at most MOST times
+ * its noise. */
+static void find_reject_reason(const struct score *score, double most,
+                               char reason[static FAILURE_TEXT_SIZE]) {
     double times = score->rmse / score->noise;
     if (score->rows == 0)
         snprintf(reason, FAILURE_TEXT_SIZE, "no row of the data could be compared");
@@ -102,8 +106,11 @@ static void find_reason(const struct score *score, double most, char reason[stat
                  times, most);
 }
 
-static int compare(const struct model_check *check, const struct model *model, struct report_section *section,
-                   char reason[static FAILURE_TEXT_SIZE], struct failure *failure) {
+/* Compares the model's predictions with the measurements of the check, and reports the scores. REASON tells
+ * why the model fails, "" if it passes. Negative with FAILURE: the measurements cannot be read. */
+static int compare_with_data(const struct model_check *check, const struct model *model,
+                             struct report_section *section, char reason[static FAILURE_TEXT_SIZE],
+                             struct failure *failure) {
     cleanup(table_cleanup) struct table *table = NULL;
     cleanup(measured_cleanup) struct measured *measured = NULL;
     int r = table_open(check->inputs, check->input_count, NULL, &table, failure);
@@ -116,14 +123,15 @@ static int compare(const struct model_check *check, const struct model *model, s
     score_predict(measured->evaluator, model->groups, &measured->rows, NULL, measured->rows.count, predicted);
     struct score score = score_sum(&measured->rows, predicted, NULL, measured->rows.count);
     report_scores(section, model, measured, predicted, &score);
-    find_reason(&score, check->most, reason);
+    find_reject_reason(&score, check->most, reason);
     return 0;
 }
 
 /* ---- A file */
 
-/* What is no model at all is a finding too, so that the other files are still looked at; PLACE is then its
- * place. */
+/* Reads the model file PATH with all its findings. A file that is no model at all is a finding as well, and 0
+ * is returned, so that the check goes on with other files; *PLACE, which the caller frees, is where it was
+ * found. */
 static int read_file(const char *path, struct model_findings *findings, struct model **ret, char **place,
                      struct failure *failure) {
     struct failure refusal = {0};
@@ -138,6 +146,8 @@ static int read_file(const char *path, struct model_findings *findings, struct m
     return 0;
 }
 
+/* Checks one model file, and compares it with measurements if there are any (model-check.h). REASON is "" if
+ * the model is accepted. */
 int model_check_file(const struct model_check *check, const char *path, struct report_section *in,
                      struct model **ret, char reason[static FAILURE_TEXT_SIZE], struct failure *failure) {
     cleanup(model_findings_clear) struct model_findings findings = {0};
@@ -151,7 +161,7 @@ int model_check_file(const struct model_check *check, const char *path, struct r
         snprintf(reason, FAILURE_TEXT_SIZE, "%zu finding%s", findings.error_count,
                  findings.error_count == 1 ? "" : "s");
     else if (r == 0 && check->input_count > 0)
-        r = compare(check, *ret, section, reason, failure);
+        r = compare_with_data(check, *ret, section, reason, failure);
     if (r < 0)
         return r;
     bool refused = reason[0] != '\0';

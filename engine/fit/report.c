@@ -15,16 +15,16 @@
 
 enum { CURVES_MAX = 8, WORST = 5 };
 
-/* A few rows spoil a fit: beyond FAR residual standard errors, of at most FEW of all rows, with at least MUCH
- * of the squared error. */
+/* A few rows dominate the error of a fit: at most the share FEW of all rows, each beyond FAR residual
+ * standard errors, with at least the share MUCH of the squared error. */
 static const double far = 5, few = 0.02, much = 0.3;
 /* Residuals beyond this are drawn at the edge. */
 static const double reach = 8;
 
 /* ---- Rows furthest off */
 
-/* Finds the rows furthest off, the furthest first; of equals the first row is. Returns how many there are: 0
- * where FIT has no predictions. */
+/* Lists the WORST rows with the largest scaled residuals in RET, the largest first, equal ones in their
+ * order. Returns how many; 0 where FIT has no predictions. */
 static size_t find_worst(const struct fit *fit, const struct table *table, size_t ret[static WORST]) {
     size_t count = 0;
     for (size_t row = 0; fit->scaled && row < table->rows; row++) {
@@ -43,8 +43,9 @@ static double response_of(const struct fit *fit, const struct table *table, size
     return table->numbers[0].values[row] * fit->response_scale;
 }
 
-static bool has_parameter(const struct library *library, const struct fit_options *options,
-                          const char *name) {
+/* Whether the plugin has the parameter NAME and the user has not set it. */
+static bool has_unset_parameter(const struct library *library, const struct fit_options *options,
+                                const char *name) {
     const struct plugin_parameter *parameter = library->fit->parameters;
     for (size_t i = 0; i < options->setting_count; i++)
         if (strncmp(options->settings[i], name, strlen(name)) == 0)
@@ -55,8 +56,8 @@ static bool has_parameter(const struct library *library, const struct fit_option
     return false;
 }
 
-/* "12 of 3264 rows make 83 % of the squared error: --set outliers=3 leaves such rows out", where a few rows
- * do; otherwise NULL. The caller frees. */
+/* A hint on outliers, as "12 of 3264 rows cause 83 % of the squared error", if a few rows dominate the error;
+ * otherwise NULL. The caller frees. */
 static char *outlier_hint(const struct fit *fit, const struct table *table, bool has_outliers) {
     double all = 0, outer = 0;
     size_t rows = 0, count = 0;
@@ -79,7 +80,7 @@ static char *outlier_hint(const struct fit *fit, const struct table *table, bool
                                 : ": --verbose lists these rows");
 }
 
-/* "calls.csv:17"; of archives the line of their table. */
+/* Where ROW was read, as "calls.csv:17"; for an archive the line in its table. The caller frees. */
 static char *place_of(const struct table *table, size_t row) {
     const struct table_input *input;
     uint64_t line;
@@ -89,6 +90,7 @@ static char *place_of(const struct table *table, size_t row) {
                    input->archive ? input->member : "", line);
 }
 
+/* Adds a table of the rows furthest off, with their factors, measured and predicted response. */
 static void report_worst(const struct fit *fit, const struct table *table, const size_t *worst,
                          size_t worst_count, struct report_section *section) {
     const struct model *model = fit->model;
@@ -120,7 +122,8 @@ static void report_worst(const struct fit *fit, const struct table *table, const
 
 /* ---- Charts */
 
-/* Whether rows are predicted differently: otherwise a chart over the prediction is one column of points. */
+/* Whether some row's prediction differs from that of row KNOWN: otherwise a chart over the prediction would
+ * be one column of points. */
 static bool is_drawable(const struct fit *fit, const struct table *table, size_t known) {
     for (size_t row = 0; row < table->rows; row++)
         if (!isnan(fit->scaled[row]) && fit->mean[row] != fit->mean[known])
@@ -128,6 +131,7 @@ static bool is_drawable(const struct fit *fit, const struct table *table, size_t
     return false;
 }
 
+/* Adds a chart of scaled residuals over the prediction. */
 static void report_residuals(const struct fit *fit, const struct table *table,
                              struct report_section *section) {
     static const double sigmas[] = {-2, 0, 2};
@@ -152,6 +156,7 @@ static const struct table_numbers *find_numbers(const struct table *table, const
     return NULL;
 }
 
+/* Whether ROW has the labels of GROUP in all columns of --by. */
 static bool is_of_group(const struct table *table, const struct model *model, const struct model_group *group,
                         size_t row) {
     for (size_t j = 0; j < model->by_count; j++)
@@ -164,7 +169,8 @@ static bool is_of_group(const struct table *table, const struct model *model, co
     return true;
 }
 
-/* GROUP's data and its curve. Returns whether there is one. */
+/* Adds a chart of GROUP's measurements and its fitted curve. false: the model has no curve over one
+ * column. */
 static bool report_curve(const struct fit *fit, const struct table *table, const struct model_group *group,
                          struct report_section *section) {
     const struct model *model = fit->model;
@@ -197,6 +203,7 @@ void fit_report_curves(struct report_section *in, const struct fit *fit, const s
         curves += report_curve(fit, table, &model->groups[g], in);
 }
 
+/* Writes the charts of the fit as SVG into PATH. -EINVAL with FAILURE: the method has no residuals. */
 int fit_plot(const struct fit *fit, const struct library *library, const struct table *table,
              const char *path, struct failure *failure) {
     cleanup(report_cleanup) struct report *report = report_new();
@@ -213,6 +220,7 @@ int fit_plot(const struct fit *fit, const struct library *library, const struct 
 
 /* ---- The report */
 
+/* Adds the notes of the fit, and how many rows were left out and why. */
 static void report_notes(struct report_section *section, const struct fit *fit, const struct table *table) {
     for (size_t i = 0; i < fit->note_count; i++)
         report_note(section, REPORT_NOTE, "%s", fit->notes[i]);
@@ -221,18 +229,20 @@ static void report_notes(struct report_section *section, const struct fit *fit, 
                     (unsigned long long)table->rows_not_matching);
     double missing = 0;
     for (size_t g = 0; g < fit->model->group_count; g++) {
-        double here = model_group_value(&fit->model->groups[g], "rows_left_out");
-        missing += isnan(here) ? 0 : here;
+        double group_missing = model_group_value(&fit->model->groups[g], "rows_left_out");
+        missing += isnan(group_missing) ? 0 : group_missing;
     }
     if (missing > 0)
         report_note(section, REPORT_NOTE, "%.0f rows are left out: a value is missing or not finite",
                     missing);
 }
 
+/* Adds the report of a fit: verdict, notes, groups, the plugin's tables, and, if HAS_CHARTS, residuals and
+ * the worst rows. */
 void fit_report(struct report_section *in, struct fit *fit, const struct library *library,
                 const struct table *table, const struct fit_options *options, bool has_charts) {
     size_t worst[WORST], worst_count = find_worst(fit, table, worst);
-    cleanup_free char *hint = outlier_hint(fit, table, has_parameter(library, options, "outliers"));
+    cleanup_free char *hint = outlier_hint(fit, table, has_unset_parameter(library, options, "outliers"));
     const char *flags = table->ignores_flags ? "every row was flagged" : NULL;
     cleanup_free char *both =
         xformat("%s%s%s", flags ? flags : "", flags && hint ? "; " : "", hint ? hint : "");

@@ -28,7 +28,7 @@ void formula_names_clear(struct formula_names *names) {
     *names = (struct formula_names){0};
 }
 
-/* ---- What the plugin says */
+/* ---- Functions that the plugin calls with its results */
 
 static struct result_part *add_part(struct result *result, const char *kind, const char *name, double from,
                                     double to) {
@@ -39,13 +39,14 @@ static struct result_part *add_part(struct result *result, const char *kind, con
     return part;
 }
 
-/* The part in hand; the whole where none was begun. */
-static struct result_part *in_hand(struct result *result) {
+/* The part that the plugin gives results of; the whole domain if it began none. */
+static struct result_part *current_part(struct result *result) {
     return result->part_count > 0 ? &result->parts[result->part_count - 1]
                                   : add_part(result, "whole", NULL, -INFINITY, INFINITY);
 }
 
-static void take_kind(void *context, const char *kind, const char *over, const char *named_by) {
+/* Records the kind of model; a second group with another kind is a problem of the plugin. */
+static void record_kind(void *context, const char *kind, const char *over, const char *named_by) {
     struct result *result = context;
     struct formula_names *names = result->names;
     if (!names->kind_is_set) {
@@ -58,13 +59,15 @@ static void take_kind(void *context, const char *kind, const char *over, const c
     }
 }
 
-static void take_part(void *context, const char *kind, const char *name, double from, double to) {
+static void record_part(void *context, const char *kind, const char *name, double from, double to) {
     add_part(context, kind, name, from, to);
 }
 
-static void take_term(void *context, const char *name, const struct model_estimate *estimate) {
+/* Records an estimate of the term NAME for the current part. Sets `problem` for a plugin that breaks the
+ * order of calls, `undefined` for an estimate that is not finite. */
+static void record_term(void *context, const char *name, const struct model_estimate *estimate) {
     struct result *result = context;
-    struct result_part *part = in_hand(result);
+    struct result_part *part = current_part(result);
     if (part->part.covariance || part->part.noise.coefficients)
         result->problem = "the plugin gave a term after the covariance or the noise of its part; "
                           "expected terms first";
@@ -80,9 +83,11 @@ static void take_term(void *context, const char *name, const struct model_estima
     part->part.estimates[part->count++] = *estimate;
 }
 
-static void take_covariance(void *context, const double *covariance) {
+/* Copies the covariance of the part's estimates. Sets `undefined` if it is not finite or has a negative
+ * variance. */
+static void record_covariance(void *context, const double *covariance) {
     struct result *result = context;
-    struct result_part *part = in_hand(result);
+    struct result_part *part = current_part(result);
     size_t count = part->count * part->count;
     free(part->part.covariance);
     part->part.covariance = covariance && count > 0 ? xmalloc(count * sizeof *covariance) : NULL;
@@ -94,8 +99,8 @@ static void take_covariance(void *context, const double *covariance) {
     }
 }
 
-static void take_freedom(void *context, double freedom) {
-    in_hand(context)->part.freedom = freedom;
+static void record_freedom(void *context, double freedom) {
+    current_part(context)->part.freedom = freedom;
 }
 
 static double *copy_square(const double *square, size_t count) {
@@ -105,9 +110,10 @@ static double *copy_square(const double *square, size_t count) {
     return ret;
 }
 
-static void take_noise(void *context, const struct model_noise *noise) {
+/* Copies the noise of the current part. Sets `problem` for an unknown kind, or coefficients before terms. */
+static void record_noise(void *context, const struct model_noise *noise) {
     struct result *result = context;
-    struct result_part *part = in_hand(result);
+    struct result_part *part = current_part(result);
     if ((unsigned)noise->kind > MODEL_NOISE_MIXTURE ||
         (noise->kind == MODEL_NOISE_MIXTURE && noise->component_count == 0))
         result->problem = "the plugin gave a noise of an unknown kind, or a mixture without "
@@ -131,33 +137,35 @@ static void take_noise(void *context, const struct model_noise *noise) {
     }
 }
 
-static void take_value(void *context, bool of_group, const char *name, double value, const char *unit) {
+/* Records a named value of the current part, or of the group. */
+static void record_value(void *context, bool of_group, const char *name, double value, const char *unit) {
     struct result *result = context;
-    struct result_part *part = of_group ? NULL : in_hand(result);
+    struct result_part *part = of_group ? NULL : current_part(result);
     struct model_value **values = of_group ? &result->values : &part->part.values;
     size_t *count = of_group ? &result->value_count : &part->part.value_count;
     *values = xrealloc(*values, (*count + 1) * sizeof **values);
     (*values)[(*count)++] = (struct model_value){xstrdup(name), value, xstrdup_or_null(unit)};
 }
 
-static void take_rows(void *context, uint64_t rows) {
+static void record_rows(void *context, uint64_t rows) {
     ((struct result *)context)->rows = rows;
 }
 
-static void take_outliers(void *context, const bool *is_outlier) {
+static void record_outliers(void *context, const bool *is_outlier) {
     struct result *result = context;
     free(result->outliers);
     result->outliers = xcalloc(result->given_rows + 1, sizeof *result->outliers);
     memcpy(result->outliers, is_outlier, result->given_rows * sizeof *is_outlier);
 }
 
-static void take_note(void *context, const char *sentence) {
+static void record_note_of_fit(void *context, const char *sentence) {
     struct result *result = context;
     xappend(&result->notes, &result->note_count, xstrdup(sentence));
 }
 
-static void take_table(void *context, const char *title, const char *const *columns, const char *const *units,
-                       size_t column_count) {
+/* Begins a table of the plugin in the report; nothing if the caller wants no tables (a fold). */
+static void record_table(void *context, const char *title, const char *const *columns,
+                         const char *const *units, size_t column_count) {
     struct result *result = context;
     if (!result->tables)
         return;
@@ -170,7 +178,7 @@ static void take_table(void *context, const char *title, const char *const *colu
     free(all);
 }
 
-static void take_table_row(void *context, const char *label, const double *numbers) {
+static void record_table_row(void *context, const char *label, const double *numbers) {
     struct result *result = context;
     if (!result->table)
         return;
@@ -179,24 +187,25 @@ static void take_table_row(void *context, const char *label, const double *numbe
         report_cell(result->table, numbers[i]);
 }
 
+/* Prepares RESULT for one call of fit(), and RET, whose functions the plugin calls, to fill it. */
 void result_init(struct result *result, size_t rows, struct formula_names *names,
                  struct report_section *tables, struct fit_result *ret) {
     *result = (struct result){.given_rows = rows, .names = names, .tables = tables};
     *ret = (struct fit_result){
         .size = sizeof *ret,
         .context = result,
-        .kind = take_kind,
-        .part = take_part,
-        .term = take_term,
-        .covariance = take_covariance,
-        .noise = take_noise,
-        .value = take_value,
-        .rows = take_rows,
-        .note = take_note,
-        .table = take_table,
-        .table_row = take_table_row,
-        .freedom = take_freedom,
-        .outliers = take_outliers,
+        .kind = record_kind,
+        .part = record_part,
+        .term = record_term,
+        .covariance = record_covariance,
+        .noise = record_noise,
+        .value = record_value,
+        .rows = record_rows,
+        .note = record_note_of_fit,
+        .table = record_table,
+        .table_row = record_table_row,
+        .freedom = record_freedom,
+        .outliers = record_outliers,
     };
 }
 
@@ -220,6 +229,7 @@ void result_clear(struct result *result) {
 
 /* ---- A group of the model */
 
+/* Degrees of freedom of a part: those that the plugin gave, or rows less estimated terms. */
 static double degrees_of_freedom(const struct result_part *part, uint64_t rows) {
     const struct model_value *known =
         model_value_find(part->part.values, part->part.value_count, "degrees_of_freedom");
@@ -238,9 +248,9 @@ static void test_estimate(struct model_estimate *estimate, double freedom) {
         estimate->p = distribution_student_two_sided(estimate->t, freedom);
 }
 
-/* Gives PART, whose COUNT estimates are of TERMS (NULL: the first ones), all TERM_COUNT terms: it does
- * without the others. */
-static void spread(struct model_part *part, const size_t *terms, size_t count, size_t term_count) {
+/* Widens the estimates and matrices of PART from its COUNT terms to all TERM_COUNT terms; other terms are
+ * marked as dropped. TERMS[i] is the term of estimate i; NULL: term i. */
+static void widen_part(struct model_part *part, const size_t *terms, size_t count, size_t term_count) {
     struct model_estimate *estimates = xcalloc(term_count + 1, sizeof *estimates);
     double *covariance = part->covariance ? xcalloc(term_count * term_count, sizeof *covariance) : NULL;
     double *coefficients = part->noise.coefficients ? xcalloc(term_count, sizeof *coefficients) : NULL;
@@ -265,10 +275,12 @@ static void spread(struct model_part *part, const size_t *terms, size_t count, s
     part->noise.floor.covariance = floor;
 }
 
+/* Moves the results into GROUP, with t tests and degrees of freedom, over all TERM_COUNT terms of the model;
+ * RESULT is empty afterwards. */
 void result_finish(struct result *result, size_t term_count, struct model_group *group) {
     if (result->rows > 0)
         group->rows = result->rows;
-    (void)in_hand(result);
+    (void)current_part(result);
     group->parts = xcalloc(result->part_count, sizeof *group->parts);
     group->part_count = result->part_count;
     for (size_t i = 0; i < result->part_count; i++) {
@@ -277,7 +289,7 @@ void result_finish(struct result *result, size_t term_count, struct model_group 
         for (size_t k = 0; k < part->count; k++)
             test_estimate(&part->part.estimates[k], freedom);
         part->part.freedom = freedom > 0 && isfinite(freedom) ? freedom : 0;
-        spread(&part->part, part->terms, part->count, term_count);
+        widen_part(&part->part, part->terms, part->count, term_count);
         group->parts[i] = part->part;
         part->part = (struct model_part){0};
     }
@@ -291,5 +303,5 @@ void result_finish(struct result *result, size_t term_count, struct model_group 
 
 void result_widen(struct model_group *group, size_t from, size_t to) {
     for (size_t p = 0; from < to && p < group->part_count; p++)
-        spread(&group->parts[p], NULL, from, to);
+        widen_part(&group->parts[p], NULL, from, to);
 }

@@ -12,11 +12,11 @@
 struct result_part {
     struct model_part
         part;      /* estimates, covariance and noise are over those that were given, in their order */
-    size_t *terms; /* of each estimate: which of the formula's */
+    size_t *terms; /* by estimate: the index of its term in `names` */
     size_t count;
 };
 
-/* Of one call of fit(). */
+/* The results of one call of fit(). */
 struct result {
     struct formula_names *names; /* shared by the results of one model */
     struct result_part *parts;
@@ -25,11 +25,11 @@ struct result {
     size_t value_count;
     char **notes;
     size_t note_count;
-    uint64_t rows;                 /* 0: not said */
+    uint64_t rows;                 /* that the plugin used; 0: not given */
     size_t given_rows;             /* of fit() */
-    bool *outliers;                /* of each of them; NULL: none is one */
+    bool *outliers;                /* by row that fit() got; NULL: no row is an outlier */
     const char *problem;           /* what the plugin did wrong; or NULL */
-    const char *undefined;         /* what of the group is not a number, so that it has no fit; or NULL */
+    const char *undefined;         /* why the group has no fit: a result is not a number; or NULL */
     struct report_section *tables; /* where its tables go; NULL: nowhere */
     struct report_table *table;
     size_t table_columns;
@@ -46,7 +46,8 @@ struct formula_names {
 void formula_names_clear(struct formula_names *names);
 size_t formula_names_add(struct formula_names *names, const char *name);
 
-/* An empty one, and the ear for fit(), which gets ROWS rows. */
+/* Makes RESULT empty, and sets in RET the functions with which fit(), which gets ROWS rows, records results.
+ */
 void result_init(struct result *result, size_t rows, struct formula_names *names,
                  struct report_section *tables, struct fit_result *ret);
 void result_clear(struct result *result);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every array begins on a cache line. */
+/* Values per cache line: the capacity of each array is a multiple of it. */
 enum { ALIGNED = 8 };
 
 static size_t array_count(const struct rows_layout *layout) {
@@ -17,7 +17,7 @@ static size_t code_count(const struct rows_layout *layout) {
     return layout->category_count + layout->factor_category_count + layout->fold_category_count;
 }
 
-/* Which category of the table each array of codes is. */
+/* The index, in the table, of the category that array C of codes holds. */
 static size_t category_of(const struct rows_layout *layout, size_t c) {
     size_t of_factors = layout->category_count, of_folds = of_factors + layout->factor_category_count;
     return c < of_factors ? layout->categories[c]
@@ -42,7 +42,8 @@ static struct formula_column name_codes(struct rows *rows, const struct rows_lay
                                    .text_count = category->level_count};
 }
 
-/* The columns by name: the formula's first, which formula_values() reads. */
+/* Lists the columns by name in rows->factors: the formula's first, as formula_values() reads them, then those
+ * of the parameters. */
 static void name_columns(struct rows *rows, const struct rows_layout *layout) {
     size_t columns = 2 + layout->term_count, factors = columns + layout->column_count, count = 0;
     struct formula_column *named = rows->factors;
@@ -58,7 +59,7 @@ static void name_columns(struct rows *rows, const struct rows_layout *layout) {
     rows->named_count = count;
 }
 
-/* What folds_units() reads. */
+/* Lists the arrays whose values define a setting, and those that define a fold, for folds_units(). */
 static void name_settings(struct rows *rows, const struct rows_layout *layout) {
     size_t numbers = layout->column_count + layout->factor_count, codes = code_count(layout);
     for (size_t i = 0; i < numbers; i++)
@@ -74,6 +75,7 @@ static void name_settings(struct rows *rows, const struct rows_layout *layout) {
                                                 .code_count = layout->fold_category_count};
 }
 
+/* Allocates the lists of pointers to the arrays of ROWS. */
 static void make_lists(struct rows *rows, const struct rows_layout *layout) {
     size_t numbers = layout->column_count + layout->factor_count, codes = code_count(layout);
     rows->terms = xcalloc(layout->term_count + 1, sizeof *rows->terms);
@@ -84,8 +86,8 @@ static void make_lists(struct rows *rows, const struct rows_layout *layout) {
     rows->setting_codes = xcalloc(codes + 1, sizeof *rows->setting_codes);
 }
 
-/* Sets all that points into the arrays. */
-static void point(struct rows *rows, const struct rows_layout *layout) {
+/* Points all lists and the plugin's view to the arrays of ROWS, whose capacity changed. */
+static void point_lists(struct rows *rows, const struct rows_layout *layout) {
     if (!rows->terms)
         make_lists(rows, layout);
     for (size_t t = 0; t < layout->term_count; t++)
@@ -109,7 +111,7 @@ static void point(struct rows *rows, const struct rows_layout *layout) {
     name_settings(rows, layout);
 }
 
-/* Room for COUNT rows; what was in it is lost. */
+/* Makes room for COUNT rows; earlier contents are lost. */
 static void make_room(struct rows *rows, const struct rows_layout *layout, size_t count) {
     if (count <= rows->capacity && rows->terms)
         return;
@@ -118,7 +120,7 @@ static void make_room(struct rows *rows, const struct rows_layout *layout, size_
     rows->numbers = xmalloc(array_count(layout) * rows->capacity * sizeof *rows->numbers);
     rows->codes = xmalloc((code_count(layout) + 1) * rows->capacity * sizeof *rows->codes);
     rows->places = xmalloc(rows->capacity * sizeof *rows->places);
-    point(rows, layout);
+    point_lists(rows, layout);
 }
 
 static void gather(double *to, const double *from, double scale, const uint32_t *numbers, size_t count) {
@@ -126,6 +128,8 @@ static void gather(double *to, const double *from, double scale, const uint32_t 
         to[i] = from[numbers[i]] * scale;
 }
 
+/* Copies the rows NUMBERS of the table into the arrays of ROWS, scaled to the plugin's units, and computes
+ * the terms. */
 static void gather_all(struct rows *rows, const struct rows_layout *layout, const uint32_t *numbers,
                        size_t count) {
     const struct table *table = layout->table;
@@ -159,6 +163,7 @@ static void move_row(struct rows *rows, const struct rows_layout *layout, size_t
     rows->places[to] = rows->places[from];
 }
 
+/* Whether no value of the first COUNT rows is missing or infinite. */
 static bool is_all_finite(struct rows *rows, const struct rows_layout *layout, size_t count) {
     enum { LANES = 8 }; /* beside each other, so that the compiler uses vectors */
     for (size_t a = 0; a < array_count(layout); a++) {
@@ -186,7 +191,8 @@ static bool is_finite_row(struct rows *rows, const struct rows_layout *layout, s
     return true;
 }
 
-/* Without the rows that miss a value, or weigh nothing. */
+/* Removes rows with a missing or infinite value, or of weight 0; *COUNT becomes the number of rows that
+ * remain. -EINVAL with the place: a weight is below 0. */
 static int drop_rows(struct rows *rows, const struct rows_layout *layout, size_t *count,
                      struct failure *failure) {
     bool is_weighted = layout->weights != SIZE_MAX;
@@ -227,7 +233,8 @@ int rows_gather(struct rows *rows, const struct rows_layout *layout, const uint3
     return r;
 }
 
-/* FIRST and ORDER; the number of rows with those that are repeated. */
+/* Sorts rows by fold: FIRST[f] is where fold f begins, ORDER the row at each place. Returns the room needed
+ * by rows_arrange(): all rows, and all but the last fold again. */
 static size_t order_rows(const uint8_t *folds, size_t count, size_t fold_count, size_t *first,
                          uint32_t *order) {
     memset(first, 0, (fold_count + 1) * sizeof *first);
@@ -243,6 +250,8 @@ static size_t order_rows(const uint8_t *folds, size_t count, size_t fold_count, 
     return 2 * count - last;
 }
 
+/* Copies FROM fold by fold, and all but the last fold once more (rows.h): the rows outside of any fold are
+ * then contiguous. */
 void rows_arrange(struct rows *rows, const struct rows_layout *layout, const struct rows *from,
                   const uint8_t *folds, size_t fold_count, size_t *first, uint32_t *order) {
     size_t count = from->view.count, all = order_rows(folds, count, fold_count, first, order);
@@ -276,7 +285,7 @@ void rows_window(struct rows *rows, const struct rows_layout *layout, const stru
     rows->numbers = from->numbers + begin;
     rows->codes = from->codes + begin;
     rows->places = from->places + begin;
-    point(rows, layout);
+    point_lists(rows, layout);
     rows->view.count = count;
     rows->view.setting_count = from->view.setting_count;
 }

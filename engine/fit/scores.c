@@ -35,6 +35,8 @@ static double weighted_mean(size_t count, const double *values, const double *we
     return sum / weight;
 }
 
+/* Computes the scores of predictions: root mean squared error, relative error, log score, and their standard
+ * errors over whole units (scores.h). */
 void scores_compute(struct scores *scores, size_t count, const double *response, const double *mean,
                     const double *log_density, const double *weights, const uint32_t *units,
                     size_t unit_count) {
@@ -60,6 +62,8 @@ void scores_compute(struct scores *scores, size_t count, const double *response,
     free(squares), free(shares), free(sizes);
 }
 
+/* F test of lack of fit: the scatter of settings about the model, against the scatter of repetitions within
+ * settings (N. Draper, H. Smith, Applied Regression Analysis). f and p are NaN without repetitions. */
 void lack_of_fit_test(struct lack_of_fit *lack, size_t count, const double *response, const double *mean,
                       const double *weights, const uint32_t *units, size_t unit_count, const bool *is_skipped,
                       size_t parameters) {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Which term of FORMULA is called NAME; or how many it has. */
+/* The index in FORMULA of the term NAME; term_count if there is none. */
 static size_t find_term(const struct formula *formula, const char *name) {
     size_t found = 0;
     while (found < formula->term_count && strcmp(formula->terms[found].name, name) != 0)
@@ -24,6 +24,8 @@ static void add(size_t count, double factor, const double *values, double *sum) 
         sum[i] += factor * values[i];
 }
 
+/* Predicts rows from the terms' values that fit() got, without the evaluator, which gives the same result
+ * more slowly. false: the model is not one sum of terms of FORMULA. */
 bool sums_predict(const struct model *model, const struct model_group *group, const struct formula *formula,
                   const struct fit_rows *rows, double *mean, double *sigma) {
     const struct model_part *part = &group->parts[0];

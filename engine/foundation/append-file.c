@@ -16,7 +16,8 @@ static void close_file(struct append_file **file) {
     append_file_close(*file);
 }
 
-/* A file that is open, with nothing pending. VERB is for the sentence. */
+/* Opens PATH for appending, with nothing pending, into *RET, which the caller closes. VERB is for the
+ * message. */
 static int open_file(const char *path, int flags, const char *verb, struct append_file **ret,
                      struct failure *failure) {
     cleanup(close_file) struct append_file *file = xcalloc(1, sizeof *file);
@@ -39,8 +40,9 @@ int append_file_create(const char *path, struct append_file **ret, struct failur
     return r;
 }
 
-/* Cuts the open file to KEEP bytes and puts the next byte behind them. */
-static int cut(struct append_file *file, uint64_t keep, struct failure *failure) {
+/* Cuts the open file to KEEP bytes and appends from there on. -ESPIPE: it is shorter, so that committed bytes
+ * are lost. */
+static int truncate_to(struct append_file *file, uint64_t keep, struct failure *failure) {
     struct stat status;
     if (fstat(file->descriptor, &status) < 0)
         return failure_set(failure, -errno, "cannot read '%s': %s", file->path, strerror(errno));
@@ -50,7 +52,8 @@ static int cut(struct append_file *file, uint64_t keep, struct failure *failure)
         return failure_set(failure, -ESPIPE, "'%s' has %jd bytes, but %" PRIu64 " bytes were written",
                            file->path, (intmax_t)status.st_size, keep);
     bool longer = (uint64_t)status.st_size > keep;
-    /* Synced even if nothing is cut: a writer that was killed may not have synced what it had written. */
+    /* Synced even if nothing is cut: a writer that was killed may not have synced what it had
+     * written. */
     if ((longer && ftruncate(file->descriptor, (off_t)keep) < 0) || fsync(file->descriptor) < 0 ||
         lseek(file->descriptor, (off_t)keep, SEEK_SET) < 0)
         return failure_set(failure, -errno, "cannot write '%s': %s", file->path, strerror(errno));
@@ -63,7 +66,7 @@ int append_file_open(const char *path, uint64_t keep_bytes, struct append_file *
     cleanup(close_file) struct append_file *file = NULL;
     /* O_NONBLOCK: a FIFO in its place is refused and not waited for; it means nothing for a file. */
     int r = open_file(path, O_NOFOLLOW | O_NONBLOCK, "open", &file, failure);
-    r = r < 0 ? r : cut(file, keep_bytes, failure);
+    r = r < 0 ? r : truncate_to(file, keep_bytes, failure);
     if (r == 0)
         *ret = take_pointer(file);
     return r;
@@ -79,6 +82,8 @@ void append_file_close(struct append_file *file) {
     free(file);
 }
 
+/* Writes what is pending and syncs it to the disk. On failure the file is cut back to what was committed
+ * before; if that fails too, later commits fail. */
 int append_file_commit(struct append_file *file, struct failure *failure) {
     if (file->pending.length == 0)
         return 0;

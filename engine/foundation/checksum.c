@@ -7,6 +7,7 @@
  */
 static uint32_t tables[8][256];
 
+/* Fills the tables of the slicing-by-8 algorithm. */
 __attribute__((constructor)) static void fill_tables(void) {
     for (uint32_t i = 0; i < 256; i++) {
         tables[0][i] = i;
@@ -31,6 +32,8 @@ __attribute__((target("sse4.2"))) static uint32_t take_groups(uint32_t crc, cons
 }
 #endif
 
+/* CRC-32C (Castagnoli), as in RFC 3720: by the instruction of SSE 4.2 if the processor has it, otherwise by
+ * slicing-by-8. */
 uint32_t checksum_crc32c(const void *bytes, size_t length) {
     uint32_t crc = UINT32_MAX;
     const unsigned char *at = bytes;

@@ -46,6 +46,8 @@ bool clock_waits_again(int64_t deadline_ns) {
     return true;
 }
 
+/* poll(2) of one item, for at most LIMIT_NS (negative: no limit), by the clock in use, which a test can
+ * replace. */
 int clock_poll(struct pollfd *item, int64_t limit_ns) {
     int64_t deadline_ns;
     if (limit_ns < 0 || __builtin_add_overflow(clock_monotonic_ns(), limit_ns, &deadline_ns))
@@ -64,6 +66,7 @@ void clock_sleep_ns(int64_t duration_ns) {
     (void)clock_poll(&(struct pollfd){.fd = -1}, duration_ns > 0 ? duration_ns : 0);
 }
 
+/* The UTC date of WALL_NS, and the nanoseconds of its second. */
 static struct tm broken_down(int64_t wall_ns, int *ret_nanoseconds) {
     time_t seconds = (time_t)(wall_ns / 1000000000);
     int64_t rest = wall_ns % 1000000000;
@@ -100,6 +103,7 @@ const char *clock_format_compact(int64_t wall_ns, char buffer[static CLOCK_TEXT_
     return buffer;
 }
 
+/* Parses a time such as 2026-11-20T10:02:03.5+01:00. false: it is no time, or has no zone. */
 bool clock_parse(const char *text, int64_t *ret_ns) {
     struct tm parts = {0};
     int64_t fraction_ns = 0, place_ns = INT64_C(1000000000);

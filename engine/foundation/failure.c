@@ -7,9 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Writes TEXT into BUFFER with control characters made visible: a sentence that quotes a value stays one
- * line, and what somebody else wrote does not reach the terminal as commands. Of a long text the middle is
- * cut, in TEXT too: its end often has the reason. */
+/* Copies TEXT into BUFFER with control characters made visible, so that a quoted value cannot send commands
+ * to a terminal. A long text is cut in its middle, in TEXT too, since its end often has the reason. */
 static void copy_visibly(char *text, char *buffer, size_t size) {
     char all[4 * FAILURE_TEXT_SIZE]; /* a byte becomes four at most */
     size_t left = text_shorten(text, strlen(text), size - 1), length = 0, shown;
@@ -22,6 +21,7 @@ static void copy_visibly(char *text, char *buffer, size_t size) {
     memcpy(buffer, all, text_shorten(all, length, size - 1) + 1);
 }
 
+/* Sets all of FAILURE. Returns CODE. FAILURE may be NULL, and ARGUMENTS may point into it. */
 __attribute__((format(printf, 5, 0))) static int fill(struct failure *failure, enum failure_kind kind,
                                                       int code, const char *place, const char *format,
                                                       va_list arguments) {
@@ -55,6 +55,8 @@ int failure_set_kind(struct failure *failure, enum failure_kind kind, int code, 
     return code;
 }
 
+/* Fails with a sentence about an input of the user, at a place of FILE if that is not NULL; LINE and COLUMN 0
+ * are unknown. Returns -EINVAL. */
 int failure_input(struct failure *failure, const char *file, size_t line, size_t column, const char *format,
                   ...) {
     char place[FAILURE_PLACE_SIZE] = "";
@@ -87,6 +89,7 @@ int failure_verification(struct failure *failure, const char *file, const char *
     return -EBADMSG;
 }
 
+/* Puts "PREFIX: " before the sentence of FAILURE. Returns its code. */
 int failure_prefix(struct failure *failure, const char *format, ...) {
     if (!failure)
         return -EIO;

@@ -29,7 +29,8 @@ static int refuse_size(const char *path, size_t most, const char *advice, struct
                             path, most, advice);
 }
 
-/* Reads the pipe FROM to its end. A descriptor of a file in memory with its bytes, or a negative errno. */
+/* Reads the pipe FROM to its end into a file in memory. Returns its descriptor, or a negative errno with
+ * FAILURE: too long, or no writer within FILE_WRITER_WAIT_S. */
 static int read_pipe(int from, const char *path, bool is_standard_input, struct failure *failure) {
     cleanup_close int memory = memfd_create("assay-pipe", MFD_CLOEXEC);
     struct pollfd wait = {.fd = from, .events = POLLIN};
@@ -59,6 +60,8 @@ static int read_pipe(int from, const char *path, bool is_standard_input, struct 
     return lseek(memory, 0, SEEK_SET) < 0 ? failure_memory(failure) : take_descriptor(memory);
 }
 
+/* Opens an input: a file, or a pipe or "-" if KINDS allows. Returns a descriptor, which the caller closes, or
+ * negative with FAILURE. */
 int file_open(const char *path, enum file_kinds kinds, struct failure *failure) {
     bool is_standard_input = kinds == FILE_OR_PIPE && strcmp(path, "-") == 0;
     cleanup_close int file = is_standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
@@ -81,6 +84,7 @@ int file_open(const char *path, enum file_kinds kinds, struct failure *failure) 
     return read_pipe(file, path, is_standard_input, failure);
 }
 
+/* Appends the content of the file PATH to RET. -EFBIG with FAILURE: it is longer than RET's limit. */
 static int append_content(const char *path, enum file_kinds kinds, struct text *ret,
                           struct failure *failure) {
     cleanup_close int descriptor = file_open(path, kinds, failure);
@@ -124,6 +128,7 @@ int file_read_or_pipe(const char *path, struct text *ret, struct failure *failur
     return read_whole(path, FILE_OR_PIPE, ret, failure);
 }
 
+/* Writes all LENGTH bytes. 0 or a negative errno. */
 int file_write_all(int descriptor, const void *bytes, size_t length) {
     const char *at = bytes;
     while (length > 0) {
@@ -138,6 +143,7 @@ int file_write_all(int descriptor, const void *bytes, size_t length) {
     return 0;
 }
 
+/* Syncs the folder of PATH to the disk, so that a new name in it survives a power cut. */
 int file_sync_folder_of(const char *path, struct failure *failure) {
     const char *slash = strrchr(path, '/');
     cleanup_free char *folder =
@@ -158,9 +164,9 @@ static int fail_output(const struct file_output *output, int code, struct failur
     return failure_set(failure, code, "cannot write '%s': %s", output->path, strerror(-code));
 }
 
-/* The target gets its bytes under a name beside it: a hidden one, so that what a crash leaves there is not
- * sealed into an archive. */
-static int stage(struct file_output *output, unsigned mode, struct failure *failure) {
+/* Opens a hidden temporary file beside the target, which file_output_commit() renames to the target; what a
+ * crash leaves behind is then not sealed into an archive. */
+static int open_temporary(struct file_output *output, unsigned mode, struct failure *failure) {
     const char *name = file_base_name(output->target);
     output->staged =
         text_format("%.*s.%s.%ld.part", (int)(name - output->target), output->target, name, (long)getpid());
@@ -176,9 +182,9 @@ static int stage(struct file_output *output, unsigned mode, struct failure *fail
     return r;
 }
 
-/* Where the links at PATH lead. A link to nothing makes what it names, as open(2) would, and OUTPUT remembers
- * to take it away again. */
-static int resolve(struct file_output *output, unsigned mode, struct failure *failure) {
+/* Finds the target of the links at PATH. A link to a file that does not exist makes that file, as open(2)
+ * would; OUTPUT remembers to remove it on failure. */
+static int resolve_links(struct file_output *output, unsigned mode, struct failure *failure) {
     struct stat status;
     if (lstat(output->path, &status) < 0 || !S_ISLNK(status.st_mode))
         return (output->target = strdup(output->path)) ? 0 : failure_memory(failure);
@@ -198,6 +204,8 @@ static bool is_standard_output(const struct stat *status) {
            standard.st_ino == status->st_ino;
 }
 
+/* Opens an output whose content replaces PATH all at once on commit (file.h); devices, pipes and standard
+ * output are written directly. */
 int file_output_open(const char *path, unsigned mode, struct file_output *ret, struct failure *failure) {
     cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
     if (!(output.path = strdup(path)))
@@ -213,8 +221,9 @@ int file_output_open(const char *path, unsigned mode, struct file_output *ret, s
         output.descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     else if (exists && !S_ISREG(status.st_mode))
         output.descriptor = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-    else if ((r = path_check(path, PATH_PLACE, failure)) == 0 && (r = resolve(&output, mode, failure)) == 0)
-        r = stage(&output, mode, failure);
+    else if ((r = path_check(path, PATH_PLACE, failure)) == 0 &&
+             (r = resolve_links(&output, mode, failure)) == 0)
+        r = open_temporary(&output, mode, failure);
     if (r < 0)
         return r;
     if (output.descriptor < 0)
@@ -229,6 +238,7 @@ int file_output_write(struct file_output *output, const void *bytes, size_t leng
     return r < 0 ? fail_output(output, r, failure) : 0;
 }
 
+/* Syncs the output and gives it its final name. Negative with FAILURE: the old file is unchanged. */
 int file_output_commit(struct file_output *output, struct failure *failure) {
     int r = 0;
     /* A pipe, a terminal and most devices cannot be synced. */
@@ -251,6 +261,7 @@ bool file_output_is_file(const struct file_output *output) {
     return output->target != NULL;
 }
 
+/* Closes the output; what was not committed is removed. */
 void file_output_clear(struct file_output *output) {
     cleanup_close_descriptor(&output->descriptor);
     if (output->staged)
@@ -263,13 +274,14 @@ void file_output_clear(struct file_output *output) {
     *output = FILE_OUTPUT_NONE;
 }
 
+/* Replaces the file PATH by LENGTH bytes, all at once: after a crash it has the old content or the new. */
 int file_replace(const char *path, const void *bytes, size_t length, unsigned mode, struct failure *failure) {
     cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
     output.path = strdup(path);
     output.target = strdup(path);
     if (!output.path || !output.target)
         return failure_memory(failure);
-    int r = stage(&output, mode, failure);
+    int r = open_temporary(&output, mode, failure);
     r = r < 0 ? r : file_output_write(&output, bytes, length, failure);
     return r < 0 ? r : file_output_commit(&output, failure);
 }
@@ -297,6 +309,8 @@ int file_make_temporary(char **ret, struct failure *failure) {
     return 0;
 }
 
+/* Opens the folder NAME in PARENT with all rights of its owner, so that it can be emptied, without following
+ * links. Returns a descriptor or a negative errno. */
 int file_open_to_empty(int parent, const char *name) {
     int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0 && errno == EACCES) {
@@ -318,6 +332,7 @@ int file_open_to_empty(int parent, const char *name) {
 
 static int remove_at(int parent, const char *name);
 
+/* Removes everything in FOLDER, but not FOLDER itself. 0 or a negative errno. */
 int file_empty_folder(int folder) {
     cleanup_close int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = listed < 0 ? NULL : fdopendir(listed);
@@ -333,7 +348,8 @@ int file_empty_folder(int folder) {
     return r;
 }
 
-/* Empties and removes NAME in the folder PARENT; descriptors, not paths, so that no link is followed. */
+/* Removes NAME, a file or a whole tree, from the folder PARENT; by descriptors, so that no link is followed.
+ * 0 also if it does not exist, or a negative errno. */
 static int remove_at(int parent, const char *name) {
     if (unlinkat(parent, name, 0) == 0)
         return 0;
@@ -364,6 +380,7 @@ static bool stat_file(const char *path, struct stat *ret) {
     return r == 0 && (S_ISREG(ret->st_mode) || S_ISBLK(ret->st_mode));
 }
 
+/* Copies a file or pipe to TO, which is replaced all at once. */
 int file_copy(const char *from, enum file_kinds kinds, const char *to, struct failure *failure) {
     cleanup_close int source = file_open(from, kinds, failure);
     cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;

@@ -53,7 +53,7 @@ void hash_update(struct hash *hash, const void *bytes, size_t length) {
     EVP_DigestUpdate(hash->context, bytes, length);
 }
 
-/* HEX has room for what the algorithm gives. */
+/* Writes the digest as hexadecimal digits into HEX, and begins a new hash. */
 static void finish(struct hash *hash, char *hex) {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned length = 0;
@@ -81,7 +81,8 @@ int hash_bytes(const void *bytes, size_t length, char hex[static HASH_HEX_SIZE])
     return 0;
 }
 
-static int read_file(const char *path, struct hash *hash, uint64_t *ret_size, struct failure *failure) {
+/* Hashes the file PATH; *RET_SIZE, if not NULL, is its size. Negative with FAILURE: it cannot be read. */
+static int hash_content(const char *path, struct hash *hash, uint64_t *ret_size, struct failure *failure) {
     cleanup_close int descriptor = file_open(path, FILE_REGULAR, failure);
     if (descriptor < 0)
         return descriptor;
@@ -105,7 +106,7 @@ static int read_file(const char *path, struct hash *hash, uint64_t *ret_size, st
 
 int hash_file(const char *path, char hex[static HASH_HEX_SIZE], uint64_t *ret_size, struct failure *failure) {
     cleanup(free_hash) struct hash *hash = hash_new();
-    int r = read_file(path, hash, ret_size, failure);
+    int r = hash_content(path, hash, ret_size, failure);
     if (r == 0)
         finish(hash, hex);
     return r;
@@ -113,7 +114,7 @@ int hash_file(const char *path, char hex[static HASH_HEX_SIZE], uint64_t *ret_si
 
 int hash_file_sha512(const char *path, char hex[static HASH_SHA512_HEX_SIZE], struct failure *failure) {
     cleanup(free_hash) struct hash *hash = new_of(SHA512);
-    int r = read_file(path, hash, NULL, failure);
+    int r = hash_content(path, hash, NULL, failure);
     if (r == 0)
         finish(hash, hex);
     return r;

@@ -12,7 +12,7 @@
 
 enum { DIGITS_MAX = 18 }; /* more are no number that a bracket may hold: they stay as they are */
 
-/* What is between two numbers, or a number, or a bracket that numbers were folded into. */
+/* One part of a name: text between numbers, a number, or a bracket that numbers were folded into. */
 struct field {
     char *text;      /* owned */
     uint64_t number; /* for the order; of a bracket, the first */
@@ -45,7 +45,8 @@ static void fold_clear(struct fold *fold) {
 
 static const char digits[] = "0123456789";
 
-/* A name with brackets of its own (an IPv6 address with a port) stays one text: brackets do not nest. */
+/* Splits NAME into texts and numbers. A name with brackets of its own (an IPv6 address with a port) stays one
+ * text, since brackets do not nest. */
 static void form_init(struct form *form, const char *name) {
     bool is_whole = strchr(name, '[');
     do {
@@ -104,7 +105,7 @@ static bool follows(const struct field *first, const struct field *last, const s
     return strcmp(expected, next->text) == 0;
 }
 
-/* "[1-3,7]" of the fields at PLACE of forms that are sorted by it. */
+/* The bracket, as "[1-3,7]", of the numbers at PLACE of COUNT forms, which are sorted. The caller frees. */
 static char *make_bracket(const struct form *forms, size_t count, size_t place) {
     struct text bracket;
     text_init(&bracket, SIZE_MAX / 2);
@@ -120,7 +121,7 @@ static char *make_bracket(const struct form *forms, size_t count, size_t place) 
     return text_take(&bracket);
 }
 
-/* Forms that are the same but for a number at PLACE become the first of them. */
+/* Merges forms that differ only in the number at PLACE into one form with a bracket. */
 static void merge_at(struct fold *fold, size_t place) {
     qsort_r(fold->forms, fold->count, sizeof *fold->forms, by_others, &place);
     size_t kept = 0;
@@ -143,7 +144,7 @@ static void merge_at(struct fold *fold, size_t place) {
     fold->count = kept;
 }
 
-/* Drops names given twice. FOLD is sorted. */
+/* Removes names that occur twice from FOLD, which is sorted. */
 static void drop_doubles(struct fold *fold) {
     size_t kept = 0;
     for (size_t i = 0; i < fold->count; i++) {
@@ -155,6 +156,8 @@ static void drop_doubles(struct fold *fold) {
     fold->count = kept;
 }
 
+/* Appends the names to RET in brackets, as "node-[1-3,7]": each is split into texts and numbers, and names
+ * that differ in one number become one. Negative: beyond the limit of RET. */
 int host_list_fold(const char *const *names, size_t count, struct text *ret) {
     cleanup(fold_clear) struct fold fold = {.forms = xcalloc(count, sizeof *fold.forms), .count = count};
     size_t most = 0;

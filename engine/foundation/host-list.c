@@ -16,8 +16,8 @@ enum {
     FILE_BYTES_MAX = HOST_LIST_MAX * (HOST_BYTES_MAX + 1),
 };
 
-/* Back to the first COUNT names. */
-static void cut(struct host_list *list, size_t count) {
+/* Removes all names after the first COUNT. */
+static void truncate_list(struct host_list *list, size_t count) {
     text_set_cut(&list->set, count);
     list->count = count;
 }
@@ -27,8 +27,8 @@ void host_list_clear(struct host_list *list) {
     *list = (struct host_list){0};
 }
 
-/* 0 also when it was there already, -EFBIG beyond the limit. */
-static int add(struct host_list *list, const char *name) {
+/* Adds NAME unless the list has it. 0, or -EFBIG: the list is full. */
+static int add_name(struct host_list *list, const char *name) {
     uint32_t number;
     if (list->count == HOST_LIST_MAX)
         return text_set_find(&list->set, name, strlen(name), &number) ? 0 : -EFBIG;
@@ -48,14 +48,14 @@ static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* In names of hosts and users, in addresses with a zone, and between their parts. Nothing that a shell, a
- * terminal or a path would take for something else. */
+/* Whether C may be in a name: letters, digits and what user names, addresses and zones have, but nothing that
+ * has a meaning in shells, terminals or paths. */
 static bool is_name_character(char c) {
     return is_digit(c) || is_letter(c) || (c && strchr("-._@:%+", c));
 }
 
-/* Why a name of good characters is none, or NULL. */
-static const char *why_no_name(const char *name) {
+/* Why NAME, whose characters are allowed, names no host; NULL: it is a name. */
+static const char *find_name_error(const char *name) {
     if (strlen(name) > HOST_BYTES_MAX)
         return "is longer than 255 bytes";
     const char *host = strchr(name, '@');
@@ -80,11 +80,12 @@ struct reading {
     size_t line;
     const char *line_start;
     const char *entry; /* where the entry begins that is being read */
-    const char *end;   /* of the word that it is in */
+    const char *end;   /* of the word that the entry is in */
     char name[HOST_BYTES_MAX + 1];
     size_t expanded; /* names that the entry has given */
 };
 
+/* Fails with a sentence about the place AT in the list. Returns -EINVAL. */
 __attribute__((format(printf, 3, 4))) static int refuse(const struct reading *reading, const char *at,
                                                         const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -104,7 +105,7 @@ struct range {
     int width; /* digits at least */
 };
 
-/* The number at *AT, of *RET_DIGITS digits. */
+/* Reads the number at *AT, which moves after it. *RET_DIGITS: its digits, leading zeros too. */
 static int read_number(const struct reading *reading, const char **at, uint64_t *ret, int *ret_digits) {
     const char *start = *at;
     size_t digits = strspn(start, "0123456789");
@@ -118,7 +119,7 @@ static int read_number(const struct reading *reading, const char **at, uint64_t 
     return 0;
 }
 
-/* "7" or "01-16" at *AT. */
+/* Reads a range of a bracket, "7" or "01-16", at *AT, which moves after it. */
 static int read_range(const struct reading *reading, const char **at, struct range *ret) {
     *ret = (struct range){0};
     const char *start = *at;
@@ -148,7 +149,8 @@ static int read_range(const struct reading *reading, const char **at, struct ran
 
 static int read_rest(struct reading *reading, const char **at, size_t length, size_t brackets);
 
-/* The bracket at *AT, which each of its numbers in turn replaces, and the rest of the entry after it. */
+/* Reads the bracket at *AT: the rest of the entry is added to the list once for each of its numbers. LENGTH:
+ * bytes of reading->name before it; BRACKETS: brackets before it. */
 static int read_bracket(struct reading *reading, const char **at, size_t length, size_t brackets) {
     const char *open = *at, *close = memchr(open, ']', (size_t)(reading->end - open)), *rest = NULL;
     if (brackets == HOST_BRACKETS_MAX)
@@ -198,8 +200,8 @@ static int refuse_character(const struct reading *reading, const char *at, bool 
     return refuse(reading, at, "'%c' is in no host name", *at);
 }
 
-/* Adds the names that begin with the first LENGTH bytes of reading->name, after BRACKETS, and continue as the
- * entry does at *AT, up to what ends it. */
+/* Adds the names that begin with the first LENGTH bytes of reading->name, made from BRACKETS brackets, and
+ * continue as the entry does at *AT. *AT moves to the end of the entry. */
 static int read_rest(struct reading *reading, const char **at, size_t length, size_t brackets) {
     size_t address = 0; /* bytes that are left of one */
     for (; *at < reading->end && (**at != ',' || address > 0); ++*at, address -= address > 0) {
@@ -215,15 +217,16 @@ static int read_rest(struct reading *reading, const char **at, size_t length, si
         reading->name[length++] = **at;
     }
     reading->name[length] = '\0';
-    const char *why = why_no_name(reading->name);
+    const char *why = find_name_error(reading->name);
     if (why)
         return refuse(reading, reading->entry, "'%s' %s", reading->name, why);
-    if (++reading->expanded > HOST_LIST_MAX || add(reading->list, reading->name) < 0)
+    if (++reading->expanded > HOST_LIST_MAX || add_name(reading->list, reading->name) < 0)
         return refuse(reading, reading->entry, "more than %d hosts", (int)HOST_LIST_MAX);
     return 0;
 }
 
-/* What is between blanks, up to END. Blanks, line ends and "#" are in no entry, not even in brackets. */
+/* Reads the entries from AT to END, which are separated by blanks and commas. Blanks end an entry even inside
+ * brackets. */
 static int read_words(struct reading *reading, const char *at, const char *end) {
     while (at < end) {
         at += strspn(at, ", \t\r\n\v\f");
@@ -247,10 +250,12 @@ int host_list_parse(struct host_list *list, const char *text, struct failure *fa
     struct reading reading = {.list = list, .failure = failure, .line_start = text};
     int r = read_words(&reading, text, text + strlen(text));
     if (r < 0)
-        cut(list, count);
+        truncate_list(list, count);
     return r;
 }
 
+/* Reads a file of host names into LIST; "#" begins a comment. Negative with FAILURE, and LIST unchanged, on
+ * any error. */
 int host_list_read(struct host_list *list, const char *path, struct failure *failure) {
     cleanup(text_clear) struct text content;
     text_init(&content, FILE_BYTES_MAX);
@@ -271,18 +276,19 @@ int host_list_read(struct host_list *list, const char *path, struct failure *fai
         r = read_words(&reading, at, at + strcspn(at, "#"));
     }
     if (r < 0)
-        cut(list, count);
+        truncate_list(list, count);
     return r;
 }
 
+/* Adds one name, without expanding brackets. -EINVAL: it names no host. */
 int host_list_add(struct host_list *list, const char *name, struct failure *failure) {
-    const char *why = name[0] ? why_no_name(name) : "names no host";
+    const char *why = name[0] ? find_name_error(name) : "names no host";
     for (const char *at = name; !why && *at; at++)
         if (!is_name_character(*at) && *at != '[' && *at != ']')
             why = "has a character that no host name has";
     if (why)
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s' %s", name, why);
-    if (add(list, name) < 0)
+    if (add_name(list, name) < 0)
         return failure_set_kind(failure, FAILURE_INPUT, -EFBIG, "more than %d hosts", (int)HOST_LIST_MAX);
     return 0;
 }

@@ -47,8 +47,8 @@ static void close_folder(DIR **folder) {
         closedir(*folder);
 }
 
-/* The folder above the one of the running program. Should the program have been replaced meanwhile, the
- * kernel adds " (deleted)" to its name; the folders before it stay right. */
+/* The folder above the one of the running program, which the caller frees. If the program was replaced, the
+ * kernel adds " (deleted)" to its file name; the folders stay right. */
 static int prefix_of_program(char **ret, struct failure *failure) {
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program);
@@ -69,7 +69,7 @@ static int prefix_of_program(char **ret, struct failure *failure) {
     return 0;
 }
 
-/* An absolute path that need not exist. */
+/* PATH as an absolute path into *RET, which the caller frees; it need not exist. */
 static int absolute(const char *path, char **ret, struct failure *failure) {
     cleanup_free char *here = path[0] == '/' ? xstrdup("") : getcwd(NULL, 0);
     if (!here)
@@ -86,6 +86,7 @@ static void add_folders(struct installation *installation, const char *above, bo
     }
 }
 
+/* Adds the folders of an ASSAY_PATH. -E2BIG: too many. */
 static int add_entries(struct installation *installation, const char *path, struct failure *failure) {
     cleanup_free char *copy = xstrdup(path);
     size_t count = 0;
@@ -105,6 +106,7 @@ static int add_entries(struct installation *installation, const char *path, stru
     return 0;
 }
 
+/* Finds the folders of plugins and experiments: those of ASSAY_PATH first, then the installed ones. */
 int installation_init(struct installation *installation, const char *prefix, const char *path,
                       struct failure *failure) {
     cleanup(installation_clear) struct installation filled = {0};
@@ -128,7 +130,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Adds the names of KIND in FOLDER that NAMES does not have; a folder that cannot be read has none. */
+/* Adds the names of KIND in FOLDER to NAMES; a folder that cannot be read has none. */
 static int list_folder(enum installation_kind kind, const char *folder, struct text_set *names,
                        struct failure *failure) {
     cleanup(close_folder) DIR *entries = opendir(folder);
@@ -150,6 +152,7 @@ static int list_folder(enum installation_kind kind, const char *folder, struct t
     return 0;
 }
 
+/* Lists the names of all installed plugins or experiments, sorted. The caller clears RET. */
 int installation_list(const struct installation *installation, enum installation_kind kind,
                       struct installation_names *ret, struct failure *failure) {
     cleanup(text_set_clear) struct text_set names = {0};
@@ -165,6 +168,7 @@ int installation_list(const struct installation *installation, enum installation
     return 0;
 }
 
+/* Fails with -ENOENT and the nearest name, or the names that there are. */
 static int not_found(const struct installation *installation, enum installation_kind kind, const char *name,
                      struct failure *failure) {
     cleanup(installation_names_clear) struct installation_names names = {0};
@@ -196,6 +200,8 @@ static int not_found(const struct installation *installation, enum installation_
                             hint.bytes);
 }
 
+/* The path of the plugin or experiment NAME into *RET, which the caller frees. -ENOENT: it is not
+ * installed. */
 int installation_find(const struct installation *installation, enum installation_kind kind, const char *name,
                       char **ret, struct failure *failure) {
     if (name[0] == '\0' || name[0] == '.' || strchr(name, '/'))

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Makes room for COUNT items of ITEM_SIZE in the array that ITEMS points to; new items are zero. -EFBIG: more
+ * than LIMIT. */
 int list_reserve(void *items, size_t *capacity, size_t count, size_t item_size, size_t limit) {
     if (count <= *capacity)
         return 0;

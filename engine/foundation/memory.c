@@ -54,6 +54,7 @@ char *xformat(const char *format, ...) {
     return there(string);
 }
 
+/* Like realloc for large arrays, USED bytes of which are copied, on huge pages where the kernel has them. */
 void *xrealloc_large(void *memory, size_t used, size_t size) {
     const uintptr_t page = 1 << 16; /* no machine's usual pages are larger */
     char *larger = xmalloc(size);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Compares as people sort: numbers by value, before texts; digits inside texts by value (strverscmp). */
 int natural_order_compare(const char *a, const char *b) {
     double x, y;
     bool a_is_number = number_parse_double(a, strlen(a), &x),
@@ -30,6 +31,7 @@ static int compare_placed(const void *a, const void *b) {
     return order ? order : left->index < right->index ? -1 : left->index > right->index;
 }
 
+/* The place of each text in natural order into *RET, which the caller frees. -ENOMEM. */
 int natural_order_ranks(const char *const *texts, size_t count, uint32_t **ret) {
     cleanup_free struct placed *placed = calloc(count + 1, sizeof *placed);
     uint32_t *ranks = calloc(count + 1, sizeof *ranks);

@@ -19,7 +19,7 @@ static locale_t c_locale(void) {
     return locale;
 }
 
-/* For long and extreme numbers: strtod on a copy that ends in NUL. */
+/* Parses a long or extreme number by strtod. false: it is no finite number. */
 static bool parse_double_slowly(const char *bytes, size_t length, double *ret) {
     char copy[NUMBER_LENGTH_MAX + 1];
     if (length >= sizeof copy)
@@ -33,7 +33,8 @@ static bool parse_double_slowly(const char *bytes, size_t length, double *ret) {
     return true;
 }
 
-/* MANTISSA with the digits from *AT on behind it; *AT moves behind them. */
+/* Appends the decimal digits at *AT to MANTISSA, eight at a time (D. Lemire, Quickly parsing eight digits,
+ * 2018), and moves *AT after them. */
 static inline uint64_t read_digits(uint64_t mantissa, const char **at, const char *end) {
     for (uint64_t eight; end - *at >= 8; *at += 8) { /* as the machine has them, the first lowest */
         memcpy(&eight, *at, sizeof eight);
@@ -51,6 +52,7 @@ static inline uint64_t read_digits(uint64_t mantissa, const char **at, const cha
     return mantissa;
 }
 
+/* Parses a decimal number, correctly rounded, independent of the locale. false: BYTES is no finite number. */
 bool number_parse_double(const char *bytes, size_t length, double *ret) {
     const char *at = bytes, *end = bytes + length;
     bool negative = false;
@@ -93,6 +95,7 @@ bool number_parse_double(const char *bytes, size_t length, double *ret) {
     return true;
 }
 
+/* Parses decimal digits. false: another character, no digit, or beyond 64 bits. */
 bool number_parse_uint64(const char *bytes, size_t length, uint64_t *ret) {
     uint64_t value = 0;
     if (length == 0)
@@ -107,6 +110,7 @@ bool number_parse_uint64(const char *bytes, size_t length, uint64_t *ret) {
     return true;
 }
 
+/* Parses a whole number with an optional sign. false: no number, or beyond 64 bits. */
 bool number_parse_int64(const char *bytes, size_t length, int64_t *ret) {
     bool negative = length && bytes[0] == '-';
     bool has_sign = negative || (length && bytes[0] == '+');
@@ -138,6 +142,8 @@ size_t number_format_int64(int64_t value, char buffer[static NUMBER_TEXT_SIZE]) 
     return length + (value < 0);
 }
 
+/* Writes the shortest of 15 to 17 digits that reads back as VALUE; whole numbers without an exponent. Returns
+ * the length. */
 size_t number_format_double(double value, char buffer[static NUMBER_TEXT_SIZE]) {
     if (isnan(value))
         return (size_t)snprintf(buffer, NUMBER_TEXT_SIZE, "nan");
@@ -178,6 +184,7 @@ bool number_texts_equal(const char *left, const char *right) {
            (parse_distinct(left, &values[0]) && parse_distinct(right, &values[1]) && values[0] == values[1]);
 }
 
+/* Writes "WHAT from 1 to 5 UNIT" into BUFFER, which is returned; infinite bounds are left out. */
 const char *number_describe_range(const char *what, double low, double high, const char *unit, char *buffer,
                                   size_t size) {
     char first[NUMBER_TEXT_SIZE], last[NUMBER_TEXT_SIZE];
@@ -194,6 +201,7 @@ const char *number_describe_range(const char *what, double low, double high, con
     return buffer;
 }
 
+/* Writes a size with a binary prefix, as "1.5 GiB", into BUFFER, which is returned. */
 const char *number_describe_bytes(double bytes, char buffer[static NUMBER_TEXT_SIZE]) {
     static const char *const prefixes[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     size_t i = 0;
@@ -206,6 +214,7 @@ const char *number_describe_bytes(double bytes, char buffer[static NUMBER_TEXT_S
     return buffer;
 }
 
+/* Writes a duration as a person reads it, as "12 min 05 s", into BUFFER, which is returned. */
 const char *number_describe_duration(double seconds, char buffer[static NUMBER_TEXT_SIZE]) {
     double magnitude = fabs(seconds);
     static const struct {

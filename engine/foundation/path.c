@@ -26,12 +26,12 @@ struct walk {
     size_t depth;     /* of `folder` below the root, if confined */
     unsigned links;
     char rest[PATH_MAX];
-    char name[NAME_MAX + 1]; /* the part that is looked at */
-    /* Why a part was refused (-EXDEV, not confined): a sentence about it, after its path. */
+    char name[NAME_MAX + 1]; /* the current part of the path */
+    /* Why a part of an unconfined path was refused with -EXDEV: a sentence for the user. */
     char suspect[PATH_MAX + 256];
 };
 
-static const char *own_folder; /* path_trust() */
+static const char *trusted_folder; /* path_trust() */
 
 static void walk_clear(struct walk *walk) {
     cleanup_close_descriptor(&walk->folder);
@@ -58,7 +58,7 @@ char *path_of_file(int file, const char *otherwise, char *buffer, size_t size) {
 /* ---- trust */
 
 void path_trust(const char *folder) {
-    own_folder = folder;
+    trusted_folder = folder;
 }
 
 const char *const *path_trust_environment(void) {
@@ -71,9 +71,9 @@ const char *const *path_trust_environment(void) {
                : NULL;
 }
 
-/* Whether the user OWNER can do us no harm that they could not do anyway: we, root, whom the root folder
- * belongs to (in a user namespace, root is another number), whom our program belongs to, and who became root
- * by sudo. */
+/* Whether files of the user OWNER are trusted: our own, root's, those of the owner of the root folder (root,
+ * in a user namespace), of our program's owner, and of the user who became root by sudo. Such users could
+ * harm us anyway. */
 static bool is_trusted_user(uid_t owner) {
     struct stat root, program;
     const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
@@ -87,10 +87,10 @@ static bool is_same_file(const struct stat *a, const struct stat *b) {
 }
 
 /* Whether STATUS is of a folder that PATH_TRUST_VARIABLE or path_trust() names. */
-static bool is_named(const struct stat *status) {
+static bool is_trusted_folder(const struct stat *status) {
     struct stat named;
     const char *list = getenv(PATH_TRUST_VARIABLE);
-    if (own_folder && !(status->st_mode & S_IWOTH) && stat(own_folder, &named) == 0 &&
+    if (trusted_folder && !(status->st_mode & S_IWOTH) && stat(trusted_folder, &named) == 0 &&
         is_same_file(status, &named))
         return true;
     for (size_t length; list && *list; list += length + (list[length] == ':')) {
@@ -103,12 +103,12 @@ static bool is_named(const struct stat *status) {
     return false;
 }
 
-/* Whether FOLDER, or a folder above it, is one that is named. */
-static bool is_in_named_folder(int folder) {
+/* Whether FOLDER, or a folder above it, is one that the user declared as trusted. */
+static bool is_in_trusted_folder(int folder) {
     struct stat status, above = {0};
     cleanup_close int at = openat(folder, ".", FOLDER);
     while (at >= 0 && fstat(at, &status) == 0 && !is_same_file(&status, &above)) {
-        if (is_named(&status))
+        if (is_trusted_folder(&status))
             return true;
         int next = openat(at, "..", FOLDER);
         close(at);
@@ -134,17 +134,18 @@ bool path_is_suspect(int file) {
     if (!is_others(&status) || (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)))
         return false;
     if (S_ISDIR(status.st_mode))
-        return !is_in_named_folder(file);
+        return !is_in_trusted_folder(file);
     char place[PATH_MAX];
     *strrchr(path_of_file(file, "/", place, sizeof place), '/') = '\0';
     cleanup_close int folder = open(*place ? place : "/", FOLDER);
-    return folder < 0 || !is_in_named_folder(folder);
+    return folder < 0 || !is_in_trusted_folder(folder);
 }
 
 /* ---- the walk */
 
-/* -EXDEV, for another user owns PART or may write to it. A link in a folder of another user's that only they
- * may write to is theirs to make, and root does not come so far. */
+/* 0 if the part of the path may be used. -EXDEV, with a sentence in walk->suspect, if another user owns PART
+ * or may write to it. A link of a user in a folder that only this user may write to is followed, unless we
+ * are root. */
 static int check_part(struct walk *walk, int part, const struct stat *status) {
     char place[PATH_MAX];
     bool is_link = S_ISLNK(status->st_mode);
@@ -163,8 +164,9 @@ static int check_part(struct walk *walk, int part, const struct stat *status) {
     return -EXDEV;
 }
 
-/* The target of the link takes its place before AFTER. */
-static int follow(struct walk *walk, int link, const char *after) {
+/* Replaces a link by its target: walk->rest becomes the target and AFTER. Negative errno: too many links, or
+ * the target leads out of a confined walk. */
+static int follow_link(struct walk *walk, int link, const char *after) {
     char next[PATH_MAX];
     size_t left = strlen(after) + 1;
     struct statfs system;
@@ -221,8 +223,9 @@ static int descend(struct walk *walk, int folder, const char *after) {
     return enter(walk, folder);
 }
 
-/* Handles the first part of the rest. 1: there is more; 0: it was the last; or a negative errno. */
-static int take_step(struct walk *walk, bool make) {
+/* Walks one part of walk->rest down; makes a missing folder if MAKE. 1: more parts follow; 0: it was the last
+ * one, walk->name in walk->folder; or a negative errno. */
+static int walk_part(struct walk *walk, bool make) {
     char *part = walk->rest + strspn(walk->rest, "/");
     size_t length = strcspn(part, "/");
     const char *after = part + length + strspn(part + length, "/");
@@ -250,7 +253,7 @@ static int take_step(struct walk *walk, bool make) {
     if (r < 0)
         return r;
     if (follows)
-        r = follow(walk, found, after);
+        r = follow_link(walk, found, after);
     else if (folder && !S_ISDIR(status.st_mode))
         return -ENOTDIR;
     else if (!*after)
@@ -260,8 +263,9 @@ static int take_step(struct walk *walk, bool make) {
     return r < 0 ? r : 1;
 }
 
-static int complain(const struct walk *walk, int code, const char *what, const char *path,
-                    struct failure *failure) {
+/* Fails with CODE: "cannot WHAT 'PATH'", and why. Returns CODE. */
+static int refuse_path(const struct walk *walk, int code, const char *what, const char *path,
+                       struct failure *failure) {
     if (code == -EXDEV && walk->confined && !walk->suspect[0])
         return failure_set(failure, code,
                            "'%.256s' leads out of the run directory through a link; expected a "
@@ -275,6 +279,7 @@ static int complain(const struct walk *walk, int code, const char *what, const c
     return failure_set_kind(failure, kind, code, "cannot %s '%.256s': %s", what, path, strerror(-code));
 }
 
+/* Refuses an empty path, and one with "..", which would lead out of the run directory. */
 static int check_relative(const char *path, struct failure *failure) {
     if (path[0] == '\0')
         return failure_set(failure, -EINVAL, "a path is empty; expected a path below the run directory");
@@ -287,8 +292,9 @@ static int check_relative(const char *path, struct failure *failure) {
     return 0;
 }
 
-/* Walks down to the last part: afterwards walk->folder holds it, and walk->name is its name there. It need
- * not exist, and is no link. */
+/* Walks to the last part of PATH, making folders if MAKE: walk->folder then holds it, and walk->name is its
+ * name there. It need not exist, and is no link unless links are kept. FROM: folders where relative and
+ * absolute paths begin. */
 static int walk_down(struct walk *walk, const int from[2], const char *path, bool make, const char *what,
                      const char *shown, struct failure *failure) {
     bool confined = path[0] != '/';
@@ -307,9 +313,9 @@ static int walk_down(struct walk *walk, const int from[2], const char *path, boo
     memcpy(walk->rest, path, length + 1);
     r = enter(walk, openat(walk->root, ".", FOLDER));
     if (r == 0)
-        while ((r = take_step(walk, make)) > 0)
+        while ((r = walk_part(walk, make)) > 0)
             continue;
-    return r < 0 ? complain(walk, r, what, shown, failure) : 0;
+    return r < 0 ? refuse_path(walk, r, what, shown, failure) : 0;
 }
 
 int path_open(int directory, int root, const char *path, int flags, struct failure *failure) {
@@ -318,9 +324,11 @@ int path_open(int directory, int root, const char *path, int flags, struct failu
     if (r < 0)
         return r;
     int opened = openat(walk.folder, walk.name, flags | O_NOFOLLOW | O_CLOEXEC);
-    return opened < 0 ? complain(&walk, -errno, "read", path, failure) : opened;
+    return opened < 0 ? refuse_path(&walk, -errno, "read", path, failure) : opened;
 }
 
+/* Opens the folder of the file PATH for writing the file there, and gives its name (path.h). Returns a
+ * descriptor, which the caller closes; negative with FAILURE if PATH is no file. */
 int path_open_parent(int directory, const char *path, char ret_name[static NAME_MAX + 1],
                      struct failure *failure) {
     cleanup(walk_clear) struct walk walk = {.folder = -1, .keep_last = path[0] != '/'};
@@ -338,11 +346,12 @@ int path_open_parent(int directory, const char *path, char ret_name[static NAME_
                            S_ISDIR(status.st_mode) ? "a folder" : "not a file");
     int folder = openat(walk.folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
-        return complain(&walk, -errno, "write", path, failure);
+        return refuse_path(&walk, -errno, "write", path, failure);
     memcpy(ret_name, walk.name, sizeof walk.name);
     return folder;
 }
 
+/* Reads until SIZE bytes or the end of the file. Returns the number of bytes, or a negative errno. */
 ssize_t path_read_up_to(int file, void *bytes, size_t size) {
     size_t done = 0;
     while (done < size) {
@@ -366,8 +375,7 @@ int path_make_folders(int directory, const char *path, struct failure *failure) 
 
 /* ---- paths of the engine */
 
-/* WALK is at the folder that the last part of PATH is in, and has its name; a relative path begins in the
- * working directory. */
+/* Walks PATH as walk_down() does; a relative path begins in the working directory. */
 static int walk_from_here(struct walk *walk, const char *path, bool make, const char *what,
                           struct failure *failure) {
     char whole[PATH_MAX] = "";
@@ -384,6 +392,8 @@ static int walk_from_here(struct walk *walk, const char *path, bool make, const 
     return r < 0 ? r : walk_down(walk, (const int[]){-1, root}, whole, make, what, path, failure);
 }
 
+/* Makes the folder PATH and the folders above it. Returns its descriptor, which the caller closes, or
+ * negative with FAILURE. */
 int path_make(const char *path, struct failure *failure) {
     cleanup(walk_clear) struct walk walk = {.folder = -1};
     struct stat status;
@@ -396,9 +406,11 @@ int path_make(const char *path, struct failure *failure) {
     if (r < 0)
         return r;
     int folder = openat(walk.folder, walk.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return folder < 0 ? complain(&walk, -errno, "open folder", path, failure) : folder;
+    return folder < 0 ? refuse_path(&walk, -errno, "open folder", path, failure) : folder;
 }
 
+/* 0 if PATH may be used by root without trusting another user. -EXDEV with FAILURE otherwise. A path that
+ * cannot be walked is 0: the failure shows when the path is used. */
 int path_check(const char *path, enum path_use use, struct failure *failure) {
     cleanup(walk_clear) struct walk walk = {.folder = -1};
     struct failure why;

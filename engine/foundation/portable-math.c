@@ -31,7 +31,7 @@ static double power_of_two(int exponent) {
     return double_of((uint64_t)(exponent + 1023) << 52);
 }
 
-/* x = 2^*EXPONENT * m, m in [sqrt(1/2), sqrt(2)), for finite x > 0. */
+/* Splits a finite X > 0 into 2^*EXPONENT and the returned m in [sqrt(1/2), sqrt(2)). */
 static double split(double x, int *exponent) {
     int shift = 0;
     if (x < DBL_MIN) {
@@ -81,6 +81,7 @@ double portable_log2(double x) {
     return (double)exponent + (f - log_deficit(f)) * inverse_log2;
 }
 
+/* e^X by argument reduction and a Taylor series; the same bits on every machine. */
 double portable_exp(double x) {
     if (!(x >= -746 && x <= 710)) /* nan too */
         return x < 0 ? 0 : x > 0 ? INFINITY : x;
@@ -100,6 +101,7 @@ double portable_exp(double x) {
     return power * power_of_two(k);
 }
 
+/* The cube root, by exp, log and one step of Newton's method; exact for cubes of whole numbers. */
 double portable_cbrt(double x) {
     if (!(fabs(x) <= DBL_MAX) || x == 0)
         return x;
@@ -111,6 +113,7 @@ double portable_cbrt(double x) {
     return x < 0 ? -root : root;
 }
 
+/* X to the power Y; by repeated squaring for whole Y, so that exact powers are exact. */
 double portable_power(double x, double y) {
     if (y == 0)
         return 1;

@@ -12,8 +12,8 @@ void text_set_clear(struct text_set *set) {
     *set = (struct text_set){0};
 }
 
-/* FNV-1a, begun with bytes that the kernel draws for each process, so that no file can be made whose texts
- * collide. */
+/* FNV-1a (G. Fowler, L. Noll, K.-P. Vo), begun with random bytes of this process, so that no file can be made
+ * whose texts collide. */
 static size_t hash_text(const char *text, size_t length) {
     static uint64_t start;
     if (start == 0)
@@ -43,7 +43,7 @@ bool text_set_find(const struct text_set *set, const char *text, size_t length, 
     return true;
 }
 
-/* Makes room for one text more; at least half of the slots stay free, so that a search is short. */
+/* Makes room for one text more; at least half of the slots stay free, so that searches are short. */
 static void grow(struct text_set *set) {
     if (set->count == set->capacity) {
         set->capacity = set->capacity > 0 ? 2 * set->capacity : 16;

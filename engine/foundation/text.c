@@ -35,6 +35,7 @@ static int refuse(struct text *text, int error) {
     return error;
 }
 
+/* Makes room for LENGTH more bytes, which *RET points to. -EFBIG: beyond the limit; -ENOMEM. */
 int text_reserve(struct text *text, size_t length, char **ret) {
     if (length > text->limit || text->length > text->limit - length)
         return refuse(text, -EFBIG);
@@ -54,6 +55,7 @@ int text_reserve(struct text *text, size_t length, char **ret) {
     return 0;
 }
 
+/* Appends LENGTH bytes. Negative, and the text unchanged: beyond its limit, or no memory. */
 int text_append(struct text *text, const void *bytes, size_t length) {
     char *end;
     int r = text_reserve(text, length, &end);
@@ -136,7 +138,7 @@ char *text_format(const char *format, ...) {
     return length < 0 ? NULL : result;
 }
 
-/* Length of the UTF-8 sequence at BYTES (at most AVAILABLE long), or 0 when it is none. */
+/* The length of the UTF-8 sequence at BYTES, of which AVAILABLE are there; 0: not valid UTF-8. */
 static size_t utf8_sequence(const unsigned char *bytes, size_t available) {
     unsigned char first = bytes[0];
     if (first < 0x80)
@@ -156,6 +158,7 @@ static size_t utf8_sequence(const unsigned char *bytes, size_t available) {
     return overlong || surrogate || too_large ? 0 : length;
 }
 
+/* The offset of the first byte that is not UTF-8; LENGTH if all is valid. */
 size_t text_invalid_utf8(const char *bytes, size_t length) {
     size_t offset = 0;
     while (offset < length) {
@@ -167,6 +170,8 @@ size_t text_invalid_utf8(const char *bytes, size_t length) {
     return length;
 }
 
+/* The length of the control character that BYTES begins with, its code in *RET; 0: another character.
+ * Controls of writing direction and line separators count, for they change what a terminal shows. */
 size_t text_control(const char *bytes, size_t left, unsigned *ret) {
     static const unsigned ranges[][2] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
                                          {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
@@ -191,6 +196,8 @@ bool text_has_control(const char *text) {
     return false;
 }
 
+/* The first character of BYTES as a user may see it: itself, or "\\xNN" if it is a control character or not
+ * UTF-8. LINES: newlines and tabs stay. Returns the number of bytes that it took. */
 size_t text_show(const char *bytes, size_t left, bool lines, char ret[static TEXT_SHOWN_SIZE],
                  size_t *ret_length) {
     unsigned code;
@@ -217,6 +224,8 @@ int text_append_shown(struct text *text, const char *bytes, size_t length, bool 
     return text_keep(text, mark);
 }
 
+/* Shortens a text of LENGTH bytes to MOST by replacing its middle by " ... ", between UTF-8 characters.
+ * Returns the new length. */
 size_t text_shorten(char *bytes, size_t length, size_t most) {
     static const char gap[] = " ... ";
     size_t around = most - (sizeof gap - 1), head = around / 2, tail = length - (around - head);
@@ -239,6 +248,8 @@ static bool has_word(const char *line, size_t length, const char *const *words) 
     return false;
 }
 
+/* The line of a program's OUTPUT that best says why it failed: the first that has a word like "error", else
+ * the last without "exit code", else the last. *RET is its length; it is not terminated. */
 const char *text_reason(const char *output, int *ret) {
     static const char *const reasons[] = {"error",    "fail",   "cannot",  "can't",    "could not", "unable",
                                           "not ",     "denied", "refused", "invalid",  "illegal",   "no such",
@@ -263,6 +274,7 @@ const char *text_reason(const char *output, int *ret) {
     return best;
 }
 
+/* Appends bytes as UTF-8, with U+FFFD for each byte that is NUL or not valid. */
 int text_append_utf8(struct text *text, const char *bytes, size_t length) {
     struct text_mark mark = text_mark(text);
     for (size_t at = 0, end, step; at < length; at = end) {
@@ -284,7 +296,8 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Optimal string alignment distance: insertions, deletions, substitutions and neighbours swapped. */
+/* Optimal string alignment distance: the number of insertions, deletions, substitutions and swaps of
+ * neighbours between A and B. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
     size_t table[NEAREST_LONGEST + 1][NEAREST_LONGEST + 1]; /* between the first I and the first J bytes */
     for (size_t i = 0; i <= a_length; i++)
@@ -301,6 +314,8 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
     return table[a_length][b_length];
 }
 
+/* The name that is most like WORD, for "did you mean"; NULL: none is within a third of its length in
+ * edits. */
 const char *text_nearest(const char *word, const char *const *names, size_t count) {
     size_t length = strlen(word), best_distance = SIZE_MAX;
     const char *best = NULL;
@@ -327,6 +342,7 @@ void text_append_words(struct text *text, const char *const *words) {
             return;
 }
 
+/* Appends a command line, quoted for a shell. */
 void text_append_command(struct text *text, const char *const *arguments) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
     for (size_t i = 0; arguments[i]; i++) {
@@ -340,6 +356,7 @@ void text_append_command(struct text *text, const char *const *arguments) {
     }
 }
 
+/* A hint for a WORD that is none of NAMES: "did you mean 'x'?" or the list of names. Returns RET. */
 const char *text_instead(const char *word, const char *const *names, size_t count,
                          char ret[static TEXT_INSTEAD_SIZE]) {
     const char *nearest = text_nearest(word, names, count);

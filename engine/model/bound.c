@@ -38,8 +38,8 @@ struct power_slot {
 /* The products of at most three columns A, B and C, in the order in which they are summed: that of M-2. */
 enum { ONE, ABC, AB, AC, BC, A, B, C, PRODUCTS };
 
-/* What holds on one part, and after it: an estimate and a noise coefficient for each term, then the slots of
- * each term. The first `used` terms make the mean, those up to `count` only the sigma. */
+/* One part of the model, followed by an estimate and a noise coefficient for each term, then by the slots of
+ * each term. The first `used` terms make the mean; terms from there to `count` are of sigma alone. */
 struct bound_part {
     double constant, floor; /* of sigma */
     double scale, shift;    /* an offset is sigma x scale x (Z - shift), |Z| for a half-normal */
@@ -110,8 +110,9 @@ static uint8_t *slots_of(const struct bound *bound, const struct bound_part *par
 
 /* ---- Evaluating */
 
-/* The slots of a row, and the part that it is in; NULL: none. */
-static inline const struct bound_part *lay_out(const struct bound *bound, const double *values, double *x) {
+/* Fills in the slots X of a row, and returns the part of the model that holds for it; NULL: none does. */
+static inline const struct bound_part *fill_slots(const struct bound *bound, const double *values,
+                                                  double *x) {
     size_t count = bound->value_count, part = bound->first;
     x[SLOT_ONE] = 1;
     x[SLOT_ZERO] = 0;
@@ -137,8 +138,10 @@ static inline double product_of(const double *x, const uint8_t *slots, size_t wi
     return product;
 }
 
-/* The mean from the values Z of the terms; not finite: not defined. */
-static inline double combine(const struct bound *bound, const struct bound_part *part, const double *z) {
+/* The mean from the values Z of the terms, by the kind of model: sum, maximum, minimum or harmonic sum. Not
+ * finite: the model is not defined there. */
+static inline double combine_terms(const struct bound *bound, const struct bound_part *part,
+                                   const double *z) {
     const enum evaluator_combine how = bound->evaluator->combine;
     double sum = how == EVALUATOR_MAXIMUM ? -INFINITY : how == EVALUATOR_MINIMUM ? INFINITY : 0;
     for (size_t t = 0; how == EVALUATOR_SUM && t < part->used; t++)
@@ -154,6 +157,8 @@ static inline double combine(const struct bound *bound, const struct bound_part 
     return how == EVALUATOR_HARMONIC ? 1 / sum : sum;
 }
 
+/* The standard deviation of the noise from the values Z of the terms, at least the floor; NaN: the part has
+ * no noise, or its formula is below 0. */
 static inline double sigma_at(const struct bound *bound, const struct bound_part *part, const double *z) {
     const double *coefficients = part->numbers + bound->term_max;
     double sigma = part->constant;
@@ -165,18 +170,18 @@ static inline double sigma_at(const struct bound *bound, const struct bound_part
     return part->has_noise && sigma >= 0 ? sigma : NAN;
 }
 
-/* The mean, and, if RET_SIGMA is not NULL, sigma; NaN: not defined. X and Z have room for all slots and
- * terms. */
+/* The mean of a row, and, if RET_SIGMA is not NULL, the standard deviation of its noise; NaN where the model
+ * is not defined. X and Z are scratch for all slots and terms; *RET_PART is the part of the row. */
 static inline double value_in(const struct bound *bound, const double *values,
                               const struct bound_part **ret_part, double *ret_sigma, double *x, double *z) {
-    const struct bound_part *part = *ret_part = lay_out(bound, values, x);
+    const struct bound_part *part = *ret_part = fill_slots(bound, values, x);
     if (!part)
         return NAN;
     const uint8_t *slots = slots_of(bound, part);
     size_t width = bound->width, count = ret_sigma ? part->count : part->used;
     for (size_t t = 0; t < count; t++)
         z[t] = product_of(x, slots + t * width, width);
-    double mean = combine(bound, part, z);
+    double mean = combine_terms(bound, part, z);
     if (ret_sigma)
         *ret_sigma = isfinite(mean) ? sigma_at(bound, part, z) : NAN;
     return isfinite(mean) ? mean : NAN;
@@ -188,6 +193,8 @@ static double value_of(const struct bound *bound, const double *values, const st
     return value_in(bound, values, ret_part, ret_sigma, x, z);
 }
 
+/* MEAN plus noise, drawn by counter from stream STREAM and number NUMBER, so that the same draw gives the
+ * same value in any thread. Returns MEAN where the noise is not defined. */
 static inline double add_noise(const struct bound *bound, const struct bound_part *part, double mean,
                                double sigma, uint64_t stream, uint64_t number) {
     uint64_t bits = random_counter_bits(bound->straight.key, stream, number);
@@ -217,6 +224,8 @@ static inline double add_products(double sum, const double *by, double a, double
            by[A] * a + by[B] * b + by[C] * c;
 }
 
+/* Mean and standard deviation of a row, as a pair, for models that are one sum of products (struct
+ * straight). */
 static inline pair straight_value(const struct straight *straight, const double *values) {
     double a = values[straight->columns[0]], b = values[straight->columns[1]],
            c = values[straight->columns[2]];
@@ -266,7 +275,7 @@ static void mean_as_draws(const struct predict_call *call, const double *values,
         ret[i] = mean;
 }
 
-/* As straight_draw(); what depends on the values or on the stream alone is found once. */
+/* Draws COUNT times as straight_draw(), computing once what depends only on the values or the stream. */
 static void straight_draws(const struct predict_call *call, const double *values, size_t count,
                            const uint64_t *streams, const uint64_t *numbers, double *ret) {
     const struct straight *straight = &((const struct bound *)call)->straight;
@@ -288,7 +297,7 @@ static void call_means(const struct predict_call *call, const double *const *col
     bound_rows(bound_of(call), columns, count, ret, NULL, NULL);
 }
 
-/* ---- The slow half: what the host alone asks */
+/* ---- For the host alone, without need for speed */
 
 /* The row as the evaluator has it. */
 static void fill_inputs(const struct bound *bound, const double *values, double *inputs) {
@@ -296,6 +305,7 @@ static void fill_inputs(const struct bound *bound, const double *values, double 
         inputs[i] = bound->evaluator->inputs[i].is_text ? bound->codes[i] : values[bound->sources[i]];
 }
 
+/* Whether the row lies outside the ranges or the hull of the measured rows. */
 bool bound_is_outside(const struct bound *bound, const double *values) {
     const struct straight *straight = &bound->straight;
     double inputs[SLOTS_MAX];
@@ -314,6 +324,7 @@ bool bound_is_outside(const struct bound *bound, const double *values) {
     return extrapolation_beyond_hull(bound->evaluator, inputs) > 0;
 }
 
+/* Mean and sigma of a row; NaN where the model is not defined. */
 void bound_value(const struct bound *bound, const double *values, double *ret_mean, double *ret_sigma) {
     const struct bound_part *part;
     pair value = {NAN, NAN};
@@ -350,6 +361,7 @@ struct block {
 };
 
 __attribute__((always_inline)) static inline void
+/* Marks the rows of a block that lie beyond a side of the hull as NEAR_HULL in OUTSIDE. */
 compare_hull(const struct bound *bound, const double *const x[WIDTH_USUAL], int64_t *restrict outside) {
     const struct model_hull *hull = bound->evaluator->model->hull;
     for (size_t d = 0; bound->evaluator->hull && d < hull->direction_count; d++) {
@@ -369,6 +381,9 @@ compare_hull(const struct bound *bound, const double *const x[WIDTH_USUAL], int6
 
 /* Returns whether all means are finite. X: A, B and C. */
 __attribute__((target_clones("avx2", "default"))) static bool
+/* Evaluates ROWS_AT_ONCE rows of a model that is one sum of products, with sigma and whether they are outside
+ * the domain if asked for. X: columns A, B and C. false: some mean is not finite, and must be evaluated row
+ * by row. */
 evaluate_block(const struct bound *bound, const double *const x[WIDTH_USUAL], bool has_sigmas,
                bool has_outside, struct block *restrict block) {
     const struct straight *straight = &bound->straight;
@@ -405,7 +420,8 @@ void bound_values(const struct bound *bound, const double *const *columns, size_
         ret[c] = columns[c] ? columns[c][row] : NAN;
 }
 
-/* ROWS from row FIRST on, at most a block. */
+/* Evaluates at most ROWS_AT_ONCE rows from row FIRST on: by block where possible, otherwise row by row.
+ * RET_SIGMAS and RET_OUTSIDE may be NULL. */
 static void evaluate_rows(const struct bound *bound, const double *const *columns, size_t first, size_t rows,
                           double *ret_means, double *ret_sigmas, bool *ret_outside) {
     const struct straight *straight = &bound->straight;
@@ -450,8 +466,8 @@ void bound_rows(const struct bound *bound, const double *const *columns, size_t 
 
 /* ---- Binding */
 
-/* Each input of the evaluator: which of the caller's values it is, or the code of the text that a name
- * "operation=Send" gives. */
+/* Finds, for each input of the evaluator, its index among the caller's NAMES, or the code of the text that a
+ * name like "operation=Send" gives. -EINVAL: an input has no value. */
 static int bind_inputs(struct bound *bound, const char *const *names, size_t count, struct failure *failure) {
     const struct evaluator *evaluator = bound->evaluator;
     bound->sources = xcalloc(evaluator->input_count + 1, sizeof *bound->sources);
@@ -473,7 +489,7 @@ static int bind_inputs(struct bound *bound, const char *const *names, size_t cou
     return 0;
 }
 
-/* The slot of a factor, which is made if there is none; SLOTS_MAX: there are too many. */
+/* The slot of a factor; a new one for a power or logarithm that has none yet. SLOTS_MAX or more: too many. */
 static size_t find_slot(struct bound *bound, const struct model_factor *factor) {
     const struct evaluator *evaluator = bound->evaluator;
     size_t input = 0, p = 0;
@@ -501,7 +517,7 @@ static size_t find_slot(struct bound *bound, const struct model_factor *factor) 
     return SLOT_VALUES + bound->value_count + p;
 }
 
-/* The factors of all terms as slots, one term after the other. */
+/* Writes the slots of each term's factors, term by term, into SLOTS. -EINVAL: more slots than SLOTS_MAX. */
 static int bind_terms(struct bound *bound, uint8_t *slots, struct failure *failure) {
     const struct model *model = bound->evaluator->model;
     for (size_t t = 0; t < model->term_count; t++)
@@ -517,6 +533,8 @@ static int bind_terms(struct bound *bound, uint8_t *slots, struct failure *failu
     return 0;
 }
 
+/* Copies estimates, noise and slots of part FROM into TO, terms of the mean first, then terms of sigma alone;
+ * other terms are left out. */
 static void fill_part(struct bound *bound, const uint8_t *slots, const struct model_part *from,
                       struct bound_part *to) {
     const struct model_noise *noise = &from->noise;
@@ -543,8 +561,9 @@ static void fill_part(struct bound *bound, const uint8_t *slots, const struct mo
     }
 }
 
-/* The product of columns that the term of SLOTS is; PRODUCTS: it is no such product. A column that no term
- * had before becomes the next of A, B and C. *RET_IS_ZERO: the term has a dummy of another level. */
+/* The product of columns (ONE to C) that the term with SLOTS is; PRODUCTS: it is none of them. A column that
+ * no earlier term has becomes the next of A, B and C, counted in *COLUMN_COUNT. *RET_IS_ZERO: the term has a
+ * dummy of another level. */
 static size_t find_product(struct bound *bound, const uint8_t *slots, size_t *column_count,
                            bool *ret_is_zero) {
     static const uint8_t products[] = {ONE, A, B, AB, C, AC, BC, ABC}; /* by a bit for each column */
@@ -566,8 +585,8 @@ static size_t find_product(struct bound *bound, const uint8_t *slots, size_t *co
     return products[bits];
 }
 
-/* Finds whether the model can be evaluated without loops, and the coefficients of PART for that. SLOTS: of
- * the model's terms. */
+/* Decides whether the one part of the model is a sum of products of at most three columns, and if so, fills
+ * in the coefficients and sets the faster functions. SLOTS: of the model's terms. */
 static void fill_straight(struct bound *bound, const uint8_t *slots, const struct model_part *part) {
     const struct bound_part *filled = part_at(bound, 0);
     struct straight *straight = &bound->straight;
@@ -608,6 +627,7 @@ static void fill_straight(struct bound *bound, const uint8_t *slots, const struc
     }
 }
 
+/* Binds to the estimates of GROUP, of the same model or a draw of it, and starts draws anew with SEED. */
 void bound_follow(struct bound *bound, const struct model_group *group, uint64_t seed) {
     size_t parts = bound->end - bound->first;
     bound->straight.key = random_counter_key(seed);
@@ -622,7 +642,8 @@ void bound_follow(struct bound *bound, const struct model_group *group, uint64_t
         fill_straight(bound, slots, &group->parts[bound->first]);
 }
 
-/* The ranges of columns and terms, if all are of the products. */
+/* Fills in the domain's range of each product of columns; has_ranges becomes false if a range is of anything
+ * else. */
 static void bind_ranges(struct bound *bound, const uint8_t *slots) {
     const struct evaluator *evaluator = bound->evaluator;
     const struct model *model = evaluator->model;
@@ -652,6 +673,8 @@ static void bind_ranges(struct bound *bound, const uint8_t *slots) {
     }
 }
 
+/* Binds one group of a model to COUNT named values of a caller (bound.h), in one block of memory, so that a
+ * call touches few cache lines. -EINVAL: too many columns, or an input without a value. */
 int bound_new(const struct evaluator *evaluator, const struct model_group *group, const char *const *names,
               size_t count, void *owner, struct bound **ret, struct failure *failure) {
     const struct model *model = evaluator->model;

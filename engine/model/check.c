@@ -16,7 +16,7 @@
 
 enum { CORNER_COLUMNS_MAX = 8 }; /* 256 corners of a domain */
 
-/* What numbers that belong together may differ by, as a share. */
+/* Relative difference up to which two numbers of the file count as equal. */
 static const double rounding = 1e-6;
 
 struct check {
@@ -24,10 +24,10 @@ struct check {
     const struct model *model;
     const struct document_node *root;
     struct evaluator *evaluator;      /* NULL where the kind has none */
-    const struct document_node *node; /* the part in hand */
+    const struct document_node *node; /* of the part that is being checked */
 };
 
-/* What is wrong AT a node. */
+/* Adds an error at the node AT to the findings. */
 #define complain(check, at, ...) model_findings_add((check)->findings, at, false, __VA_ARGS__)
 
 /* ---- The head */
@@ -38,7 +38,7 @@ static void expect_text(struct check *check, const struct document_node *at, con
         complain(check, at, "'%s' is missing; expected a text", key);
 }
 
-/* "2026-11-22T08:00:00Z", fractions allowed. */
+/* Whether TEXT is a time like "2026-11-22T08:00:00Z"; fractions and offsets are allowed. */
 static bool is_time(const char *text) {
     int length = 0;
     unsigned year, month, day, hour, minute, second;
@@ -52,6 +52,7 @@ static bool is_time(const char *text) {
            (strcmp(text + length, "Z") == 0 || text[length] == '+' || text[length] == '-');
 }
 
+/* Reports an origin that is missing or lacks a file, a checksum, or when and by what the model was made. */
 static void check_origin(struct check *check) {
     enum { UNITS = 3 };
     static const char *const units[UNITS] = {"setting", "row", "columns"};
@@ -85,6 +86,7 @@ static void expect_column(struct check *check, const struct document_node *at, c
         complain(check, at, "'columns' has no '%.64s', but %s use this column", name, user);
 }
 
+/* Reports a factor whose column the model lacks, or whose level its column does not have. */
 static void check_factor(struct check *check, const struct document_node *at,
                          const struct model_factor *factor) {
     const struct model_column *column = model_column_find(check->model, factor->column);
@@ -96,7 +98,7 @@ static void check_factor(struct check *check, const struct document_node *at,
     expect_column(check, at, factor->column, "terms");
 }
 
-/* Adds NAME to NAMES. If NAMES has it already, complains AT the node of the file: "WHAT 'NAME' is there
+/* Adds NAME to NAMES. Reports, at the node AT, a name that NAMES has already: "WHAT 'NAME' is there
  * twice". */
 static void expect_new(struct check *check, struct text_set *names, const char *name, const char *what,
                        const struct document_node *at) {
@@ -105,6 +107,8 @@ static void expect_new(struct check *check, struct text_set *names, const char *
         complain(check, at, "%s '%.128s' occurs twice", what, name);
 }
 
+/* Reports names that occur twice: labels, columns, terms, factors of a term; and scales of the hull that are
+ * not above 0. */
 static void check_names(struct check *check) {
     const struct model *model = check->model;
     const struct document_node *columns = document_get(check->root, "columns"),
@@ -131,8 +135,7 @@ static void check_names(struct check *check) {
                      model->hull->scale[c]);
 }
 
-/* A unit of the user's own may be any word; it is not converted. Other characters than UCUM's are a mistake.
- */
+/* Reports a unit with characters that UCUM does not have; a word that is no known unit is only a warning. */
 static void check_unit(struct check *check, const struct document_node *at, const char *unit,
                        const char *name) {
     if (!unit || unit_find_written(unit))
@@ -147,6 +150,7 @@ static void check_unit(struct check *check, const struct document_node *at, cons
                        unit, name);
 }
 
+/* Reports terms, hull and segments that use columns which the model lacks, and unknown units and types. */
 static void check_head(struct check *check) {
     const struct model *model = check->model;
     const struct document_node *terms = document_get(check->root, "terms"),
@@ -176,6 +180,7 @@ static bool differ(double a, double b) {
     return fabs(a - b) > rounding * fmax(fabs(a), fabs(b));
 }
 
+/* Reports a standard error, t or p that contradicts the estimate or its variance. */
 static void check_estimate(struct check *check, const struct model_part *part, size_t t) {
     const struct model_estimate *estimate = &part->estimates[t];
     const char *name = check->model->terms[t].name;
@@ -199,6 +204,7 @@ static void check_estimate(struct check *check, const struct model_part *part, s
         complain(check, check->node, "p of '%.64s' is %.6g; expected 0 to 1", name, estimate->p);
 }
 
+/* Reports a covariance that is not symmetric or not positive semidefinite. */
 static void check_covariance(struct check *check, const struct model_part *part) {
     size_t count = check->model->term_count;
     const double *covariance = part->covariance;
@@ -224,7 +230,7 @@ static void check_covariance(struct check *check, const struct model_part *part)
 
 /* ---- Values */
 
-/* What every model means by these names. */
+/* The range of values whose meaning is the same in every model. */
 static const struct {
     const char *name;
     double least, most;
@@ -256,7 +262,7 @@ static void check_values(struct check *check, const struct document_node *at,
                          limits[i].least, limits[i].most);
 }
 
-/* The shares of the populations of a group. */
+/* Reports weights of the parts of a group (shares of populations) that do not add up to 1. */
 static void check_weights(struct check *check, const struct document_node *node,
                           const struct model_group *group) {
     double sum = 0;
@@ -273,6 +279,7 @@ static void check_weights(struct check *check, const struct document_node *node,
 
 /* ---- The domain */
 
+/* Reports ranges of names that are neither a column nor a term. */
 static void check_domain(struct check *check, const struct model_part *part) {
     for (size_t i = 0; i < part->domain_count; i++) {
         const char *name = part->domain[i].name;
@@ -287,8 +294,8 @@ static void check_domain(struct check *check, const struct model_part *part) {
     }
 }
 
-/* The ends of each input's range; false where one has none. Of the column that segments are over, the range
- * is that of the whole group, and the part of it that is the segment's counts. */
+/* Lists the ends of each input's range in ENDS. For the column of segments, the part of the range that is in
+ * the segment. false: an input has no range, or there are too many inputs. */
 static bool find_ends(const struct check *check, const struct model_part *part,
                       double ends[2][CORNER_COLUMNS_MAX]) {
     const struct evaluator *evaluator = check->evaluator;
@@ -308,7 +315,8 @@ static bool find_ends(const struct check *check, const struct model_part *part,
     return evaluator->input_count <= CORNER_COLUMNS_MAX;
 }
 
-/* Mean and sigma are sums of products: they fall below 0 at a corner first. */
+/* Reports a sigma below 0, and warns of a predicted time of 0 or less, at the corners of the domain. Mean and
+ * sigma are sums of products: they are least at a corner. */
 static void check_corners(struct check *check, struct model_part *part) {
     const struct model_group alone = {.parts = part, .part_count = 1};
     double ends[2][CORNER_COLUMNS_MAX], inputs[CORNER_COLUMNS_MAX];
@@ -336,8 +344,7 @@ static void check_corners(struct check *check, struct model_part *part) {
                            corners);
 }
 
-/* Noise is what is left about the mean of the part: its own mean is 0, but for what a fit rounds or weights.
- */
+/* Reports a mixture whose mean is far from 0: the mean of the noise is part of the model's mean. */
 static void check_mixture(struct check *check, const struct model_noise *noise) {
     double mean = 0, variance = 0;
     for (size_t i = 0; i < noise->component_count; i++)
@@ -359,6 +366,7 @@ static const struct document_node *item_of(const struct document_node *node, con
     return list && list->kind == DOCUMENT_SEQUENCE && i < list->count ? list->items[i] : node;
 }
 
+/* Checks the values, and the parts, of GROUP; segments must leave no gap. */
 static void check_group(struct check *check, const struct document_node *node,
                         const struct model_group *group) {
     if (group->rows == 0)
@@ -402,8 +410,10 @@ static void check_texts(struct check *check, const struct document_node *node) {
     }
 }
 
-/* ---- The whole */
+/* ---- The file */
 
+/* Reads the model and reports what contradicts itself or the format, in FINDINGS. *RET is the model, also
+ * with findings. Negative with FAILURE: the document is no model. */
 static int check_document(const struct document *document, struct model_findings *findings,
                           struct model **ret, struct failure *failure) {
     cleanup(model_cleanup) struct model *model = NULL;

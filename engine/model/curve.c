@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether the mean depends on one column of numbers alone, so that it can be drawn as a curve. */
 static bool is_over_one_column(const struct model *model) {
     if (model->named_by || !evaluator_knows(model->kind))
         return false;
@@ -25,6 +26,8 @@ static bool is_over_one_column(const struct model *model) {
     return column != NULL;
 }
 
+/* Computes the curve of GROUP over its measured range, with equal or, over two decades, logarithmic steps.
+ * false: the model does not depend on one column alone, or was measured at one value. */
 bool model_curve(const struct model *model, const struct model_group *group, struct model_curve *ret) {
     cleanup(evaluator_cleanup) struct evaluator *evaluator = NULL;
     double low, high, sigma;
@@ -43,6 +46,8 @@ bool model_curve(const struct model *model, const struct model_group *group, str
     return true;
 }
 
+/* Adds a chart of the curve of GROUP, with marks where segments begin; nothing for a model without
+ * segments. */
 void model_report_curve(struct report_section *section, const struct model *model,
                         const struct model_group *group) {
     struct model_curve curve;

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one unit of the response is in seconds: a campaign must not wait by a number of no unit. */
+/* How many seconds the unit of the response is, into *RET. -EINVAL: the response is no time, so that a
+ * campaign cannot be planned by it. */
 static int check_unit(const struct model *model, double *ret, struct failure *failure) {
     const struct unit *unit = model->response_unit ? unit_find(model->response_unit) : NULL;
     if (!unit || unit->dimension != UNIT_TIME)
@@ -24,6 +25,8 @@ static int check_unit(const struct model *model, double *ret, struct failure *fa
     return 0;
 }
 
+/* The column of DESIGN for each input of the model, into COLUMNS. -EINVAL: the design lacks one, or has texts
+ * where numbers are needed. */
 static int find_columns(const struct evaluator *evaluator, const struct design *design, size_t *columns,
                         struct failure *failure) {
     for (size_t i = 0; i < evaluator->input_count; i++) {
@@ -39,7 +42,8 @@ static int find_columns(const struct evaluator *evaluator, const struct design *
     return 0;
 }
 
-/* Of all groups, the longest; the extrapolation that counts is that of the group with the furthest. */
+/* The longest duration that any group of the model predicts, NaN if none does. TALLY gets the furthest
+ * extrapolation of all groups. */
 static double longest_of(const struct evaluator *evaluator, const double *inputs,
                          struct extrapolation_tally *tally) {
     double longest = NAN;
@@ -55,6 +59,8 @@ static double longest_of(const struct evaluator *evaluator, const double *inputs
     return longest;
 }
 
+/* Predicts the duration of each row of DESIGN by the model in FILE, in seconds (durations.h); NaN where the
+ * model gives no time. RET_WARNING is "" unless rows extrapolate or the model is not usable. */
 int durations_predict(const char *file, const struct design *design, double *ret_seconds,
                       char ret_warning[static EXTRAPOLATION_SENTENCE_SIZE], struct failure *failure) {
     cleanup(model_cleanup) struct model *model = NULL;

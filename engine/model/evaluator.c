@@ -54,7 +54,7 @@ void evaluator_cleanup(struct evaluator **evaluator) {
 
 /* ---- Preparing */
 
-/* The code of TEXT, which gets one if it has none. */
+/* The code of TEXT among the texts of INPUT; a new one if it has none. */
 static double add_text(struct evaluator_input *input, const char *text) {
     size_t i = text_find(text, input->texts, input->text_count);
     if (i == input->text_count) {
@@ -82,7 +82,7 @@ static size_t add_input(struct evaluator *evaluator, const char *name, bool is_t
     return i;
 }
 
-/* The column of a category, with the levels that the fit saw. */
+/* Adds the input NAME, a text, with the levels that the fit saw; returns its index. */
 static size_t add_category(struct evaluator *evaluator, const char *name) {
     size_t i = find_input(evaluator, name, true);
     if (i < evaluator->input_count)
@@ -96,6 +96,7 @@ static size_t add_category(struct evaluator *evaluator, const char *name) {
     return i;
 }
 
+/* Points each factor of each term to its input, adding inputs as needed. */
 static void bind_terms(struct evaluator *evaluator) {
     const struct model *model = evaluator->model;
     size_t count = 0;
@@ -114,7 +115,8 @@ static void bind_terms(struct evaluator *evaluator) {
         }
 }
 
-/* A protocol's part is that of no operation. */
+/* Adds the names of all parts as texts of the input that selects a part. A part without a name is for rows
+ * without a text. */
 static void bind_names(struct evaluator *evaluator) {
     const struct model *model = evaluator->model;
     for (size_t g = 0; g < model->group_count; g++)
@@ -125,7 +127,7 @@ static void bind_names(struct evaluator *evaluator) {
         }
 }
 
-/* A hull over something that is no input here says nothing. */
+/* Points the hull's columns to inputs. A hull over a column that is no input is not used. */
 static void bind_hull(struct evaluator *evaluator) {
     const struct model_hull *hull = evaluator->model->hull;
     cleanup_free size_t *inputs = xcalloc(hull ? hull->column_count + 1 : 1, sizeof *inputs);
@@ -136,6 +138,8 @@ static void bind_hull(struct evaluator *evaluator) {
         evaluator->hull = take_pointer(inputs);
 }
 
+/* Prepares the evaluation of MODEL by rows (evaluator.h). -EINVAL: only its plugin can evaluate models of its
+ * kind. */
 int evaluator_new(const struct model *model, struct evaluator **ret, struct failure *failure) {
     if (!evaluator_knows(model->kind))
         return failure_input(failure, model->file, 0, 0,
@@ -156,6 +160,8 @@ int evaluator_new(const struct model *model, struct evaluator **ret, struct fail
     return 0;
 }
 
+/* The number by which TEXT is given to input INPUT: NaN for a missing text, -1 for a text that the model does
+ * not know. */
 double evaluator_code(const struct evaluator *evaluator, size_t input, const char *text) {
     static const char prefix[] = "MPI_";
     const struct evaluator_input *of = &evaluator->inputs[input];
@@ -175,6 +181,8 @@ double evaluator_code(const struct evaluator *evaluator, size_t input, const cha
 
 /* ---- Parts */
 
+/* The parts of GROUP for a row: those with the name that the row's text selects, from *RET_FIRST to *RET_END
+ * - 1. false: there are none. */
 bool evaluator_parts_named(const struct evaluator *evaluator, const struct model_group *group,
                            const double *inputs, size_t *ret_first, size_t *ret_end) {
     *ret_first = 0;
@@ -193,6 +201,7 @@ bool evaluator_parts_named(const struct evaluator *evaluator, const struct model
     return *ret_end > *ret_first;
 }
 
+/* The part, of FIRST to END - 1, in which X lies; in a gap the nearer one. By bisection. */
 size_t evaluator_segment(const struct model_group *group, size_t first, size_t end, double x) {
     size_t low = first, high = end; /* parts below low begin at or below x, from high on above it */
     while (low < high) {
@@ -225,6 +234,7 @@ bool evaluator_is_measured(const struct evaluator *evaluator, const struct model
 
 /* ---- Values */
 
+/* The value of each term, without its estimate, for the inputs of a row. */
 void evaluator_terms(const struct evaluator *evaluator, const double *inputs, double *ret_terms) {
     const struct evaluator_factor *factor = evaluator->factors;
     for (size_t t = 0; t < evaluator->model->term_count; t++) {
@@ -241,8 +251,8 @@ void evaluator_terms(const struct evaluator *evaluator, const double *inputs, do
     }
 }
 
-/* The term whose product with its estimate is the greatest, or the least; terms that are dropped are none of
- * them. *RET is that product; NaN where one is not a number. */
+/* The term whose product with its estimate is the greatest (the least, for a minimum), dropped terms left
+ * out. *RET is the product; NaN if any is NaN. */
 static size_t extreme_term(const struct evaluator *evaluator, const struct model_part *part,
                            const double *terms, double *ret) {
     double sign = evaluator->combine == EVALUATOR_MINIMUM ? -1 : 1;
@@ -266,7 +276,7 @@ static bool is_extreme(const struct evaluator *evaluator) {
     return evaluator->combine == EVALUATOR_MAXIMUM || evaluator->combine == EVALUATOR_MINIMUM;
 }
 
-/* A term that the part leaves out is ignored, whatever its value. */
+/* The mean of a row from the values of its terms; dropped terms are ignored, whatever their value. */
 static double mean_of(const struct evaluator *evaluator, const struct model_part *part, const double *terms) {
     double sum = 0;
     bool harmonic = evaluator->combine == EVALUATOR_HARMONIC;
@@ -282,6 +292,7 @@ static double mean_of(const struct evaluator *evaluator, const struct model_part
     return harmonic ? 1 / sum : sum;
 }
 
+/* Mean and sigma of a row. -EDOM, and both NaN: the model is not defined there. */
 int evaluator_row(const struct evaluator *evaluator, const struct model_group *group, const double *inputs,
                   double *ret_mean, double *ret_sigma) {
     double terms[MODEL_TERMS_MAX];
@@ -305,6 +316,8 @@ void evaluator_gather(const struct evaluator *evaluator, const struct evaluator_
             columns[i].numbers ? columns[i].numbers[row] : columns[i].values[columns[i].codes[row]];
 }
 
+/* Mean and sigma of COUNT rows; NaN where the model is not defined or the row has no group (UINT32_MAX).
+ * GROUPS NULL: all rows are of the group OF. RET_SIGMA may be NULL. */
 void evaluator_rows(const struct evaluator *evaluator, const struct model_group *of, const uint32_t *groups,
                     size_t count, const struct evaluator_column *columns, double *ret_mean,
                     double *ret_sigma) {
@@ -321,6 +334,7 @@ void evaluator_rows(const struct evaluator *evaluator, const struct model_group 
     }
 }
 
+/* The standard error of the mean of a row, by the delta method; NaN if the part has no covariance. */
 double evaluator_standard_error(const struct evaluator *evaluator, const struct model_group *group,
                                 const double *inputs) {
     double terms[MODEL_TERMS_MAX], mean, variance = 0;
@@ -347,6 +361,7 @@ double evaluator_standard_error(const struct evaluator *evaluator, const struct 
     return variance < 0 ? 0 : sqrt(variance); /* below zero only by rounding */
 }
 
+/* Mean, sigma, standard error and extrapolation of a row. -EDOM: the model is not defined there. */
 int evaluator_predict(const struct evaluator *evaluator, const struct model_group *group,
                       const double *inputs, struct evaluator_value *ret) {
     *ret = (struct evaluator_value){.standard_error = NAN, .extrapolated_by = 1};

@@ -15,8 +15,10 @@ static double factor_beyond(double value, double bound) {
     return factor >= 1 ? factor : INFINITY;
 }
 
-static void compare(struct evaluator_value *ret, const char *name, double value, double minimum,
-                    double maximum) {
+/* Records in RET that the value NAME lies outside MINIMUM to MAXIMUM, if it does so by a larger factor than
+ * any value before. */
+static void compare_range(struct evaluator_value *ret, const char *name, double value, double minimum,
+                          double maximum) {
     if (!(value > maximum) && !(value < minimum))
         return;
     bool above = value > maximum;
@@ -28,8 +30,8 @@ static void compare(struct evaluator_value *ret, const char *name, double value,
     ret->extrapolated_above = above;
 }
 
-/* The range of the segments' column is that of the whole run: a value between what two segments saw is
- * inside. In a gap between segments the bound of the nearest counts. */
+/* Compares the column of segments with the range of the whole group. Between two segments, in a gap, the
+ * bound of the nearer one counts. */
 static void compare_segments(const struct evaluator *evaluator, const struct model_group *group,
                              const double *inputs, struct evaluator_value *ret) {
     const char *over = evaluator->model->over;
@@ -41,13 +43,16 @@ static void compare_segments(const struct evaluator *evaluator, const struct mod
     const struct model_range *low = model_range_find(&parts[first], over),
                              *high = model_range_find(&parts[end - 1], over);
     size_t p = evaluator_segment(group, first, end, x);
-    compare(ret, over, x, low ? low->minimum : parts[first].from, high ? high->maximum : parts[end - 1].to);
+    compare_range(ret, over, x, low ? low->minimum : parts[first].from,
+                  high ? high->maximum : parts[end - 1].to);
     if (p > first && x < parts[p].from)
-        compare(ret, over, x, parts[p].from, INFINITY);
+        compare_range(ret, over, x, parts[p].from, INFINITY);
     if (p + 1 < end && x > parts[p].to)
-        compare(ret, over, x, -INFINITY, parts[p].to);
+        compare_range(ret, over, x, -INFINITY, parts[p].to);
 }
 
+/* Compares each number among the inputs with its range; the column of segments is left to
+ * compare_segments(). */
 static void compare_columns(const struct evaluator *evaluator, const struct model_part *part,
                             const double *inputs, struct evaluator_value *ret) {
     for (size_t i = 0; i < evaluator->input_count; i++) {
@@ -55,7 +60,7 @@ static void compare_columns(const struct evaluator *evaluator, const struct mode
         const struct model_range *range =
             input->is_text || i == evaluator->over ? NULL : model_range_find(part, input->name);
         if (range)
-            compare(ret, range->name, inputs[i], range->minimum, range->maximum);
+            compare_range(ret, range->name, inputs[i], range->minimum, range->maximum);
     }
 }
 
@@ -69,6 +74,7 @@ bool extrapolation_has_range(const struct model *model, const struct model_term 
     return term->factor_count > 0 && !alone;
 }
 
+/* Compares each product of columns with its range. */
 static void compare_terms(const struct evaluator *evaluator, const struct model_part *part,
                           const double *inputs, struct evaluator_value *ret) {
     const struct model *model = evaluator->model;
@@ -79,11 +85,11 @@ static void compare_terms(const struct evaluator *evaluator, const struct model_
                                               ? model_range_find(part, model->terms[t].name)
                                               : NULL;
         if (range)
-            compare(ret, range->name, terms[t], range->minimum, range->maximum);
+            compare_range(ret, range->name, terms[t], range->minimum, range->maximum);
     }
 }
 
-/* A level that the fit never saw is not the one that others are compared with, though its dummies say so. */
+/* Records a text that the fit did not see: the dummies alone would take it for the first level. */
 static void compare_levels(const struct evaluator *evaluator, const double *inputs,
                            struct evaluator_value *ret) {
     for (size_t i = 0; i < evaluator->input_count; i++)
@@ -94,6 +100,8 @@ static void compare_levels(const struct evaluator *evaluator, const double *inpu
         }
 }
 
+/* How far a row lies beyond the hull of measured rows, as a share of the hull's width in that direction; 0:
+ * inside, or the model has no hull. */
 double extrapolation_beyond_hull(const struct evaluator *evaluator, const double *inputs) {
     const struct model_hull *hull = evaluator->model->hull;
     double worst = 0;
@@ -112,6 +120,8 @@ double extrapolation_beyond_hull(const struct evaluator *evaluator, const double
     return worst;
 }
 
+/* Finds the input that is furthest outside its measured range, and whether the row is outside the hull
+ * (extrapolation.h). */
 void extrapolation_find(const struct evaluator *evaluator, const struct model_group *group,
                         const double *inputs, struct evaluator_value *ret) {
     const struct model_part *part = evaluator_part(evaluator, group, inputs);
@@ -135,6 +145,7 @@ bool extrapolation_is_outside(const struct evaluator_value *value) {
     return value->extrapolation || value->outside_hull > 0;
 }
 
+/* Writes one sentence on how the row extrapolates into BUFFER, which is returned. */
 const char *extrapolation_describe(const struct evaluator_value *value,
                                    char buffer[static EXTRAPOLATION_SENTENCE_SIZE]) {
     size_t size = EXTRAPOLATION_SENTENCE_SIZE;
@@ -158,6 +169,7 @@ const char *extrapolation_describe(const struct evaluator_value *value,
     return buffer;
 }
 
+/* Adds a predicted row to TALLY, which keeps the furthest extrapolation. */
 void extrapolation_count(struct extrapolation_tally *tally, const struct evaluator_value *value) {
     const struct evaluator_value *furthest = &tally->furthest;
     tally->rows++;
@@ -169,6 +181,8 @@ void extrapolation_count(struct extrapolation_tally *tally, const struct evaluat
         tally->furthest = *value;
 }
 
+/* Writes one sentence on all rows of TALLY into BUFFER, which is returned; NULL: no row extrapolates and no
+ * time is 0 or less. */
 const char *extrapolation_summarise(const struct extrapolation_tally *tally,
                                     char buffer[static EXTRAPOLATION_SENTENCE_SIZE]) {
     char clause[EXTRAPOLATION_SENTENCE_SIZE];

@@ -19,7 +19,7 @@ struct parser {
     struct failure *failure;
 };
 
-/* A sentence about the place AT of the formula. */
+/* Fails with a sentence about the place AT of the formula. Returns -EINVAL. */
 __attribute__((format(printf, 3, 4))) static int refuse(const struct parser *parser, const char *at,
                                                         const char *format, ...) {
     char reason[FAILURE_TEXT_SIZE];
@@ -69,7 +69,8 @@ static void append_column(struct text *text, const char *name) {
     text_printf(text, plain ? "%s" : "`%s`", name);
 }
 
-/* "m^2*n", "host[b]*m", "category(host)". A column that CONTEXT says is of texts needs no category(). */
+/* The name of a term, as "m^2*n", "host[b]*m" or "category(host)"; a column of texts, by CONTEXT, needs no
+ * category(). The caller frees. */
 static char *term_name(const struct model_term *term, const struct formula_context *context) {
     cleanup(text_clear) struct text name;
     text_init(&name, SIZE_MAX);
@@ -121,18 +122,19 @@ static bool is_column(const struct parser *parser, const char *word) {
            parser->context->column_count;
 }
 
-/* Multiplies TERM by a column to a power, or by a function of it. */
-static int multiply(const struct parser *parser, const char *at, struct model_term *term, const char *column,
-                    const char *function, int32_t power) {
+/* Multiplies TERM by a column to a power, or by a function of the column. -EINVAL: the product is not
+ * allowed, as a power of a category. */
+static int multiply_column(const struct parser *parser, const char *at, struct model_term *term,
+                           const char *column, const char *function, int32_t power) {
     bool texts = holds_texts(parser->context, column);
     if (parser->context->response && strcmp(column, parser->context->response) == 0)
         return refuse(parser, at, "'%s' is the response, and cannot be a term of its own model", column);
     if (texts && function && strcmp(function, FORMULA_CATEGORY) != 0)
-        return refuse(parser, at, "'%s' has texts, of which there is no logarithm", column);
+        return refuse(parser, at, "'%s' has texts; log2() needs a column of numbers", column);
     function = texts ? FORMULA_CATEGORY : function;
     bool category = function && strcmp(function, FORMULA_CATEGORY) == 0;
     if (category && power != 1)
-        return refuse(parser, at, "'%s' is a category, of which there are no powers", column);
+        return refuse(parser, at, "'%s' is a category and cannot have a power; remove the '^'", column);
     int32_t powers = abs(power);
     for (size_t f = 0; f < term->factor_count; f++)
         powers += abs(term->factors[f].power);
@@ -157,7 +159,8 @@ static int multiply(const struct parser *parser, const char *at, struct model_te
     return 0;
 }
 
-/* A word that is no column: the product of its letters, where each is one. */
+/* Reads WORD, which is no column, as the product of its letters. -EINVAL: a letter is no column either. A
+ * repeated letter is noted, for it may be a slip. */
 static int multiply_letters(struct parser *parser, const char *at, struct model_term *term,
                             const char *word) {
     for (const char *letter = word; *letter; letter++)
@@ -169,7 +172,7 @@ static int multiply_letters(struct parser *parser, const char *at, struct model_
                       "separate the letters by '*'",
                       word);
     for (const char *letter = word; *letter; letter++) {
-        int r = multiply(parser, at, term, (char[]){*letter, '\0'}, NULL, 1);
+        int r = multiply_column(parser, at, term, (char[]){*letter, '\0'}, NULL, 1);
         if (r < 0)
             return r;
         if (memchr(word, *letter, (size_t)(letter - word)) && !parser->formula->note)
@@ -181,6 +184,7 @@ static int multiply_letters(struct parser *parser, const char *at, struct model_
     return 0;
 }
 
+/* Reads "^2" or "^-1" into *RET; 1 if there is no power. */
 static int read_power(struct parser *parser, int32_t *ret) {
     *ret = 1;
     skip_blanks(parser);
@@ -201,7 +205,8 @@ static int read_power(struct parser *parser, int32_t *ret) {
     return 0;
 }
 
-/* A column's name or another word, between backquotes if need be; the caller frees it. */
+/* Reads a column's name or another word into *RET, which the caller frees. *RET_QUOTED: it was between
+ * backquotes. */
 static int read_word(struct parser *parser, char **ret, bool *ret_quoted) {
     skip_blanks(parser);
     const char *start = parser->at;
@@ -227,7 +232,7 @@ static int read_word(struct parser *parser, char **ret, bool *ret_quoted) {
     return 0;
 }
 
-/* log2(column) or category(column), at the parenthesis. */
+/* Reads "(column)" after FUNCTION, which is log2 or category, and multiplies TERM by it. */
 static int read_call(struct parser *parser, const char *at, struct model_term *term, const char *function) {
     if (strcmp(function, "log2") != 0 && strcmp(function, FORMULA_CATEGORY) != 0)
         return refuse(parser, at, "there is no function '%s'; the functions are log2 and category", function);
@@ -246,9 +251,11 @@ static int read_call(struct parser *parser, const char *at, struct model_term *t
         return refuse(parser, parser->at, "expected ')' after the column of %s(", function);
     parser->at++;
     r = read_power(parser, &power);
-    return r < 0 ? r : multiply(parser, at, term, word, function, power);
+    return r < 0 ? r : multiply_column(parser, at, term, word, function, power);
 }
 
+/* Reads one factor and multiplies TERM by it: a column, a power, a function of a column, or a word of one-
+ * letter columns. */
 static int read_factor(struct parser *parser, struct model_term *term) {
     skip_blanks(parser);
     const char *start = parser->at;
@@ -261,7 +268,8 @@ static int read_factor(struct parser *parser, struct model_term *term) {
     if (!quoted && *parser->at == '(')
         return read_call(parser, start, term, word);
     if (is_column(parser, word))
-        return (r = read_power(parser, &power)) < 0 ? r : multiply(parser, start, term, word, NULL, power);
+        return (r = read_power(parser, &power)) < 0 ? r
+                                                    : multiply_column(parser, start, term, word, NULL, power);
     if (quoted)
         return no_such_column(parser, start, word);
     if (isdigit((unsigned char)*start))
@@ -270,7 +278,7 @@ static int read_factor(struct parser *parser, struct model_term *term) {
     return multiply_letters(parser, start, term, word);
 }
 
-/* Categories come first, in the order in which they are written. */
+/* Moves the categories of a term before its numbers, in the order in which they are written. */
 static void order_factors(struct model_term *term) {
     struct model_factor *ordered = xcalloc(term->factor_count + 1, sizeof *ordered);
     size_t count = 0;
@@ -293,7 +301,7 @@ static bool has_factor(const struct model_term *term, const struct model_factor 
     return false;
 }
 
-/* Whether A and B have the same factors, or with NUMBERS the same but for categories. */
+/* Whether terms A and B have the same factors; if NUMBERS, leaving their categories out. */
 static bool is_same_product(const struct model_term *a, const struct model_term *b, bool numbers) {
     size_t counts[2] = {0, 0};
     for (size_t f = 0; f < b->factor_count; f++)
@@ -308,6 +316,7 @@ static bool is_same_product(const struct model_term *a, const struct model_term 
     return counts[0] == counts[1];
 }
 
+/* Reads a term and adds it to the formula. -EINVAL: the formula has it already, or has too many. */
 static int read_term(struct parser *parser) {
     struct formula *formula = parser->formula;
     skip_blanks(parser);
@@ -356,7 +365,8 @@ static int read_terms(struct parser *parser) {
     }
 }
 
-/* The formula of the model M-DEGREE, or NULL. */
+/* The formula of a named model: M-0 is 1, M-1 adds the product of the sizes, M-2 also the products without
+ * one size each. NULL with FAILURE: a size is no column. The caller frees. */
 static char *named_formula(const struct formula_context *context, char degree, struct failure *failure) {
     static const char *const matrix_sizes[] = {"m", "n", "k"};
     const char *const *sizes = context->size_count ? context->sizes : matrix_sizes;
@@ -389,6 +399,7 @@ static char *named_formula(const struct formula_context *context, char degree, s
     return xstrdup(text.bytes);
 }
 
+/* Parses a formula or the name of one into RET, which the caller clears (formula.h). */
 int formula_read(const char *text, const struct formula_context *context, struct formula *ret,
                  struct failure *failure) {
     cleanup_free char *named = NULL;
@@ -414,9 +425,9 @@ int formula_read(const char *text, const struct formula_context *context, struct
 
 /* ---- Categories */
 
-/* What a term adds to those before it: its product, times all that some of its categories tell beyond their
- * mean (a bit for each). A term with dummies for all levels of a category has the same without it, too. */
-struct share {
+/* A set of dummy variables that a term spans: its product of numbers times contrasts of some categories, a
+ * bit for each. A term with a dummy for each level of a category also spans the set without that category. */
+struct term_space {
     size_t product; /* the first term with this product */
     uint64_t categories;
 };
@@ -429,13 +440,13 @@ struct expansion {
     size_t column_count;
     const struct model_column *categories[FORMULA_CATEGORIES_MAX];
     size_t category_count;
-    struct share *terms;  /* of each term: all its categories */
-    struct share *shares; /* of the terms that were written out */
-    size_t share_count;
+    struct term_space *terms;  /* by term: its product and all its categories */
+    struct term_space *spaces; /* spanned by the terms that were expanded so far */
+    size_t space_count;
 };
 
 static void expansion_clear(struct expansion *expansion) {
-    free(expansion->terms), free(expansion->shares);
+    free(expansion->terms), free(expansion->spaces);
 }
 
 static int refuse_term(const struct expansion *expansion, size_t t, const char *sentence) {
@@ -444,9 +455,9 @@ static int refuse_term(const struct expansion *expansion, size_t t, const char *
                          formula->text, formula->places[t], formula->terms[t].name, sentence);
 }
 
-static bool has_share(const struct share *shares, size_t count, struct share share) {
+static bool has_space(const struct term_space *spaces, size_t count, struct term_space space) {
     for (size_t i = 0; i < count; i++)
-        if (shares[i].product == share.product && shares[i].categories == share.categories)
+        if (spaces[i].product == space.product && spaces[i].categories == space.categories)
             return true;
     return false;
 }
@@ -470,13 +481,15 @@ static bool add_category(struct expansion *expansion, const char *name) {
     return true;
 }
 
+/* Lists the categories that the formula uses, and describes each term by its product of numbers and its set
+ * of categories. -EINVAL: levels are not known, or there are too many categories. */
 static int list_categories(struct expansion *expansion) {
     const struct formula *formula = expansion->formula;
     for (size_t t = 0; t < formula->term_count; t++) {
-        struct share *share = &expansion->terms[t];
+        struct term_space *space = &expansion->terms[t];
         const struct model_term *term = &formula->terms[t];
-        while (!is_same_product(&formula->terms[share->product], term, true))
-            share->product++;
+        while (!is_same_product(&formula->terms[space->product], term, true))
+            space->product++;
         for (size_t f = 0; f < term->factor_count; f++) {
             if (!is_category(&term->factors[f]))
                 continue;
@@ -484,24 +497,25 @@ static int list_categories(struct expansion *expansion) {
                 return refuse_term(expansion, t,
                                    "has a category whose levels are not known, or more than 64 categories "
                                    "are used");
-            share->categories |= find_category(expansion, term->factors[f].column);
+            space->categories |= find_category(expansion, term->factors[f].column);
         }
-        if (__builtin_popcountll(share->categories) > FORMULA_CROSSED_MAX)
+        if (__builtin_popcountll(space->categories) > FORMULA_CROSSED_MAX)
             return refuse_term(expansion, t, "has more than 8 categories, the most accepted");
     }
     return 0;
 }
 
-/* What to add to the formula, so that a term of all combinations says nothing that another says: all that it
- * contains. */
-static int refuse_twice(const struct expansion *expansion, size_t t) {
+/* Fails because term T, with a dummy for every combination of levels, contains other terms; the message names
+ * the terms to add to the formula. */
+static int refuse_rank_deficient(const struct expansion *expansion, size_t t) {
     const struct model_term *term = &expansion->formula->terms[t];
-    const struct share all = expansion->terms[t];
+    const struct term_space all = expansion->terms[t];
     cleanup(text_clear) struct text missing, sentence;
     text_init(&missing, 512);
     text_init(&sentence, SIZE_MAX);
     for (uint64_t part = 0; part != all.categories; part = (part - all.categories) & all.categories) {
-        if (has_share(expansion->terms, expansion->formula->term_count, (struct share){all.product, part}))
+        if (has_space(expansion->terms, expansion->formula->term_count,
+                      (struct term_space){all.product, part}))
             continue;
         struct model_term lower = {.factors = xcalloc(term->factor_count + 1, sizeof *lower.factors)};
         for (size_t f = 0; f < term->factor_count; f++)
@@ -518,27 +532,28 @@ static int refuse_twice(const struct expansion *expansion, size_t t) {
     return refuse_term(expansion, t, sentence.bytes);
 }
 
-/* Which categories of term T have no dummy for their first level, a bit for each. */
+/* Chooses the categories of term T whose first level gets no dummy, a bit for each in *RET: those without
+ * which the product is in the formula already. -EINVAL: the term would be linearly dependent on others. */
 static int choose_contrasts(struct expansion *expansion, size_t t, uint64_t *ret) {
     size_t count = expansion->formula->term_count;
-    const struct share all = expansion->terms[t];
+    const struct term_space all = expansion->terms[t];
     *ret = 0;
     for (uint64_t left = all.categories; left; left &= left - 1) {
-        struct share rest = {all.product, all.categories & ~(left & -left)};
-        if (has_share(expansion->terms, count, rest) ||
-            has_share(expansion->shares, expansion->share_count, rest))
+        struct term_space rest = {all.product, all.categories & ~(left & -left)};
+        if (has_space(expansion->terms, count, rest) ||
+            has_space(expansion->spaces, expansion->space_count, rest))
             *ret |= left & -left;
     }
     uint64_t full = all.categories & ~*ret, part = full;
-    expansion->shares = xrealloc(expansion->shares, (expansion->share_count + (1 << FORMULA_CROSSED_MAX)) *
-                                                        sizeof *expansion->shares);
+    expansion->spaces = xrealloc(expansion->spaces, (expansion->space_count + (1 << FORMULA_CROSSED_MAX)) *
+                                                        sizeof *expansion->spaces);
     do {
         part = (part - full) & full; /* the next part of full; after all of it, none */
-        struct share share = {all.product, *ret | part};
-        if (has_share(expansion->shares, expansion->share_count, share) ||
-            (part != full && has_share(expansion->terms, count, share)))
-            return refuse_twice(expansion, t);
-        expansion->shares[expansion->share_count++] = share;
+        struct term_space space = {all.product, *ret | part};
+        if (has_space(expansion->spaces, expansion->space_count, space) ||
+            (part != full && has_space(expansion->terms, count, space)))
+            return refuse_rank_deficient(expansion, t);
+        expansion->spaces[expansion->space_count++] = space;
     } while (part != full);
     return 0;
 }
@@ -558,7 +573,8 @@ static size_t level_count(const struct model_column *column) {
     return count;
 }
 
-/* Adds the INDEX-th combination of the term's levels, the last category turning fastest. */
+/* Adds the term for the INDEX-th combination of the levels of T's categories; the last category varies
+ * fastest. */
 static void add_combination(struct expansion *expansion, const struct model_term *term, size_t t,
                             uint64_t contrasts, size_t index) {
     struct formula *ret = expansion->ret;
@@ -583,6 +599,7 @@ static void add_combination(struct expansion *expansion, const struct model_term
     }
 }
 
+/* Adds to the result a term for each combination of levels of the categories of term T. */
 static int expand_term(struct expansion *expansion, size_t t) {
     uint64_t contrasts;
     int r = choose_contrasts(expansion, t, &contrasts);
@@ -604,6 +621,8 @@ static int expand_term(struct expansion *expansion, size_t t) {
     return 0;
 }
 
+/* Replaces categories by dummy variables (formula.h), as treatment contrasts where a lower term is in the
+ * formula. */
 int formula_expand(const struct formula *formula, const struct model_column *columns, size_t column_count,
                    struct formula *ret, struct failure *failure) {
     cleanup(formula_clear) struct formula expanded = {.text = xstrdup(formula->text),
@@ -646,6 +665,8 @@ static void append_unit(struct text *text, const char *unit, int32_t power, bool
         text_printf(text, "%d", power);
 }
 
+/* The unit of a term's coefficient: the response's unit over the units of the factors. NULL: some unit is not
+ * known. The caller frees. */
 char *formula_unit(const struct model_term *term, const char *response_unit,
                    const struct model_column *columns, size_t column_count) {
     cleanup_free struct unit_power *powers = xcalloc(term->factor_count + 1, sizeof *powers);
@@ -683,6 +704,7 @@ char *formula_unit(const struct model_term *term, const char *response_unit,
 
 /* ---- Values */
 
+/* VALUE to a whole power, by repeated squaring. */
 double formula_power(double value, int32_t power) {
     uint32_t left = power < 0 ? -(uint32_t)power : (uint32_t)power;
     double square = value, product = 1;
@@ -716,6 +738,7 @@ static void multiply_number(const double *numbers, bool logarithm, int32_t power
             ret[i] *= formula_power(log2(numbers[i]), power);
 }
 
+/* The value of TERM in COUNT rows, into RET. -ENOENT: a column is missing, whose name is *RET_MISSING. */
 int formula_values(const struct model_term *term, const struct formula_column *columns, size_t column_count,
                    size_t count, double *ret, const char **ret_missing) {
     for (size_t i = 0; i < count; i++)

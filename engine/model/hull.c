@@ -19,6 +19,8 @@ static void add_direction(struct model_hull *hull, size_t from, size_t column, d
     hull->maximum[hull->direction_count++] = -INFINITY;
 }
 
+/* A hull over the columns NAMES, without rows: all directions with entries -1, 0 and 1 for few columns, for
+ * more the columns and their pairs. NULL: one column, or too many. */
 struct model_hull *model_hull_new(const char *const *names, size_t count) {
     if (count < 2 || count > HULL_COLUMNS_MAX)
         return NULL;
@@ -46,6 +48,7 @@ struct model_hull *model_hull_new(const char *const *names, size_t count) {
     return hull;
 }
 
+/* Sets the scale of each column to a power of 2, so that its greatest value is near 1. */
 static void find_scales(struct model_hull *hull, size_t rows, const double *const *columns) {
     for (size_t c = 0; c < hull->column_count; c++) {
         double greatest = 0;
@@ -59,6 +62,8 @@ static void find_scales(struct model_hull *hull, size_t rows, const double *cons
 
 /* Of at most BLOCK_ROWS rows, column by column, so that the compiler uses vectors. */
 __attribute__((target_clones("avx2", "default"))) static void
+/* Extends the hull by at most BLOCK_ROWS rows, column by column, so that the compiler uses vectors; rows with
+ * a value that is not finite do not count. */
 add_block(struct model_hull *hull, size_t rows, const double *const *columns, size_t begin) {
     double values[HULL_COLUMNS_MAX][BLOCK_ROWS], sums[BLOCK_ROWS] = {0}, least, most;
     for (size_t c = 0; c < hull->column_count; c++)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static const double outside = 0.05; /* what a 95 % interval leaves out */
+static const double outside = 0.05; /* the probability outside a 95 % interval */
 enum { NODES = 24, BISECTIONS = 40, DOUBLINGS_MAX = 60 };
 
 /* ---- Degrees of freedom */
@@ -20,11 +20,14 @@ static double floor_variance(const struct model_noise_floor *floor, const double
     return fmax(sum, 0);
 }
 
-static double combine(double a, double a_freedom, double b, double b_freedom) {
+/* Degrees of freedom of the sum of two variances A and B (Welch 1947, Satterthwaite 1946). */
+static double combined_freedom(double a, double a_freedom, double b, double b_freedom) {
     double below = a * a / a_freedom + b * b / b_freedom;
     return below > 0 ? (a + b) * (a + b) / below : b_freedom;
 }
 
+/* The uncertainty of a prediction: standard error of the mean, noise of a row with WEIGHT, and degrees of
+ * freedom of both. */
 struct uncertainty uncertainty_find(const struct evaluator *evaluator, const struct model_group *group,
                                     const double *inputs, const struct evaluator_value *value,
                                     double weight) {
@@ -42,9 +45,9 @@ struct uncertainty uncertainty_find(const struct evaluator *evaluator, const str
     double all = ret.error * ret.error, square = ret.sigma * ret.sigma;
     double low = fmin(floor_variance(floor, terms, evaluator->model->term_count), all),
            share = fmin(floor->sigma / value->sigma, 1);
-    ret.error_freedom = combine(low, floor->freedom, all - low, part->freedom);
-    ret.freedom =
-        combine(low + share * square, floor->freedom, all - low + (1 - share) * square, part->freedom);
+    ret.error_freedom = combined_freedom(low, floor->freedom, all - low, part->freedom);
+    ret.freedom = combined_freedom(low + share * square, floor->freedom, all - low + (1 - share) * square,
+                                   part->freedom);
     return ret;
 }
 
@@ -58,14 +61,15 @@ static double error_of(const struct uncertainty *uncertainty) {
     return isnan(uncertainty->error) ? 0 : uncertainty->error;
 }
 
-/* Errors of the mean of equal probability, above 0; those below are the same. */
+/* NODES errors of the mean of equal probability, above 0; errors below 0 are the same but for the sign. */
 static void find_errors(const struct uncertainty *uncertainty, double ret[NODES]) {
     for (int i = 0; i < NODES; i++)
         ret[i] = error_of(uncertainty) *
                  distribution_student_quantile((i + 0.5) / NODES, uncertainty->error_freedom);
 }
 
-/* The share of noise and error together, by the midpoint rule over the probability of ERRORS. */
+/* The probability that noise and error of the mean together are below OFFSET, by the midpoint rule over
+ * ERRORS. */
 static double share_of_sum(const struct uncertainty *uncertainty, const double errors[NODES], double offset) {
     double sum = 0;
     for (int i = 0; i < NODES; i++)
@@ -93,7 +97,7 @@ void interval_of_mean(const struct uncertainty *uncertainty, double ret[2]) {
     ret[0] = -ret[1];
 }
 
-/* Where share_of_sum() is SHARE, by bisection. */
+/* The offset at which share_of_sum() is SHARE, by bisection. */
 static double find_offset(const struct uncertainty *uncertainty, const double errors[NODES], double share) {
     double reach = hypot(error_of(uncertainty), uncertainty->sigma), low = -reach, high = reach;
     for (int i = 0; i < DOUBLINGS_MAX && share_of_sum(uncertainty, errors, low) > share; i++)
@@ -110,6 +114,7 @@ static double find_offset(const struct uncertainty *uncertainty, const double er
     return low + (high - low) / 2;
 }
 
+/* The 95 % interval of one measurement, as offsets from the mean, into RET; NaN if the model has no noise. */
 void interval_of_measurement(const struct uncertainty *uncertainty, double ret[2]) {
     double errors[NODES];
     ret[0] = ret[1] = NAN;

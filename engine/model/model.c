@@ -159,6 +159,8 @@ char *model_group_name(char *const *labels, size_t count) {
     return xstrdup(count ? name.bytes : "all");
 }
 
+/* The index of the group NAME into *RET. -EINVAL with FAILURE: there is none; the message suggests near
+ * names. */
 int model_group_find(const struct model *model, const char *name, size_t *ret, struct failure *failure) {
     cleanup_free const char **names = xcalloc(model->group_count + 1, sizeof *names);
     char instead[TEXT_INSTEAD_SIZE];
@@ -218,8 +220,8 @@ const char *model_column_unit(const struct model *model, const char *name) {
 
 /* ---- Distributions */
 
-/* What a deviation is over its estimate, from a normal number: the root of FREEDOM over a chi-squared
- * variable, of at least 2 degrees of freedom and up to its 0.5 % quantiles, so that means of draws are
+/* The factor of a t distribution: the root of FREEDOM over a chi-squared variable made of a NORMAL number.
+ * FREEDOM counts as at least 2, and the variable is cut at its 0.5 % quantiles, so that means of draws are
  * finite. */
 static double draw_scale(double normal, double freedom) {
     static const double least = 0.005;
@@ -240,8 +242,9 @@ static void add_draw(struct model_estimate *estimates, size_t count, const doubl
             estimates[i].estimate += scale * triangle[i + j * count] * normals[j];
 }
 
-/* A multivariate t: normals of the covariance times one factor; of a noise with a floor two of them, each for
- * its share of the covariance and of sigma. */
+/* Draws the estimates of a part from a multivariate t distribution: normals of its covariance times one
+ * factor of its degrees of freedom. For a noise with a floor there are two factors, each for its share of
+ * covariance and sigma. */
 static void draw_part(const struct model *model, struct model_part *part, const char *stream,
                       double (*normal)(void *context, const char *stream, uint64_t index), void *context) {
     size_t count = model->term_count;
@@ -270,6 +273,8 @@ static void draw_part(const struct model *model, struct model_part *part, const 
     part->noise.floor.sigma = low * floor->sigma;
 }
 
+/* A copy of MODEL whose estimates and noise are drawn from their distribution, with numbers from NORMAL by
+ * stream and index. It shares the rest with MODEL; free it by model_draw_free() before MODEL. */
 struct model *model_draw(const struct model *model,
                          double (*normal)(void *context, const char *stream, uint64_t index), void *context) {
     struct model *drawn = xmalloc(sizeof *drawn);

@@ -6,6 +6,8 @@
 
 static const double two_over_pi = 0.63661977236758134308;
 
+/* The standard deviation of the noise where terms have the values TERMS; NaN: there is no noise, or its
+ * formula is below 0. */
 double noise_sigma(const struct model_noise *noise, const double *terms, size_t term_count) {
     if (noise->kind == MODEL_NOISE_NONE)
         return NAN;
@@ -27,7 +29,7 @@ double noise_sigma(const struct model_noise *noise, const double *terms, size_t 
     return sigma >= 0 ? sigma : NAN;
 }
 
-/* Where sigma is 0, all of it is at the mean. */
+/* The probability that normal noise is below OFFSET; with SIGMA 0, all of it is at the mean. */
 static double normal_share(double offset, double sigma) {
     return sigma > 0 ? 0.5 * erfc(-offset / (sigma * M_SQRT2)) : offset >= 0;
 }
@@ -37,7 +39,7 @@ static double half_normal_scale(double sigma) {
     return sigma / sqrt(1 - two_over_pi);
 }
 
-/* The logarithm of a sum of exponentials, without leaving their range. */
+/* Log density of a mixture at OFFSET, by the log-sum-exp rule, which does not overflow. */
 static double mixture_density(const struct model_noise *noise, double offset) {
     double largest = -INFINITY, sum = 0;
     for (int pass = 0; pass < 2; pass++)
@@ -55,6 +57,7 @@ static double mixture_density(const struct model_noise *noise, double offset) {
     return isfinite(largest) ? largest + log(sum) : -INFINITY;
 }
 
+/* Log density of the noise at OFFSET from the mean; NaN: there is no noise. */
 double noise_density(const struct model_noise *noise, double sigma, double offset) {
     if (noise->kind == MODEL_NOISE_NONE || !isfinite(offset))
         return NAN;
@@ -66,6 +69,7 @@ double noise_density(const struct model_noise *noise, double sigma, double offse
                               : distribution_normal_log_density(offset, 0, sigma);
 }
 
+/* The probability that the noise is below OFFSET; NaN: there is no noise. */
 double noise_share(const struct model_noise *noise, double sigma, double offset) {
     double share = 0;
     if (noise->kind == MODEL_NOISE_NONE || isnan(offset))
@@ -83,6 +87,7 @@ double noise_share(const struct model_noise *noise, double sigma, double offset)
     return distance < 0 ? 0 : erf(distance / (scale * M_SQRT2));
 }
 
+/* A draw of the noise from a standard NORMAL and a UNIFORM number; NaN: there is no noise. */
 double noise_draw(const struct model_noise *noise, double sigma, double normal, double uniform) {
     size_t i = 0;
     if (noise->kind == MODEL_NOISE_NONE)

@@ -13,21 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the weights of a mixture may miss 1 by. */
+/* The sum of a mixture's weights may differ from 1 by this. */
 static const double rounding = 1e-6;
 enum { POWER_MAX = 1000, HULL_COLUMNS_MAX = 64, HULL_DIRECTIONS_MAX = 1 << 16, FINDINGS_MAX = 1000 };
 
-/* Reading continues behind what is wrong, with values that do no harm: the first complaint is the failure. */
+/* Reading goes on after an error, with a harmless value in its place, so that all errors are found. */
 struct reading {
     const struct document *document;
-    struct model_findings *findings; /* takes every complaint; NULL: the failure takes the first */
+    struct model_findings *findings; /* gets every error; NULL: only the first one goes to `failure` */
     struct failure *failure;
     int error;
     struct model *model;
     const struct document_node *units; /* of values */
 };
 
-/* ---- Complaints */
+/* ---- Errors */
 
 void model_findings_add(struct model_findings *findings, const struct document_node *node, bool warning,
                         const char *format, ...) {
@@ -52,6 +52,8 @@ void model_findings_clear(struct model_findings *findings) {
 }
 
 __attribute__((format(printf, 3, 4))) static void
+/* Reports an error of the file at NODE: to the findings, or, if it is the first, to the failure. Reading goes
+ * on. */
 refuse(struct reading *reading, const struct document_node *node, const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
     va_list arguments;
@@ -65,21 +67,21 @@ refuse(struct reading *reading, const struct document_node *node, const char *fo
                                        "%s", sentence);
 }
 
-/* Nobody reads more complaints than these, and each costs memory. */
-static bool is_hopeless(const struct reading *reading) {
+/* Whether so many errors were found that reading stops: nobody reads more, and each costs memory. */
+static bool has_too_many_findings(const struct reading *reading) {
     return reading->error || (reading->findings && reading->findings->error_count >= FINDINGS_MAX);
 }
 
 /* ---- Members */
 
-static const struct document_node *member(const struct document_node *node, const char *key) {
+static const struct document_node *member_or_null(const struct document_node *node, const char *key) {
     const struct document_node *value = document_get(node, key);
     return value && value->kind != DOCUMENT_NULL ? value : NULL;
 }
 
-/* A member that must be there, or NULL after a complaint. */
-static const struct document_node *need(struct reading *reading, const struct document_node *node,
-                                        const char *key, enum document_kind kind) {
+/* The member KEY of NODE. NULL after an error: it is missing or of another kind. */
+static const struct document_node *required_member(struct reading *reading, const struct document_node *node,
+                                                   const char *key, enum document_kind kind) {
     const struct document_node *value = document_get(node, key);
     if (value && value->kind == kind)
         return value;
@@ -91,19 +93,19 @@ static const struct document_node *need(struct reading *reading, const struct do
     return NULL;
 }
 
-/* The same of a member that may be missing or null; then it is NULL, too. */
-static const struct document_node *may(struct reading *reading, const struct document_node *node,
-                                       const char *key, enum document_kind kind) {
-    return member(node, key) ? need(reading, node, key, kind) : NULL;
+/* The member KEY of NODE; NULL if it is missing or null, or, after an error, of another kind. */
+static const struct document_node *optional_member(struct reading *reading, const struct document_node *node,
+                                                   const char *key, enum document_kind kind) {
+    return member_or_null(node, key) ? required_member(reading, node, key, kind) : NULL;
 }
 
-static char *need_text(struct reading *reading, const struct document_node *node, const char *key) {
-    const struct document_node *value = need(reading, node, key, DOCUMENT_TEXT);
+static char *required_text(struct reading *reading, const struct document_node *node, const char *key) {
+    const struct document_node *value = required_member(reading, node, key, DOCUMENT_TEXT);
     return xstrdup(value ? value->text : "");
 }
 
-static char *may_text(struct reading *reading, const struct document_node *node, const char *key) {
-    const struct document_node *value = may(reading, node, key, DOCUMENT_TEXT);
+static char *optional_text(struct reading *reading, const struct document_node *node, const char *key) {
+    const struct document_node *value = optional_member(reading, node, key, DOCUMENT_TEXT);
     return value ? xstrdup(value->text) : NULL;
 }
 
@@ -117,44 +119,46 @@ static double to_number(struct reading *reading, const struct document_node *nod
     return value;
 }
 
-static double need_number(struct reading *reading, const struct document_node *node, const char *key) {
-    const struct document_node *value = need(reading, node, key, DOCUMENT_NUMBER);
+static double required_number(struct reading *reading, const struct document_node *node, const char *key) {
+    const struct document_node *value = required_member(reading, node, key, DOCUMENT_NUMBER);
     return value ? to_number(reading, value, key) : NAN;
 }
 
-static double may_number(struct reading *reading, const struct document_node *node, const char *key,
-                         double otherwise) {
-    return member(node, key) ? need_number(reading, node, key) : otherwise;
+static double optional_number(struct reading *reading, const struct document_node *node, const char *key,
+                              double otherwise) {
+    return member_or_null(node, key) ? required_number(reading, node, key) : otherwise;
 }
 
-static bool may_flag(struct reading *reading, const struct document_node *node, const char *key) {
-    const struct document_node *value = may(reading, node, key, DOCUMENT_BOOLEAN);
+static bool optional_flag(struct reading *reading, const struct document_node *node, const char *key) {
+    const struct document_node *value = optional_member(reading, node, key, DOCUMENT_BOOLEAN);
     return value && strcmp(value->text, "true") == 0;
 }
 
-static uint64_t need_count(struct reading *reading, const struct document_node *node, const char *key) {
-    const struct document_node *value = need(reading, node, key, DOCUMENT_NUMBER);
+static uint64_t required_count(struct reading *reading, const struct document_node *node, const char *key) {
+    const struct document_node *value = required_member(reading, node, key, DOCUMENT_NUMBER);
     uint64_t count = 0;
     if (value && !number_parse_uint64(value->text, strlen(value->text), &count))
         refuse(reading, value, "'%s' is %.64s; expected a whole number from 0", key, value->text);
     return count;
 }
 
-/* A list of at most MOST items, empty where it is missing. */
-static const struct document_node *list_of(struct reading *reading, const struct document_node *node,
-                                           const char *key, bool must, size_t most) {
+/* The list KEY of NODE, with at most MOST items. Empty if it is missing, which is an error if MUST. */
+static const struct document_node *list_member(struct reading *reading, const struct document_node *node,
+                                               const char *key, bool must, size_t most) {
     static const struct document_node empty = {.kind = DOCUMENT_SEQUENCE};
-    const struct document_node *list =
-        must ? need(reading, node, key, DOCUMENT_SEQUENCE) : may(reading, node, key, DOCUMENT_SEQUENCE);
+    const struct document_node *list = must ? required_member(reading, node, key, DOCUMENT_SEQUENCE)
+                                            : optional_member(reading, node, key, DOCUMENT_SEQUENCE);
     if (!list || list->count <= most)
         return list ? list : &empty;
     refuse(reading, list, "'%s' has %zu entries; expected at most %zu", key, list->count, most);
     return &empty;
 }
 
+/* The texts of the list KEY, *RET_COUNT of them; items that are no texts are errors and become "". The caller
+ * frees. */
 static char **texts_of(struct reading *reading, const struct document_node *node, const char *key, bool must,
                        size_t *ret_count) {
-    const struct document_node *list = list_of(reading, node, key, must, SIZE_MAX);
+    const struct document_node *list = list_member(reading, node, key, must, SIZE_MAX);
     char **texts = xcalloc(list->count + 1, sizeof *texts);
     for (size_t i = 0; i < list->count; i++) {
         bool good = list->items[i]->kind == DOCUMENT_TEXT;
@@ -167,7 +171,7 @@ static char **texts_of(struct reading *reading, const struct document_node *node
     return texts;
 }
 
-/* The COUNT numbers of LIST; NaN where they are none. */
+/* The COUNT numbers of LIST into RET; NaN, after an error, where an item is no number. */
 static void numbers_of(struct reading *reading, const struct document_node *list, const char *key,
                        size_t count, double *ret) {
     bool good = list->kind == DOCUMENT_SEQUENCE && list->count == count;
@@ -177,9 +181,9 @@ static void numbers_of(struct reading *reading, const struct document_node *list
         ret[i] = good ? to_number(reading, list->items[i], key) : NAN;
 }
 
-static double *need_numbers(struct reading *reading, const struct document_node *node, const char *key,
-                            size_t count) {
-    const struct document_node *list = need(reading, node, key, DOCUMENT_SEQUENCE);
+static double *required_numbers(struct reading *reading, const struct document_node *node, const char *key,
+                                size_t count) {
+    const struct document_node *list = required_member(reading, node, key, DOCUMENT_SEQUENCE);
     double *numbers = xcalloc(count + 1, sizeof *numbers);
     if (list)
         numbers_of(reading, list, key, count, numbers);
@@ -189,10 +193,10 @@ static double *need_numbers(struct reading *reading, const struct document_node 
 /* ---- The head */
 
 static void read_factor(struct reading *reading, const struct document_node *node, struct model_factor *ret) {
-    double power = need_number(reading, node, "power");
-    ret->column = need_text(reading, node, "column");
-    ret->level = may_text(reading, node, "level");
-    ret->function = may_text(reading, node, "function");
+    double power = required_number(reading, node, "power");
+    ret->column = required_text(reading, node, "column");
+    ret->level = optional_text(reading, node, "level");
+    ret->function = optional_text(reading, node, "function");
     if (!(fabs(power) <= POWER_MAX) || power != rint(power) || power == 0 || (ret->level && power != 1))
         refuse(reading, node, "'power' is %g; expected %s", power,
                ret->level ? "1, because the factor is a level" : "a whole number, not 0, from -1000 to 1000");
@@ -202,9 +206,10 @@ static void read_factor(struct reading *reading, const struct document_node *nod
         refuse(reading, node, "'function' is '%.64s'; expected log2", ret->function);
 }
 
+/* Reads the model's terms with their factors, units and names. */
 static void read_terms(struct reading *reading, const struct document_node *root) {
     struct model *model = reading->model;
-    const struct document_node *list = list_of(reading, root, "terms", true, MODEL_TERMS_MAX);
+    const struct document_node *list = list_member(reading, root, "terms", true, MODEL_TERMS_MAX);
     model->terms = xcalloc(list->count + 1, sizeof *model->terms);
     model->term_count = list->count;
     if (list->count == 0 && evaluator_knows(model->kind))
@@ -212,9 +217,9 @@ static void read_terms(struct reading *reading, const struct document_node *root
     for (size_t t = 0; t < list->count; t++) {
         struct model_term *term = &model->terms[t];
         const struct document_node *factors =
-            list_of(reading, list->items[t], "factors", true, MODEL_FACTORS_MAX);
-        term->name = need_text(reading, list->items[t], "name");
-        term->unit = may_text(reading, list->items[t], "unit");
+            list_member(reading, list->items[t], "factors", true, MODEL_FACTORS_MAX);
+        term->name = required_text(reading, list->items[t], "name");
+        term->unit = optional_text(reading, list->items[t], "unit");
         term->factors = xcalloc(factors->count + 1, sizeof *term->factors);
         term->factor_count = factors->count;
         for (size_t f = 0; f < factors->count; f++)
@@ -222,36 +227,39 @@ static void read_terms(struct reading *reading, const struct document_node *root
     }
 }
 
+/* Reads the columns with units, types and levels. */
 static void read_columns(struct reading *reading, const struct document_node *root) {
     struct model *model = reading->model;
-    const struct document_node *list = list_of(reading, root, "columns", true, SIZE_MAX);
+    const struct document_node *list = list_member(reading, root, "columns", true, SIZE_MAX);
     model->columns = xcalloc(list->count + 1, sizeof *model->columns);
     model->column_count = list->count;
     for (size_t c = 0; c < list->count; c++) {
         struct model_column *column = &model->columns[c];
-        column->about.name = need_text(reading, list->items[c], "name");
-        column->about.unit = may_text(reading, list->items[c], "unit");
-        const struct document_node *type = may(reading, list->items[c], "type", DOCUMENT_TEXT);
+        column->about.name = required_text(reading, list->items[c], "name");
+        column->about.unit = optional_text(reading, list->items[c], "unit");
+        const struct document_node *type = optional_member(reading, list->items[c], "type", DOCUMENT_TEXT);
         column->about.type = column_type_find(type ? type->text : NULL);
         column->levels = texts_of(reading, list->items[c], "levels", false, &column->level_count);
     }
 }
 
+/* Reads the convex hull of the measured rows, if the file has one. */
 static void read_hull(struct reading *reading, const struct document_node *root) {
-    const struct document_node *node = may(reading, root, "hull", DOCUMENT_MAPPING);
+    const struct document_node *node = optional_member(reading, root, "hull", DOCUMENT_MAPPING);
     if (!node)
         return;
     struct model_hull *hull = reading->model->hull = xcalloc(1, sizeof *hull);
-    if (list_of(reading, node, "columns", true, HULL_COLUMNS_MAX)->count > 0)
+    if (list_member(reading, node, "columns", true, HULL_COLUMNS_MAX)->count > 0)
         hull->columns = texts_of(reading, node, "columns", true, &hull->column_count);
-    const struct document_node *directions = list_of(reading, node, "directions", true, HULL_DIRECTIONS_MAX);
+    const struct document_node *directions =
+        list_member(reading, node, "directions", true, HULL_DIRECTIONS_MAX);
     size_t width = hull->column_count, count = hull->direction_count = directions->count;
     hull->directions = xcalloc(count * width + 1, sizeof *hull->directions);
     for (size_t d = 0; d < count; d++)
         numbers_of(reading, directions->items[d], "directions", width, hull->directions + d * width);
-    hull->scale = need_numbers(reading, node, "scale", width);
-    hull->minimum = need_numbers(reading, node, "minimum", count);
-    hull->maximum = need_numbers(reading, node, "maximum", count);
+    hull->scale = required_numbers(reading, node, "scale", width);
+    hull->minimum = required_numbers(reading, node, "minimum", count);
+    hull->maximum = required_numbers(reading, node, "maximum", count);
     for (size_t d = 0; d < count; d++)
         if (hull->minimum[d] > hull->maximum[d])
             refuse(reading, node,
@@ -260,18 +268,19 @@ static void read_hull(struct reading *reading, const struct document_node *root)
                    hull->minimum[d], hull->maximum[d], d + 1);
 }
 
+/* Reads the files that the model was fitted to, with their checksums. */
 static void read_inputs(struct reading *reading, const struct document_node *node,
                         struct model_origin *origin) {
-    const struct document_node *list = list_of(reading, node, "inputs", false, SIZE_MAX);
+    const struct document_node *list = list_member(reading, node, "inputs", false, SIZE_MAX);
     origin->inputs = xcalloc(list->count + 1, sizeof *origin->inputs);
     origin->input_count = list->count;
     for (size_t i = 0; i < list->count; i++) {
         struct model_input *input = &origin->inputs[i];
-        input->name = need_text(reading, list->items[i], "name");
-        input->run_id = may_text(reading, list->items[i], "run_id");
-        input->experiment = may_text(reading, list->items[i], "experiment");
-        input->rows = need_count(reading, list->items[i], "rows");
-        cleanup_free char *hash = may_text(reading, list->items[i], "sha256");
+        input->name = required_text(reading, list->items[i], "name");
+        input->run_id = optional_text(reading, list->items[i], "run_id");
+        input->experiment = optional_text(reading, list->items[i], "experiment");
+        input->rows = required_count(reading, list->items[i], "rows");
+        cleanup_free char *hash = optional_text(reading, list->items[i], "sha256");
         if (hash && (strlen(hash) != 64 || strspn(hash, "0123456789abcdef") != 64))
             refuse(reading, list->items[i],
                    "'sha256' is '%.80s'; expected 64 hexadecimal digits in lower case", hash);
@@ -280,38 +289,40 @@ static void read_inputs(struct reading *reading, const struct document_node *nod
     }
 }
 
+/* Reads how the model was made, if the file says so: plugin, settings, inputs. */
 static void read_origin(struct reading *reading, const struct document_node *root) {
-    const struct document_node *node = may(reading, root, "origin", DOCUMENT_MAPPING), *settings;
+    const struct document_node *node = optional_member(reading, root, "origin", DOCUMENT_MAPPING), *settings;
     struct model_origin *origin = &reading->model->origin;
     if (!node)
         return;
-    origin->plugin = may_text(reading, node, "plugin");
-    origin->version = may_text(reading, node, "version");
-    origin->engine = may_text(reading, node, "engine");
-    origin->created = may_text(reading, node, "created");
-    origin->rows = need_count(reading, node, "rows");
-    origin->seed = member(node, "seed") ? need_count(reading, node, "seed") : 0;
-    origin->folds_by = may_text(reading, node, "folds_by");
+    origin->plugin = optional_text(reading, node, "plugin");
+    origin->version = optional_text(reading, node, "version");
+    origin->engine = optional_text(reading, node, "engine");
+    origin->created = optional_text(reading, node, "created");
+    origin->rows = required_count(reading, node, "rows");
+    origin->seed = member_or_null(node, "seed") ? required_count(reading, node, "seed") : 0;
+    origin->folds_by = optional_text(reading, node, "folds_by");
     origin->folds_columns = texts_of(reading, node, "folds_columns", false, &origin->folds_column_count);
-    origin->where = may_text(reading, node, "where");
+    origin->where = optional_text(reading, node, "where");
     read_inputs(reading, node, origin);
-    if (!(settings = may(reading, node, "settings", DOCUMENT_MAPPING)))
+    if (!(settings = optional_member(reading, node, "settings", DOCUMENT_MAPPING)))
         return;
     origin->settings = xcalloc(settings->count + 1, sizeof *origin->settings);
     origin->setting_values = xcalloc(settings->count + 1, sizeof *origin->setting_values);
     origin->setting_count = settings->count;
     for (size_t i = 0; i < settings->count; i++) {
         origin->settings[i] = xstrdup(settings->keys[i]->text);
-        origin->setting_values[i] = may_text(reading, settings, settings->keys[i]->text);
+        origin->setting_values[i] = optional_text(reading, settings, settings->keys[i]->text);
     }
 }
 
 /* ---- Parts */
 
+/* Reads the estimates of a part, one for each term in the order of `terms`. */
 static void read_estimates(struct reading *reading, const struct document_node *node,
                            struct model_part *ret) {
     const struct model *model = reading->model;
-    const struct document_node *list = list_of(reading, node, "estimates", true, SIZE_MAX);
+    const struct document_node *list = list_member(reading, node, "estimates", true, SIZE_MAX);
     ret->estimates = xcalloc(model->term_count + 1, sizeof *ret->estimates);
     if (list->count != model->term_count)
         refuse(reading, list->items ? list : node,
@@ -320,31 +331,32 @@ static void read_estimates(struct reading *reading, const struct document_node *
     for (size_t t = 0; t < list->count && t < model->term_count; t++) {
         struct model_estimate *estimate = &ret->estimates[t];
         const struct document_node *item = list->items[t];
-        cleanup_free char *name = need_text(reading, item, "term");
+        cleanup_free char *name = required_text(reading, item, "term");
         if (strcmp(name, model->terms[t].name) != 0)
             refuse(reading, item,
                    "the estimate belongs to the term '%.64s'; expected '%.64s', in the "
                    "order of 'terms'",
                    name, model->terms[t].name);
         *estimate =
-            (struct model_estimate){.estimate = need_number(reading, item, "estimate"),
-                                    .standard_error = may_number(reading, item, "standard_error", NAN),
-                                    .t = may_number(reading, item, "t", NAN),
-                                    .p = may_number(reading, item, "p", NAN),
-                                    .dropped = may_flag(reading, item, "dropped"),
-                                    .at_bound = may_flag(reading, item, "at_bound")};
+            (struct model_estimate){.estimate = required_number(reading, item, "estimate"),
+                                    .standard_error = optional_number(reading, item, "standard_error", NAN),
+                                    .t = optional_number(reading, item, "t", NAN),
+                                    .p = optional_number(reading, item, "p", NAN),
+                                    .dropped = optional_flag(reading, item, "dropped"),
+                                    .at_bound = optional_flag(reading, item, "at_bound")};
         if (estimate->estimate != 0 && (estimate->dropped || estimate->at_bound))
             refuse(reading, item, "the estimate of '%.64s' is %g; expected 0, because the term is %s", name,
                    estimate->estimate, estimate->dropped ? "dropped" : "at its bound");
     }
 }
 
-/* A square of numbers, one row a term; NULL: there is none. */
+/* The covariance of the estimates, a square of one row per term; NULL: there is none, or, after an error, it
+ * is not square. */
 static double *read_covariance(struct reading *reading, const struct document_node *node) {
     size_t count = reading->model->term_count;
-    if (!may(reading, node, "covariance", DOCUMENT_SEQUENCE))
+    if (!optional_member(reading, node, "covariance", DOCUMENT_SEQUENCE))
         return NULL;
-    const struct document_node *rows = list_of(reading, node, "covariance", true, count);
+    const struct document_node *rows = list_member(reading, node, "covariance", true, count);
     bool square = rows->count == count;
     for (size_t i = 0; i < rows->count; i++)
         square = square && rows->items[i]->kind == DOCUMENT_SEQUENCE && rows->items[i]->count == count;
@@ -362,18 +374,19 @@ static double *read_covariance(struct reading *reading, const struct document_no
 }
 
 static double read_freedom(struct reading *reading, const struct document_node *node) {
-    double freedom = may_number(reading, node, "freedom", 0);
+    double freedom = optional_number(reading, node, "freedom", 0);
     if (freedom < 0)
         refuse(reading, node, "there are %g degrees of freedom; expected more than 0", freedom);
     return fmax(freedom, 0);
 }
 
+/* Reads the floor of the noise: the least standard deviation, its degrees of freedom and covariance. */
 static void read_floor(struct reading *reading, const struct document_node *noise,
                        struct model_noise_floor *ret) {
-    const struct document_node *node = may(reading, noise, "floor", DOCUMENT_MAPPING);
+    const struct document_node *node = optional_member(reading, noise, "floor", DOCUMENT_MAPPING);
     if (!node)
         return;
-    ret->sigma = need_number(reading, node, "sigma");
+    ret->sigma = required_number(reading, node, "sigma");
     ret->freedom = read_freedom(reading, node);
     ret->covariance = read_covariance(reading, node);
     if (ret->sigma < 0 || !ret->covariance || ret->freedom == 0)
@@ -382,8 +395,9 @@ static void read_floor(struct reading *reading, const struct document_node *nois
                "covariance");
 }
 
+/* Reads the ranges that the part was measured for. */
 static void read_domain(struct reading *reading, const struct document_node *node, struct model_part *ret) {
-    const struct document_node *domain = may(reading, node, "domain", DOCUMENT_MAPPING);
+    const struct document_node *domain = optional_member(reading, node, "domain", DOCUMENT_MAPPING);
     size_t count = domain ? domain->count : 0;
     ret->domain = xcalloc(count + 1, sizeof *ret->domain);
     ret->domain_count = count;
@@ -399,17 +413,18 @@ static void read_domain(struct reading *reading, const struct document_node *nod
     }
 }
 
+/* Reads the components of a mixture of normals; their weights must add up to 1. */
 static void read_components(struct reading *reading, const struct document_node *node,
                             struct model_noise *ret) {
-    const struct document_node *list = list_of(reading, node, "components", true, MODEL_COMPONENTS_MAX);
+    const struct document_node *list = list_member(reading, node, "components", true, MODEL_COMPONENTS_MAX);
     double sum = 0;
     ret->components = xcalloc(list->count + 1, sizeof *ret->components);
     ret->component_count = list->count;
     for (size_t i = 0; i < list->count; i++) {
         struct model_component *component = &ret->components[i];
-        component->weight = need_number(reading, list->items[i], "weight");
-        component->mean = need_number(reading, list->items[i], "mean");
-        component->sigma = need_number(reading, list->items[i], "sigma");
+        component->weight = required_number(reading, list->items[i], "weight");
+        component->mean = required_number(reading, list->items[i], "mean");
+        component->sigma = required_number(reading, list->items[i], "sigma");
         if (component->weight < 0 || component->sigma < 0)
             refuse(reading, list->items[i],
                    "a component has the weight %g and the sigma %g; expected both at "
@@ -421,15 +436,16 @@ static void read_components(struct reading *reading, const struct document_node 
         refuse(reading, node, "the weights of the components add up to %.9g; expected 1", sum);
 }
 
+/* Reads the noise of a part; a part without one has kind MODEL_NOISE_NONE. */
 static void read_noise(struct reading *reading, const struct document_node *part, struct model_noise *ret) {
     static const char *const kinds[] = {[MODEL_NOISE_HOMOSCEDASTIC] = "N-1",
                                         [MODEL_NOISE_HETEROSCEDASTIC] = "N-2",
                                         [MODEL_NOISE_MIXTURE] = "mixture"};
-    const struct document_node *node = may(reading, part, "noise", DOCUMENT_MAPPING);
+    const struct document_node *node = optional_member(reading, part, "noise", DOCUMENT_MAPPING);
     if (!node)
         return;
-    cleanup_free char *kind = need_text(reading, node, "kind");
-    cleanup_free char *distribution = may_text(reading, node, "distribution");
+    cleanup_free char *kind = required_text(reading, node, "kind");
+    cleanup_free char *distribution = optional_text(reading, node, "distribution");
     for (enum model_noise_kind k = MODEL_NOISE_HOMOSCEDASTIC; k <= MODEL_NOISE_MIXTURE; k++)
         if (strcmp(kind, kinds[k]) == 0)
             ret->kind = k;
@@ -438,15 +454,15 @@ static void read_noise(struct reading *reading, const struct document_node *part
     ret->half_normal = distribution && strcmp(distribution, "half-normal") == 0;
     if (distribution && !ret->half_normal && strcmp(distribution, "normal") != 0)
         refuse(reading, node, "the distribution is '%.64s'; expected normal or half-normal", distribution);
-    ret->method = may_text(reading, node, "method");
+    ret->method = optional_text(reading, node, "method");
     if (ret->kind == MODEL_NOISE_MIXTURE) {
         read_components(reading, node, ret);
         return;
     }
-    ret->constant = need_number(reading, node, "constant");
+    ret->constant = required_number(reading, node, "constant");
     if (ret->kind == MODEL_NOISE_HOMOSCEDASTIC && ret->constant < 0)
         refuse(reading, node, "sigma is %g; expected 0 or more", ret->constant);
-    const struct document_node *list = may(reading, node, "coefficients", DOCUMENT_SEQUENCE);
+    const struct document_node *list = optional_member(reading, node, "coefficients", DOCUMENT_SEQUENCE);
     if (list && ret->kind == MODEL_NOISE_HETEROSCEDASTIC) {
         ret->coefficients = xcalloc(reading->model->term_count + 1, sizeof *ret->coefficients);
         numbers_of(reading, list, "coefficients", reading->model->term_count, ret->coefficients);
@@ -454,24 +470,25 @@ static void read_noise(struct reading *reading, const struct document_node *part
     }
 }
 
+/* The named values of NODE, *RET_COUNT of them. The caller frees. */
 static struct model_value *read_values(struct reading *reading, const struct document_node *node,
                                        size_t *ret_count) {
-    const struct document_node *map = may(reading, node, "values", DOCUMENT_MAPPING);
+    const struct document_node *map = optional_member(reading, node, "values", DOCUMENT_MAPPING);
     size_t count = map ? map->count : 0;
     struct model_value *values = xcalloc(count + 1, sizeof *values);
     for (size_t i = 0; i < count; i++)
         values[i] = (struct model_value){.name = xstrdup(map->keys[i]->text),
-                                         .value = may_number(reading, map, map->keys[i]->text, NAN),
-                                         .unit = may_text(reading, reading->units, map->keys[i]->text)};
+                                         .value = optional_number(reading, map, map->keys[i]->text, NAN),
+                                         .unit = optional_text(reading, reading->units, map->keys[i]->text)};
     *ret_count = count;
     return values;
 }
 
 static void read_part(struct reading *reading, const struct document_node *node, struct model_part *ret) {
-    ret->kind = need_text(reading, node, "kind");
-    ret->name = may_text(reading, node, "name");
-    ret->from = may_number(reading, node, "from", -INFINITY);
-    ret->to = may_number(reading, node, "to", INFINITY);
+    ret->kind = required_text(reading, node, "kind");
+    ret->name = optional_text(reading, node, "name");
+    ret->from = optional_number(reading, node, "from", -INFINITY);
+    ret->to = optional_number(reading, node, "to", INFINITY);
     if (ret->from >= ret->to)
         refuse(reading, node, "the part goes from %g to %g; expected 'from' below 'to'", ret->from, ret->to);
     read_estimates(reading, node, ret);
@@ -484,9 +501,10 @@ static void read_part(struct reading *reading, const struct document_node *node,
 
 /* ---- Groups */
 
+/* The labels of a group, one for each column of `by`. The caller frees. */
 static char **read_labels(struct reading *reading, const struct document_node *node) {
     const struct model *model = reading->model;
-    const struct document_node *map = need(reading, node, "labels", DOCUMENT_MAPPING);
+    const struct document_node *map = required_member(reading, node, "labels", DOCUMENT_MAPPING);
     char **labels = xcalloc(model->by_count + 1, sizeof *labels);
     if (map && map->count > model->by_count)
         refuse(reading, map,
@@ -494,11 +512,11 @@ static char **read_labels(struct reading *reading, const struct document_node *n
                "'by'",
                map->count, model->by_count);
     for (size_t j = 0; j < model->by_count; j++)
-        labels[j] = map ? need_text(reading, map, model->by[j]) : xstrdup("");
+        labels[j] = map ? required_text(reading, map, model->by[j]) : xstrdup("");
     return labels;
 }
 
-/* Segments of one name are in order, so that one of them holds, or the nearer of two. */
+/* Checks that segments with the same name ascend without overlap, so that at most one holds for a value. */
 static void expect_order(struct reading *reading, const struct document_node *node,
                          const struct document_node *list, const struct model_group *group) {
     const struct model *model = reading->model;
@@ -524,26 +542,27 @@ static void expect_order(struct reading *reading, const struct document_node *no
 static void read_group(struct reading *reading, const struct document_node *node, struct model_group *ret) {
     ret->labels = read_labels(reading, node);
     ret->name = model_group_name(ret->labels, reading->model->by_count);
-    ret->rows = need_count(reading, node, "rows");
+    ret->rows = required_count(reading, node, "rows");
     ret->values = read_values(reading, node, &ret->value_count);
     ret->notes = texts_of(reading, node, "notes", false, &ret->note_count);
-    const struct document_node *list = list_of(reading, node, "parts", true, SIZE_MAX);
+    const struct document_node *list = list_member(reading, node, "parts", true, SIZE_MAX);
     ret->parts = xcalloc(list->count + 1, sizeof *ret->parts);
-    for (size_t p = 0; p < list->count && !is_hopeless(reading); p++)
+    for (size_t p = 0; p < list->count && !has_too_many_findings(reading); p++)
         read_part(reading, list->items[p], &ret->parts[ret->part_count++]);
     if (list->count == 0)
         refuse(reading, node, "'parts' is empty; expected at least one");
     expect_order(reading, node, list, ret);
 }
 
+/* Reads the groups of the model, and the groups that were not fitted with the reason. */
 static void read_groups(struct reading *reading, const struct document_node *root) {
     struct model *model = reading->model;
-    const struct document_node *list = list_of(reading, root, "groups", true, SIZE_MAX),
-                               *skipped = list_of(reading, root, "skipped", false, SIZE_MAX);
+    const struct document_node *list = list_member(reading, root, "groups", true, SIZE_MAX),
+                               *skipped = list_member(reading, root, "skipped", false, SIZE_MAX);
     if (list->count == 0)
         refuse(reading, root, "the model has no groups");
     model->groups = xcalloc(list->count + 1, sizeof *model->groups);
-    for (size_t g = 0; g < list->count && !is_hopeless(reading); g++)
+    for (size_t g = 0; g < list->count && !has_too_many_findings(reading); g++)
         read_group(reading, list->items[g], &model->groups[model->group_count++]);
     model->skipped = xcalloc(skipped->count + 1, sizeof *model->skipped);
     model->skipped_count = skipped->count;
@@ -551,13 +570,14 @@ static void read_groups(struct reading *reading, const struct document_node *roo
         struct model_skipped *group = &model->skipped[s];
         group->labels = read_labels(reading, skipped->items[s]);
         group->name = model_group_name(group->labels, model->by_count);
-        group->rows = need_count(reading, skipped->items[s], "rows");
-        group->reason = need_text(reading, skipped->items[s], "reason");
+        group->rows = required_count(reading, skipped->items[s], "rows");
+        group->reason = required_text(reading, skipped->items[s], "reason");
     }
 }
 
-/* ---- The whole */
+/* ---- The file */
 
+/* -EINVAL with FAILURE if the document is no model of this format. */
 static int check_format(const struct document *document, struct failure *failure) {
     const struct document_node *root = document->root, *format = document_get(root, "assay_model");
     int64_t number = 0;
@@ -573,6 +593,8 @@ static int check_format(const struct document *document, struct failure *failure
     return 0;
 }
 
+/* Makes a model of a parsed file (model.h). All errors go to FINDINGS; if it is NULL, the first is the
+ * failure. */
 int model_from_document(const struct document *document, struct model_findings *findings, struct model **ret,
                         struct failure *failure) {
     int r = check_format(document, failure);
@@ -581,15 +603,15 @@ int model_from_document(const struct document *document, struct model_findings *
     const struct document_node *root = document->root;
     cleanup(model_cleanup) struct model *model = model_new(document->file);
     struct reading reading = {.document = document, .findings = findings, .failure = failure, .model = model};
-    const struct document_node *response = need(&reading, root, "response", DOCUMENT_MAPPING);
-    model->kind = need_text(&reading, root, "kind");
-    model->over = may_text(&reading, root, "over");
-    model->named_by = may_text(&reading, root, "named_by");
-    model->response = response ? need_text(&reading, response, "name") : xstrdup("");
-    model->response_unit = response ? may_text(&reading, response, "unit") : NULL;
+    const struct document_node *response = required_member(&reading, root, "response", DOCUMENT_MAPPING);
+    model->kind = required_text(&reading, root, "kind");
+    model->over = optional_text(&reading, root, "over");
+    model->named_by = optional_text(&reading, root, "named_by");
+    model->response = response ? required_text(&reading, response, "name") : xstrdup("");
+    model->response_unit = response ? optional_text(&reading, response, "unit") : NULL;
     model->response_seconds = model_unit_seconds(model->response_unit);
-    model->weights = may_text(&reading, root, "weights");
-    reading.units = may(&reading, root, "units", DOCUMENT_MAPPING);
+    model->weights = optional_text(&reading, root, "weights");
+    reading.units = optional_member(&reading, root, "units", DOCUMENT_MAPPING);
     model->main_values = texts_of(&reading, root, "main_values", false, &model->main_value_count);
     model->by = texts_of(&reading, root, "by", true, &model->by_count);
     read_terms(&reading, root);

@@ -25,7 +25,8 @@ enum {
 
 /* ---- One group */
 
-/* "Send, from 1420 to 65536"; what has no bounds is called by its kind. */
+/* The name of a part with its bounds, as "Send, from 1420 to 65536"; without bounds or name its kind. The
+ * caller frees. */
 static char *part_label(const struct model_part *part) {
     bool has_from = isfinite(part->from), has_to = isfinite(part->to);
     cleanup_free char *from = has_from ? xformat("from %.10g", part->from) : NULL;
@@ -37,7 +38,7 @@ static char *part_label(const struct model_part *part) {
                    part->name && (has_from || has_to) ? ", " : "", from ? from : "", to ? to : "");
 }
 
-/* The same as a title: "size below 1420 byte". */
+/* The label of a part as a heading, as "size below 1420 byte". The caller frees. */
 static char *part_title(const struct model *model, const struct model_part *part) {
     cleanup_free char *label = part_label(part);
     bool has_range = model->over && !part->name && (isfinite(part->from) || isfinite(part->to));
@@ -46,6 +47,7 @@ static char *part_title(const struct model *model, const struct model_part *part
                    unit[0] ? " " : "", unit);
 }
 
+/* Adds a table of the part's estimates; terms that were dropped are left out. */
 static void report_terms(struct report_section *section, const struct model *model,
                          const struct model_part *part) {
     const struct column columns[] = {
@@ -84,7 +86,7 @@ static bool is_main(const struct model *model, const char *name) {
            model->main_value_count;
 }
 
-/* A value without a unit of its own is in the response's. */
+/* The unit of VALUE; the response's if it has none of its own. */
 static const char *unit_of(const struct model *model, const struct model_value *value) {
     return value->unit ? value->unit : model->response_unit;
 }
@@ -96,6 +98,7 @@ static void report_values(struct report_section *section, const struct model *mo
                       !is_main(model, values[i].name));
 }
 
+/* Adds kind, size and, for a mixture, components of the noise; nothing for a part without noise. */
 static void report_noise(struct report_section *in, const struct model *model,
                          const struct model_noise *noise) {
     static const char *const kinds[] = {[MODEL_NOISE_HOMOSCEDASTIC] = "homoscedastic",
@@ -124,6 +127,7 @@ static void report_noise(struct report_section *in, const struct model *model,
     }
 }
 
+/* Adds a table of the ranges that the part was measured for. */
 static void report_domain(struct report_section *section, const struct model *model,
                           const struct model_part *part) {
     static const struct column columns[] = {
@@ -151,7 +155,7 @@ static const struct model_value **collect_values(const struct model_group *group
     return values;
 }
 
-/* A line each. */
+/* Adds a table with a line for each part: estimates, noise, values. */
 static void report_table_of_parts(struct report_section *section, const struct model *model,
                                   const struct model_group *group) {
     size_t value_count, count = 0;
@@ -186,6 +190,7 @@ static void report_table_of_parts(struct report_section *section, const struct m
     }
 }
 
+/* Adds rows, parts, values and notes of GROUP; many parts as one table. */
 void model_report_group(struct report_section *in, const struct model *model, const struct model_group *group,
                         bool has_chart) {
     const char *title = model->group_count == 1 ? "" : group->name[0] ? group->name : "(empty)";
@@ -212,7 +217,8 @@ void model_report_group(struct report_section *in, const struct model *model, co
 
 /* ---- Many groups */
 
-/* "35, 8100, 65591": where the segments of a group begin; empty where their names tell them apart. */
+/* Where the segments of a group begin, as "35, 8100, 65591"; "" if parts are told apart by name. The caller
+ * frees. */
 static char *list_breaks(const struct model *model, const struct model_group *group) {
     cleanup(text_clear) struct text text;
     text_init(&text, BREAKS_BYTES_MAX);
@@ -221,7 +227,8 @@ static char *list_breaks(const struct model *model, const struct model_group *gr
     return xstrdup(text.bytes ? text.bytes : "");
 }
 
-/* A line a group of segments, whose estimates do not fit into a line: rows, error, and where they begin. */
+/* Adds a table with a line for each group of segments: rows, error, and where segments begin; estimates do
+ * not fit into a line. */
 static void report_table_of_segments(struct report_section *section, const struct model *model) {
     const struct column columns[] = {{.name = "group"},
                                      {.name = "rows"},
@@ -242,7 +249,7 @@ static void report_table_of_segments(struct report_section *section, const struc
                 "'assay model show MODEL --group NAME' prints the estimates of a group");
 }
 
-/* A line a group: rows, error, sigma, and the estimates of its first part. */
+/* Adds a table with a line for each group: rows, error, sigma, speed, and the estimates of its first part. */
 static void report_table_of_groups(struct report_section *section, const struct model *model) {
     size_t count = 5 + model->term_count;
     cleanup_free struct column *columns = xcalloc(count, sizeof *columns);
@@ -279,8 +286,8 @@ static void report_spread(struct report_table *table, const char *name, const ch
     report_cell_text(table, unit ? unit : "");
 }
 
-/* How the estimates differ between groups, and how sure a single one is; then the values of the first part.
- */
+/* Adds a table of minimum, median and maximum over the groups: of each estimate, then of each value of the
+ * first part. */
 static void report_spreads(struct report_section *section, const struct model *model) {
     static const struct column columns[] = {
         {.name = "name", .label = ""},
@@ -313,6 +320,7 @@ static void report_spreads(struct report_section *section, const struct model *m
     }
 }
 
+/* Adds all groups: a few of them in full, many as tables; and the groups that were not fitted. */
 void model_report_groups(struct report_section *section, const struct model *model, bool has_charts) {
     struct report_section *in = report_section(section, "groups", NULL, false);
     for (size_t g = 0; model->group_count <= GROUPS_IN_FULL && g < model->group_count; g++)
@@ -331,10 +339,10 @@ void model_report_groups(struct report_section *section, const struct model *mod
                     model->skipped_count - SKIPPED_SHOWN);
 }
 
-/* ---- The whole model */
+/* ---- The model */
 
-/* "duration (s) = c1 + c2 m*n*k; by host"; of a kind that is not evaluated row by row its coefficients:
- * "intercept, mnk; by host". */
+/* Adds the formula, as "duration (s) = c1 + c2 m*n*k; by host"; for a kind without a formula the names of its
+ * coefficients, as "intercept, mnk; by host". */
 static void report_formula(struct report_section *section, const struct model *model) {
     bool is_formula = evaluator_knows(model->kind);
     size_t shown = is_formula && model->term_count > TERMS_WRITTEN ? TERMS_WRITTEN : model->term_count;
@@ -381,6 +389,7 @@ static void report_inputs(struct report_section *section, const struct model_ori
     }
 }
 
+/* Adds how the model was made: plugin, settings, rows, inputs. */
 static void report_origin(struct report_section *in, const struct model *model) {
     const struct model_origin *origin = &model->origin;
     struct report_section *section = report_section(in, "origin", NULL, false);
@@ -402,6 +411,7 @@ static void report_origin(struct report_section *in, const struct model *model) 
     report_inputs(section, origin);
 }
 
+/* Adds the report of MODEL, or of one GROUP of it if that is not NULL. */
 void model_report(struct report_section *in, const struct model *model, const struct model_group *group) {
     cleanup_free char *head =
         xformat("%s: %s model of %s, %zu group%s", model->file, model->kind, model->response,

@@ -10,13 +10,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What a 95 % interval leaves out on each side. */
+/* The probability outside a 95 % interval, on each side. */
 static const double tail = 0.025;
 
 /* ---- Predicting */
 
-static void predict(const struct evaluator *evaluator, const struct model_group *group,
-                    const struct score_rows *rows, size_t row, const double *inputs, struct score_row *ret) {
+/* Predicts ROW into RET; leaves RET as it is if the model or the row gives no value. */
+static void predict_row(const struct evaluator *evaluator, const struct model_group *group,
+                        const struct score_rows *rows, size_t row, const double *inputs,
+                        struct score_row *ret) {
     double weight = rows->weights ? rows->weights[row] : 1, offset;
     struct evaluator_value value;
     const struct model_part *part = evaluator_part(evaluator, group, inputs);
@@ -32,6 +34,7 @@ static void predict(const struct evaluator *evaluator, const struct model_group 
     ret->extrapolated = extrapolation_is_outside(&value);
 }
 
+/* Predicts COUNT rows (ROWS_OF, or all) into RET by row; NaN where there is no prediction. */
 void score_predict(const struct evaluator *evaluator, const struct model_group *groups,
                    const struct score_rows *rows, const uint32_t *rows_of, size_t count,
                    struct score_row *ret) {
@@ -47,13 +50,13 @@ void score_predict(const struct evaluator *evaluator, const struct model_group *
         if (group == UINT32_MAX)
             continue;
         evaluator_gather(evaluator, rows->columns, row, inputs);
-        predict(evaluator, &groups[group], rows, row, inputs, &ret[row]);
+        predict_row(evaluator, &groups[group], rows, row, inputs, &ret[row]);
     }
 }
 
 /* ---- Sums over settings */
 
-/* What is summed up: denominators, then numerators. */
+/* Sums over rows: denominators, then numerators. */
 enum { WEIGHT, ONE, MEASURED, SQUARE, SCORE, SUM_COUNT };
 
 /* A row, or all rows of a setting. */
@@ -67,7 +70,7 @@ static int compare_items(const void *a, const void *b) {
     return left->setting < right->setting ? -1 : left->setting > right->setting;
 }
 
-/* Items of one setting become one. Returns how many settings there are. */
+/* Sorts ITEMS and adds up the items of one setting. Returns the number of settings. */
 static size_t join_settings(struct item *items, size_t count) {
     size_t settings = 0;
     qsort(items, count, sizeof *items, compare_items);
@@ -83,9 +86,10 @@ static size_t join_settings(struct item *items, size_t count) {
     return settings;
 }
 
-/* One sum over another, and the standard error of that. */
-static double ratio(const struct item *items, size_t count, int numerator, int denominator,
-                    double *ret_error) {
+/* One sum over another, NUMERATOR over DENOMINATOR, and its standard error over settings (Cochran, Sampling
+ * Techniques, 6.4); NaN with fewer than two settings. */
+static double ratio_of_sums(const struct item *items, size_t count, int numerator, int denominator,
+                            double *ret_error) {
     double above = 0, below = 0, squares = 0, settings = (double)count;
     for (size_t i = 0; i < count; i++) {
         above += items[i].sums[numerator];
@@ -100,6 +104,8 @@ static double ratio(const struct item *items, size_t count, int numerator, int d
     return isfinite(mean) ? mean : NAN;
 }
 
+/* Scores of the predictions of COUNT rows: errors, bias, log score, coverage, with standard errors over
+ * settings. Rows without a prediction are counted and left out. */
 struct score score_sum(const struct score_rows *rows, const struct score_row *predicted,
                        const uint32_t *rows_of, size_t count) {
     cleanup_free struct item *items = xcalloc(count + 1, sizeof *items);
@@ -129,13 +135,13 @@ struct score score_sum(const struct score_rows *rows, const struct score_row *pr
     score.rows = n;
     score.settings = join_settings(items, n);
     double square_error, measured_error;
-    score.rmse = sqrt(ratio(items, score.settings, SQUARE, WEIGHT, &square_error));
-    double measured = ratio(items, score.settings, MEASURED, WEIGHT, &measured_error);
+    score.rmse = sqrt(ratio_of_sums(items, score.settings, SQUARE, WEIGHT, &square_error));
+    double measured = ratio_of_sums(items, score.settings, MEASURED, WEIGHT, &measured_error);
     /* By the delta method: d sqrt(x) = dx / (2 sqrt(x)). */
     score.rmse_error = score.rmse == 0 ? 0 : square_error / (2 * score.rmse);
     score.relative = measured > 0 ? score.rmse / measured : NAN;
     score.relative_error = measured > 0 ? score.rmse_error / measured : NAN;
-    score.log_score = ratio(items, score.settings, SCORE, ONE, &score.log_score_error);
+    score.log_score = ratio_of_sums(items, score.settings, SCORE, ONE, &score.log_score_error);
     score.log_score_error = isnan(score.log_score) ? NAN : score.log_score_error;
     score.median_relative = quantile_median(errors, error_count);
     score.bias = bias / weights;
@@ -144,6 +150,8 @@ struct score score_sum(const struct score_rows *rows, const struct score_row *pr
     return score;
 }
 
+/* The mean difference in log score of predictions B less A, over the rows that have both, with its standard
+ * error over settings. */
 struct score_difference score_compare(const struct score_rows *rows, const struct score_row *a,
                                       const struct score_row *b, const uint32_t *rows_of, size_t count) {
     cleanup_free struct item *items = xcalloc(count + 1, sizeof *items);
@@ -155,6 +163,6 @@ struct score_difference score_compare(const struct score_rows *rows, const struc
                                               {[ONE] = 1, [SCORE] = b[row].log_density - a[row].log_density}};
     }
     ret.settings = join_settings(items, ret.rows);
-    ret.log_score = ratio(items, ret.settings, SCORE, ONE, &ret.log_score_error);
+    ret.log_score = ratio_of_sums(items, ret.settings, SCORE, ONE, &ret.log_score_error);
     return ret;
 }

@@ -31,6 +31,7 @@ struct model_spread model_spread_collect(const struct model *model, const char *
     return spread;
 }
 
+/* The range of COLUMN over all parts of all groups. false: none has a range of it. */
 bool model_spread_range(const struct model_group *groups, size_t count, const char *column, double *ret_low,
                         double *ret_high) {
     *ret_low = INFINITY;

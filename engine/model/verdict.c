@@ -15,7 +15,7 @@ enum { SENTENCE_BYTES_MAX = 1 << 16 };
 
 /* A model whose cross-validated error is above these is not for prediction. */
 static const double usable_relative = 0.10, usable_median = 0.05;
-/* From here down a test rejects a model. */
+/* A test with a p value up to this rejects a model. */
 static const double significant = 1e-3;
 
 static double greatest(const struct model *model, const char *name) {
@@ -44,7 +44,8 @@ static bool is_mixture(const struct model *model) {
     return model->group_count > 0 && model->groups[0].parts[0].noise.kind == MODEL_NOISE_MIXTURE;
 }
 
-/* The error of a mixture's mean says nothing of the mixture: its grade is not known. */
+/* The grade of one group by its cross-validated errors. Unknown without those, and for a mixture, whose mean
+ * is not what it models. */
 static enum report_grade grade_group(const struct model *model, const struct model_group *group) {
     double relative = model_group_value(group, "cv_relative");
     if (model_group_value(group, "nonpositive_rows") > 0)
@@ -71,7 +72,7 @@ enum report_grade model_grade(const struct model *model) {
 
 /* ---- The verdict */
 
-/* " of m 64 to 2973, n 64 to 2973" */
+/* Appends the measured ranges, as " of m 64 to 2973, n 64 to 2973". */
 static void append_domain(const struct model *model, struct text *text) {
     const char *before = " of";
     for (size_t c = 0; c < model->column_count; c++) {
@@ -86,7 +87,8 @@ static void append_domain(const struct model *model, struct text *text) {
     }
 }
 
-/* The setting of a row is what its columns say: without columns each row stands for itself. */
+/* Appends the prediction errors. RELATIVE is the error as a share of the mean, MIDDLE the median relative
+ * error. */
 static void append_scores(const struct model *model, double relative, double middle, struct text *text) {
     cleanup_free char *error = report_format(100 * relative, NULL, 2);
     cleanup_free char *median = report_format(100 * middle, NULL, 2);
@@ -96,7 +98,7 @@ static void append_scores(const struct model *model, double relative, double mid
     append_domain(model, text);
 }
 
-/* How well the distribution of single rows is described, by rows that were left out. */
+/* Appends the log score of a mixture: how well it describes the distribution of rows that were left out. */
 static void append_log_score(const struct model *model, struct text *text) {
     cleanup(model_spread_clear) struct model_spread scores = model_spread_collect(model, "cv_log_score");
     (void)text_printf(text, "fitted to %.0f rows", rows_of(model));
@@ -107,7 +109,7 @@ static void append_log_score(const struct model *model, struct text *text) {
                           model->group_count > 1 ? " in the worst group" : "");
 }
 
-/* Of how many groups the test rejects the formula, and the greatest F of them. */
+/* The number of groups whose formula is rejected by the test of lack of fit, and the greatest F of these. */
 static size_t count_lacking(const struct model *model, double *ret_f) {
     size_t lacking = 0;
     *ret_f = 0;
@@ -130,8 +132,8 @@ static void append_lack_of_fit(const struct model *model, struct text *text) {
     (void)text_append_string(text, "): the standard errors are too small");
 }
 
-/* Where the groups differ: how many are usable and which of the others is the worst; of how many nothing is
- * known. */
+/* Appends how many groups are usable and which is the worst, if groups differ; and how many have no known
+ * error. */
 static void append_groups(const struct model *model, struct text *text) {
     size_t usable = count_grade(model, REPORT_USABLE), unknown = count_grade(model, REPORT_UNKNOWN);
     const struct model_group *worst = NULL;
@@ -148,8 +150,7 @@ static void append_groups(const struct model *model, struct text *text) {
                           model->group_count);
 }
 
-/* A calibration of messages can have segments that SimGrid does not accept; a note of the group says which.
- */
+/* Appends how many groups have segments that SimGrid does not accept; a note of the group says which. */
 static void append_refused(const struct model *model, struct text *text) {
     const struct model_group *first = NULL;
     size_t refused = 0;
@@ -165,6 +166,7 @@ static void append_refused(const struct model *model, struct text *text) {
                           model->group_count, first->name);
 }
 
+/* The verdict on a model in one sentence: usable or not, errors, domain, lack of fit. The caller frees. */
 char *model_verdict(const struct model *model) {
     cleanup(text_clear) struct text text;
     double relative = greatest(model, "cv_relative"), nonpositive = total(model, "nonpositive_rows");
@@ -197,6 +199,7 @@ char *model_verdict_warning(const struct model *model, const char *name) {
     return model_grade(model) == REPORT_NOT_USABLE ? xformat("'%s' is %s", name, sentence) : NULL;
 }
 
+/* Adds verdict, grade and errors to SECTION; HINT, if not NULL, ends the sentence. */
 void model_verdict_report(struct report_section *section, const struct model *model, const char *hint) {
     cleanup_free char *sentence = model_verdict(model);
     cleanup_free char *both = xformat("%s%s%s", sentence, hint ? "; " : "", hint ? hint : "");
@@ -210,7 +213,7 @@ void model_verdict_report(struct report_section *section, const struct model *mo
                   "1", 0, true);
 }
 
-/* ---- How fast a matrix product is */
+/* ---- The speed of matrix products */
 
 double model_verdict_speed_of(const struct model *model, const struct model_group *group) {
     size_t t = predict_product_term(model);
@@ -220,6 +223,8 @@ double model_verdict_speed_of(const struct model *model, const struct model_grou
     return seconds > 0 ? 2 / seconds : NAN;
 }
 
+/* Adds the median asymptotic speed over the groups, with the slowest and the fastest; nothing if the model
+ * has no term m*n*k. */
 void model_verdict_speed(struct report_section *section, const struct model *model) {
     const struct model_group *slowest = NULL, *fastest = NULL;
     cleanup(model_spread_clear) struct model_spread spread = {0};

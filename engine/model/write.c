@@ -19,9 +19,9 @@ enum { FLUSH_BYTES = 1 << 16 };
 struct writing {
     const struct model *model;
     struct text *text;
-    struct file_output *output; /* takes what is in the text now and then; NULL: the text keeps all */
+    struct file_output *output; /* gets the text when it is long; NULL: all stays in the text */
     struct failure *failure;
-    const struct model_value **values; /* one of each name, in order of first appearance */
+    const struct model_value **values; /* the first value of each name, in the order of the file */
     size_t value_count;
 };
 
@@ -59,7 +59,7 @@ static void put_member(struct writing *writing, const char *before, const char *
     put_text(writing, value);
 }
 
-/* A member that is there only where it says something. */
+/* Writes a text member, unless VALUE is NULL. */
 static void put_some(struct writing *writing, const char *before, const char *key, const char *value) {
     if (value)
         put_member(writing, before, key, value);
@@ -148,6 +148,7 @@ static void put_hull(struct writing *writing) {
     put(writing, "}");
 }
 
+/* Writes how the model was made. */
 static void put_origin(struct writing *writing) {
     const struct model_origin *origin = &writing->model->origin;
     put_member(writing, ",\n  \"origin\": {\n    ", "plugin", origin->plugin);
@@ -177,7 +178,9 @@ static void put_origin(struct writing *writing) {
 
 /* ---- Values and their units */
 
-static int note_units(struct writing *writing, const struct model_value *values, size_t count) {
+/* Adds VALUES to the list of values by name. -EINVAL: a value has another unit than an earlier one of its
+ * name, for the file has one unit per name. */
+static int add_units(struct writing *writing, const struct model_value *values, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const struct model_value *first =
             model_values_add(&writing->values, &writing->value_count, &values[i]);
@@ -191,14 +194,15 @@ static int note_units(struct writing *writing, const struct model_value *values,
     return 0;
 }
 
+/* Lists the units of all named values of the model. -EINVAL as add_units(). */
 static int collect_units(struct writing *writing) {
     const struct model *model = writing->model;
     int r = 0;
     for (size_t g = 0; r == 0 && g < model->group_count; g++) {
         const struct model_group *group = &model->groups[g];
-        r = note_units(writing, group->values, group->value_count);
+        r = add_units(writing, group->values, group->value_count);
         for (size_t p = 0; r == 0 && p < group->part_count; p++)
-            r = note_units(writing, group->parts[p].values, group->parts[p].value_count);
+            r = add_units(writing, group->parts[p].values, group->parts[p].value_count);
     }
     return r;
 }
@@ -231,6 +235,7 @@ static void put_estimates(struct writing *writing, const struct model_part *part
     put(writing, "]");
 }
 
+/* Writes the noise of a part; nothing if it has none. */
 static void put_noise(struct writing *writing, const struct model_noise *noise) {
     static const char *const kinds[] = {"", "N-1", "N-2", "mixture"};
     if (noise->kind == MODEL_NOISE_NONE)
@@ -267,6 +272,7 @@ static void put_noise(struct writing *writing, const struct model_noise *noise) 
     put(writing, "}");
 }
 
+/* Writes a part: bounds, estimates, covariance, noise, values, domain. */
 static void put_part(struct writing *writing, const struct model_part *part) {
     size_t count = writing->model->term_count;
     put_member(writing, "{", "kind", part->kind);
@@ -308,8 +314,9 @@ static void put_labels(struct writing *writing, const char *before, char *const 
     put(writing, "}, \"rows\": %llu", (unsigned long long)rows);
 }
 
-/* Hands over what is written so far. */
-static int flush(struct writing *writing, size_t least) {
+/* Moves the text to the output if it has at least LEAST bytes. Negative with FAILURE: it cannot be
+ * written. */
+static int flush_text(struct writing *writing, size_t least) {
     if (writing->text->error)
         return failure_set(writing->failure, writing->text->error, "the model is too large to be written");
     if (!writing->output || writing->text->length < least)
@@ -319,6 +326,7 @@ static int flush(struct writing *writing, size_t least) {
     return r;
 }
 
+/* Writes a group as one line. */
 static int put_group(struct writing *writing, const struct model_group *group, const char *before) {
     put_labels(writing, before, group->labels, group->rows);
     put_values(writing, group->values, group->value_count);
@@ -330,11 +338,12 @@ static int put_group(struct writing *writing, const struct model_group *group, c
     put(writing, "], \"notes\": ");
     put_texts(writing, group->notes, group->note_count);
     put(writing, "}");
-    return flush(writing, FLUSH_BYTES);
+    return flush_text(writing, FLUSH_BYTES);
 }
 
 /* ---- The whole */
 
+/* Writes the model as JSON, a line a group. */
 static int write_all(struct writing *writing) {
     const struct model *model = writing->model;
     put(writing, "{\n  \"assay_model\": %d", MODEL_FORMAT);
@@ -372,7 +381,7 @@ static int write_all(struct writing *writing) {
         put(writing, "}");
     }
     put(writing, "%s]\n}\n", model->skipped_count ? "\n  " : "");
-    return flush(writing, 0);
+    return flush_text(writing, 0);
 }
 
 static int write_model(const struct model *model, struct text *text, struct file_output *output,

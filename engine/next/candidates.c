@@ -47,7 +47,7 @@ static double value_at(const struct candidate_range *range, double place) {
 }
 
 /* Whether the point at PLACES is admitted; its values into RET. */
-static bool look(const struct grid *grid, const double *places, double *ret) {
+static bool admits_point(const struct grid *grid, const double *places, double *ret) {
     for (size_t j = 0; j < grid->range_count; j++)
         ret[j] = value_at(&grid->ranges[j], places[j]);
     return grid->admits(grid->context, ret);
@@ -71,11 +71,12 @@ static void find_border(const struct grid *grid, const double *corner, const dou
         double at = i < HALVINGS ? (in + out) / 2 : in;
         for (size_t j = 0; j < grid->range_count; j++)
             places[j] = anchor[j] + at * (corner[j] - anchor[j]);
-        *(look(grid, places, ret) ? &in : &out) = at;
+        *(admits_point(grid, places, ret) ? &in : &out) = at;
     }
 }
 
-/* Points that are admitted, then those that are moved, towards the middle one of the first. */
+/* Makes the points of the grid: admitted ones first; others are moved towards the middle admitted point until
+ * they are admitted, with a share of 0. */
 static void make_points(struct grid *grid, size_t count) {
     size_t width = grid->range_count + 1, admitted = 0;
     double places[CANDIDATES_FACTORS_MAX], anchor[CANDIDATES_FACTORS_MAX];
@@ -84,7 +85,7 @@ static void make_points(struct grid *grid, size_t count) {
     for (size_t i = 0, last = count; i < count; i++) {
         double *point = grid->points + admitted * width;
         point[width - 1] = place(grid, i, places);
-        order[look(grid, places, point) ? admitted++ : --last] = i;
+        order[admits_point(grid, places, point) ? admitted++ : --last] = i;
     }
     if (admitted == 0)
         return;
@@ -105,7 +106,7 @@ static int compare_points(const void *a, const void *b, void *context) {
     return 0;
 }
 
-/* Points that are equal become one, with the shares of all. */
+/* Joins equal points into one, with the sum of their shares. */
 static void join_equal(struct grid *grid) {
     size_t values = grid->range_count, width = values + 1, count = 0;
     qsort_r(grid->points, grid->count, width * sizeof(double), compare_points, &values);
@@ -119,6 +120,7 @@ static void join_equal(struct grid *grid) {
     grid->count = count;
 }
 
+/* Makes a design of the points, and lists their shares in *RET_SHARES. The caller frees both. */
 static int write_design(const struct grid *grid, struct design **ret, double **ret_shares,
                         struct failure *failure) {
     cleanup(design_cleanup) struct design *design = NULL;
@@ -144,6 +146,8 @@ static int write_design(const struct grid *grid, struct design **ret, double **r
     return 0;
 }
 
+/* Makes a grid of the admitted points of RANGES (candidates.h). -EINVAL: too many factors, or no point is
+ * admitted. */
 int candidates_make(const struct candidate_range *ranges, size_t range_count, candidate_admits admits,
                     void *context, struct design **ret, double **ret_shares, struct failure *failure) {
     if (range_count > CANDIDATES_FACTORS_MAX)

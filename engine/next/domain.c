@@ -1,4 +1,4 @@
-/* The rows from which is chosen: spread where the model was observed, or read from a table. */
+/* The candidate rows: a grid over the domain of the model, or the rows of a table. */
 #include "engine/design/generate.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
@@ -22,10 +22,10 @@ static size_t find_factor(const struct next_rows *next, const char *name) {
 
 /* ---- Ranges */
 
-/* What all groups have in common, and whether it is of whole numbers: by its type; where that is not known,
- * by its ends. */
-static int intersect(const struct next_rows *next, const char *name, struct candidate_range *ret,
-                     struct failure *failure) {
+/* The range of NAME that all groups have in common, into RET, and whether it is of whole numbers. -EINVAL: a
+ * group states no range. */
+static int intersect_ranges(const struct next_rows *next, const char *name, struct candidate_range *ret,
+                            struct failure *failure) {
     const struct model *model = next->request->model;
     const struct model_column *column = model_column_find(model, name);
     *ret = (struct candidate_range){name, true, -INFINITY, INFINITY};
@@ -46,7 +46,8 @@ static int intersect(const struct next_rows *next, const char *name, struct cand
     return 0;
 }
 
-/* NAME=LOW..HIGH */
+/* Reads a range of --within, NAME=LOW..HIGH, and notes if it leaves the domain. -EINVAL: it is none, or of no
+ * factor. */
 static int read_within(struct next_rows *next, const char *text, struct failure *failure) {
     const char *equals = strchr(text, '='), *dots = equals ? strstr(equals, "..") : NULL;
     if (!dots || equals == text)
@@ -78,7 +79,8 @@ static int read_within(struct next_rows *next, const char *text, struct failure 
     return 0;
 }
 
-/* What the experiment allows of a factor. */
+/* Limits a range to the bounds of the experiment's factor. -EINVAL: nothing is left, or the experiment has no
+ * such factor. */
 static int apply_bounds(const struct next_rows *next, struct candidate_range *range,
                         struct failure *failure) {
     const struct design_factors *factors = next->request->factors;
@@ -104,13 +106,14 @@ static int apply_bounds(const struct next_rows *next, struct candidate_range *ra
                          range->whole ? "whole number" : "value", range->name);
 }
 
+/* Finds the range of each factor: domain, --within and the experiment's bounds. */
 static int make_ranges(struct next_rows *next, struct failure *failure) {
     size_t count = next->evaluator->input_count;
     int r = 0;
     next->ranges = xcalloc(count + 1, sizeof *next->ranges);
     next->domain = xcalloc(count + 1, sizeof *next->domain);
     for (size_t i = 0; r == 0 && i < count; i++) {
-        r = intersect(next, next->evaluator->inputs[i].name, &next->domain[i], failure);
+        r = intersect_ranges(next, next->evaluator->inputs[i].name, &next->domain[i], failure);
         next->ranges[i] = next->domain[i];
     }
     for (size_t k = 0; r == 0 && k < next->request->within_count; k++)
@@ -120,9 +123,9 @@ static int make_ranges(struct next_rows *next, struct failure *failure) {
     return r;
 }
 
-/* A candidate_admits: whether all groups were observed there. Where the user lets a factor go further, the
- * end of what was observed stands for what is beyond it. */
-static bool is_within(void *context, const double *values) {
+/* Whether all groups were observed near VALUES (candidate_admits). Where the user widened a range, the end of
+ * the domain stands for values beyond it. */
+static bool is_in_domain(void *context, const double *values) {
     const struct next_rows *next = context;
     double inputs[CANDIDATES_FACTORS_MAX];
     for (size_t i = 0; i < next->evaluator->input_count; i++)
@@ -148,6 +151,7 @@ static void crossed_clear(struct crossed *crossed) {
         levels_clear(&crossed->items[i]);
 }
 
+/* Adds a column with COUNT levels that all candidates are crossed with. -EINVAL: too many, or not valid. */
 static int add_crossed(struct crossed *crossed, const char *name, const char *const *texts, size_t count,
                        struct failure *failure) {
     if (crossed->count == CROSSED_MAX)
@@ -162,7 +166,8 @@ static int add_crossed(struct crossed *crossed, const char *name, const char *co
     return r;
 }
 
-/* A factor or control that makes groups: each value that groups have. */
+/* Crosses candidates with the labels of groups, for columns that can be set: factors of the experiment and
+ * controls. */
 static int cross_groups(const struct next_rows *next, struct crossed *crossed, struct failure *failure) {
     const struct model *model = next->request->model;
     const struct design_factors *factors = next->request->factors;
@@ -184,6 +189,7 @@ static int cross_groups(const struct next_rows *next, struct crossed *crossed, s
     return r;
 }
 
+/* Crosses candidates with the settings of --set. -EINVAL: one is malformed or a factor of the model. */
 static int cross_settings(const struct next_rows *next, struct crossed *crossed, struct failure *failure) {
     int r = 0;
     for (size_t k = 0; r == 0 && k < next->request->setting_count; k++) {
@@ -201,9 +207,10 @@ static int cross_settings(const struct next_rows *next, struct crossed *crossed,
     return r;
 }
 
-/* ---- Putting them together */
+/* ---- The candidates */
 
-static int spread(struct next_rows *next, struct failure *failure) {
+/* Makes the candidates as a grid over the domain, crossed with groups and settings. */
+static int make_grid(struct next_rows *next, struct failure *failure) {
     cleanup(crossed_clear) struct crossed crossed = {.combinations = 1};
     cleanup(design_cleanup) struct design *spread_out = NULL;
     cleanup_free double *shares = NULL;
@@ -211,7 +218,7 @@ static int spread(struct next_rows *next, struct failure *failure) {
     r = r < 0 ? r : cross_settings(next, &crossed, failure);
     if (r < 0)
         return r;
-    r = candidates_make(next->ranges, next->evaluator->input_count, is_within, next, &spread_out, &shares,
+    r = candidates_make(next->ranges, next->evaluator->input_count, is_in_domain, next, &spread_out, &shares,
                         failure);
     if (r < 0)
         return failure->kind == FAILURE_INPUT ? failure_prefix(failure, "the domain is empty") : r;
@@ -224,6 +231,7 @@ static int spread(struct next_rows *next, struct failure *failure) {
     return 0;
 }
 
+/* Reads the candidates from the user's table. */
 static int read_table(struct next_rows *next, struct failure *failure) {
     if (next->request->setting_count > 0)
         return failure_input(failure, NULL, 0, 0,
@@ -238,8 +246,8 @@ static int read_table(struct next_rows *next, struct failure *failure) {
     return 0;
 }
 
-/* Whether a row of these VALUES may be measured: by the experiment's conditions, and, of a table's rows,
- * where the user lets factors be. Of these RET_OUTSIDE is set where the model was not observed. */
+/* Whether a row of VALUES may be measured: it satisfies the experiment's conditions and, for a table's rows,
+ * --within. RET_OUTSIDE is set if a table's row is outside the domain. */
 static bool is_possible(const struct next_rows *next, const double *values, bool *ret_outside) {
     for (size_t i = 0; i < next->request->condition_count; i++) {
         double holds = expression_value(next->request->conditions[i], values);
@@ -258,7 +266,7 @@ static bool is_possible(const struct next_rows *next, const double *values, bool
     return true;
 }
 
-/* Candidates that cannot be measured are barred, and no part of the average. */
+/* Bars candidates that may not be measured, with a share of 0 in averages. -EINVAL: no other is left. */
 static int bar_impossible(struct next_rows *next, struct failure *failure) {
     const struct design *design = next->candidates;
     cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);
@@ -287,7 +295,7 @@ static int bar_impossible(struct next_rows *next, struct failure *failure) {
 
 int next_make_candidates(struct next_rows *next, struct failure *failure) {
     int r = make_ranges(next, failure);
-    r = r < 0 ? r : next->request->candidates ? read_table(next, failure) : spread(next, failure);
+    r = r < 0 ? r : next->request->candidates ? read_table(next, failure) : make_grid(next, failure);
     if (r == 0 && next->request->factors)
         r = design_conform(next->candidates, next->request->factors, failure);
     return r < 0 ? r : bar_impossible(next, failure);

@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Noise that varies is at least so much of a group's sigma: rows where a fit of the noise comes to nothing
- * are not worth all others together. */
+/* Heteroscedastic noise counts as at least this share of a group's sigma: where the fitted noise is almost 0,
+ * a row would otherwise count more than all others together. */
 static const double noise_least = 1e-3;
 
-enum { CLASSES_MAX = 16 }; /* each row that is chosen looks at each of them */
+enum { CLASSES_MAX = 16 }; /* the search takes time in proportion to it */
 
 /* Covariances over sigma^2 that differ by less, relative to their diagonal, are the same. */
 static const double same_covariance = 1e-6;
 
-/* Groups that are as sure as each other, as one group. */
+/* Groups with the same covariance relative to sigma, as one group. */
 struct class {
     size_t group;           /* the first of them */
     uint32_t kind;          /* of the candidates that are measured in them */
@@ -28,7 +28,7 @@ struct class {
     double variance, count; /* the mean of their sigma^2; how many they are */
 };
 
-struct finding {
+struct selection {
     struct next_rows *next;
     struct text_set keys; /* of kinds: the labels that candidates have columns of */
     struct class *classes;
@@ -39,12 +39,12 @@ struct finding {
     bool varies;                       /* the noise is heteroscedastic in some group */
 };
 
-static void finding_clear(struct finding *finding) {
-    for (size_t i = 0; i < finding->class_count; i++)
-        free(finding->classes[i].covariance);
-    text_set_clear(&finding->keys);
-    free(finding->classes), free(finding->kind_of), free(finding->kind_of_group);
-    free(finding->responses), free(finding->noise);
+static void finding_clear(struct selection *selection) {
+    for (size_t i = 0; i < selection->class_count; i++)
+        free(selection->classes[i].covariance);
+    text_set_clear(&selection->keys);
+    free(selection->classes), free(selection->kind_of), free(selection->kind_of_group);
+    free(selection->responses), free(selection->noise);
 }
 
 static const struct model_group *group_at(const struct next_rows *next, size_t i) {
@@ -60,6 +60,7 @@ static double sigma_of(const struct model_group *group) {
 
 /* ---- The model */
 
+/* -EINVAL unless the model is linear with numerical terms. */
 static int check_model(struct next_rows *next, struct failure *failure) {
     const struct model *model = next->request->model;
     if (strcmp(model->kind, "linear") != 0)
@@ -77,6 +78,8 @@ static int check_model(struct next_rows *next, struct failure *failure) {
     return r;
 }
 
+/* Lists the groups with a covariance that more measurements could reduce. -EINVAL: there is none; the message
+ * says why. */
 static int choose_groups(struct next_rows *next, struct failure *failure) {
     const struct model *model = next->request->model;
     size_t only = SIZE_MAX, undefined = 0, exact = 0, unscaled = 0;
@@ -111,9 +114,8 @@ static int choose_groups(struct next_rows *next, struct failure *failure) {
 
 /* ---- Classes of groups */
 
-/* The labels of a ROW of the candidates, or of a GROUP, in the columns that make groups and that candidates
- * have. The same number is the same label, however it was written: 0.50 in a table of results, 0.5 in a
- * design. */
+/* The labels of candidate ROW, or of GROUP if it is not NULL, in the columns of groups that candidates have,
+ * as one text; numbers are spelled alike. The caller frees. */
 static char *key_of(const struct next_rows *next, size_t row, const struct model_group *group) {
     const struct model *model = next->request->model;
     char *key = xstrdup("");
@@ -134,8 +136,8 @@ static char *key_of(const struct next_rows *next, size_t row, const struct model
     return key;
 }
 
-/* Whether a group is as sure as CLASS, but for sigma. */
-static bool is_same(const struct next_rows *next, const struct class *class, size_t i) {
+/* Whether group I has the covariance of CLASS, relative to sigma. */
+static bool has_same_covariance(const struct next_rows *next, const struct class *class, size_t i) {
     const struct model_group *one = group_at(next, i), *two = group_at(next, class->group);
     const double *a = one->parts[0].covariance, *b = two->parts[0].covariance;
     double by_a = pow(sigma_of(one), 2), by_b = pow(sigma_of(two), 2);
@@ -148,21 +150,21 @@ static bool is_same(const struct next_rows *next, const struct class *class, siz
     return true;
 }
 
-/* Where there are too many classes, the last one of its kind is of all that are left. */
-static void add_to_class(struct finding *finding, size_t i) {
-    const struct next_rows *next = finding->next;
+/* Adds group I to its class, or to a new one. Beyond CLASSES_MAX, the last class of its kind gets it. */
+static void add_to_class(struct selection *selection, size_t i) {
+    const struct next_rows *next = selection->next;
     size_t n = next->request->model->term_count, last = SIZE_MAX, found = SIZE_MAX;
     double sigma = sigma_of(group_at(next, i));
-    for (size_t c = 0; c < finding->class_count && found == SIZE_MAX; c++) {
-        last = finding->classes[c].kind == finding->kind_of_group[i] ? c : last;
-        found = last == c && is_same(next, &finding->classes[c], i) ? c : SIZE_MAX;
+    for (size_t c = 0; c < selection->class_count && found == SIZE_MAX; c++) {
+        last = selection->classes[c].kind == selection->kind_of_group[i] ? c : last;
+        found = last == c && has_same_covariance(next, &selection->classes[c], i) ? c : SIZE_MAX;
     }
-    if (found == SIZE_MAX && last != SIZE_MAX && finding->class_count >= CLASSES_MAX)
+    if (found == SIZE_MAX && last != SIZE_MAX && selection->class_count >= CLASSES_MAX)
         found = last;
-    struct class *class = &finding->classes[found == SIZE_MAX ? finding->class_count++ : found];
+    struct class *class = &selection->classes[found == SIZE_MAX ? selection->class_count++ : found];
     if (found == SIZE_MAX)
         *class = (struct class){.group = i,
-                                .kind = finding->kind_of_group[i],
+                                .kind = selection->kind_of_group[i],
                                 .covariance = xcalloc(n * n, sizeof *class->covariance)};
     class->count++;
     class->variance += (sigma * sigma - class->variance) / class->count;
@@ -171,21 +173,22 @@ static void add_to_class(struct finding *finding, size_t i) {
             (group_at(next, i)->parts[0].covariance[k] - class->covariance[k]) / class->count;
 }
 
-/* Rows of the grid that are in no group are barred; of a table they are refused. */
-static int find_kinds(struct finding *finding, struct failure *failure) {
-    struct next_rows *next = finding->next;
+/* Finds the groups that each candidate is measured in. Rows of the grid that are in no group are barred; rows
+ * of the user's table are refused. */
+static int find_kinds(struct selection *selection, struct failure *failure) {
+    struct next_rows *next = selection->next;
     size_t rows = next->candidates->row_count;
-    finding->kind_of = xcalloc(rows + 1, sizeof *finding->kind_of);
-    finding->kind_of_group = xcalloc(next->group_count + 1, sizeof *finding->kind_of_group);
-    finding->classes = xcalloc(next->group_count + 1, sizeof *finding->classes);
+    selection->kind_of = xcalloc(rows + 1, sizeof *selection->kind_of);
+    selection->kind_of_group = xcalloc(next->group_count + 1, sizeof *selection->kind_of_group);
+    selection->classes = xcalloc(next->group_count + 1, sizeof *selection->classes);
     for (size_t i = 0; i < next->group_count; i++) {
         cleanup_free char *key = key_of(next, 0, group_at(next, i));
-        finding->kind_of_group[i] = text_set_add(&finding->keys, key, strlen(key));
-        add_to_class(finding, i);
+        selection->kind_of_group[i] = text_set_add(&selection->keys, key, strlen(key));
+        add_to_class(selection, i);
     }
     for (size_t row = 0; row < rows; row++) {
         cleanup_free char *key = key_of(next, row, NULL);
-        if (text_set_find(&finding->keys, key, strlen(key), &finding->kind_of[row]))
+        if (text_set_find(&selection->keys, key, strlen(key), &selection->kind_of[row]))
             continue;
         if (next->request->candidates && !next->barred[row])
             return design_failure(next->candidates, row, failure,
@@ -198,9 +201,9 @@ static int find_kinds(struct finding *finding, struct failure *failure) {
     return 0;
 }
 
-/* ---- What candidates are, cost and weigh */
+/* ---- Predictions, weights and costs of candidates */
 
-/* Which column of the candidates each factor is. */
+/* The column of the candidates for each factor of the model. -EINVAL: one is missing or has texts. */
 static int bind_columns(const struct next_rows *next, size_t *ret, struct failure *failure) {
     const struct design *design = next->candidates;
     for (size_t i = 0; i < next->evaluator->input_count; i++) {
@@ -217,35 +220,37 @@ static int bind_columns(const struct next_rows *next, size_t *ret, struct failur
     return 0;
 }
 
-/* What the groups that candidate ROW is measured in say of it. */
-static int predict_row(struct finding *finding, size_t row, const double *inputs, struct failure *failure) {
-    struct next_rows *next = finding->next;
+/* Predicts candidate ROW by each group that it is measured in: response, noise, and the longest time. */
+static int predict_row(struct selection *selection, size_t row, const double *inputs,
+                       struct failure *failure) {
+    struct next_rows *next = selection->next;
     const struct model *model = next->request->model;
     double groups = 0;
     for (size_t i = 0; i < next->group_count; i++) {
         const struct model_group *group = group_at(next, i);
         double mean, sigma, own = sigma_of(group);
-        if (finding->kind_of_group[i] != finding->kind_of[row])
+        if (selection->kind_of_group[i] != selection->kind_of[row])
             continue;
         if (evaluator_row(next->evaluator, group, inputs, &mean, &sigma) < 0)
             return design_failure(next->candidates, row, failure,
                                   "the predicted '%s' of this row exceeds the range of a double",
                                   model->response);
         bool varies = group->parts[0].noise.kind == MODEL_NOISE_HETEROSCEDASTIC;
-        finding->varies = finding->varies || varies;
+        selection->varies = selection->varies || varies;
         sigma = varies && sigma > own * noise_least ? sigma : varies ? own * noise_least : own;
         if (groups++ == 0 || mean > next->times[row]) {
             next->times[row] = mean;
             next->costs[row] = fmax(mean, sigma);
         }
-        finding->noise[row] += (own * own / sigma / sigma - finding->noise[row]) / groups;
-        finding->responses[row] += (mean - finding->responses[row]) / groups;
+        selection->noise[row] += (own * own / sigma / sigma - selection->noise[row]) / groups;
+        selection->responses[row] += (mean - selection->responses[row]) / groups;
     }
     return 0;
 }
 
-static int predict(struct finding *finding, struct failure *failure) {
-    struct next_rows *next = finding->next;
+/* Computes terms, places and predictions of all candidates that are not barred. */
+static int predict_candidates(struct selection *selection, struct failure *failure) {
+    struct next_rows *next = selection->next;
     size_t rows = next->candidates->row_count, count = next->request->model->term_count;
     cleanup_free size_t *columns = xcalloc(next->evaluator->input_count + 1, sizeof *columns);
     cleanup_free double *inputs = xcalloc(next->evaluator->input_count + 1, sizeof *inputs);
@@ -253,8 +258,8 @@ static int predict(struct finding *finding, struct failure *failure) {
     int r = bind_columns(next, columns, failure);
     next->terms = xcalloc(rows * count + 1, sizeof *next->terms);
     next->places = xcalloc(rows * next->evaluator->input_count + 1, sizeof *next->places);
-    finding->responses = xcalloc(rows + 1, sizeof(double)),
-    finding->noise = xcalloc(rows + 1, sizeof(double));
+    selection->responses = xcalloc(rows + 1, sizeof(double)),
+    selection->noise = xcalloc(rows + 1, sizeof(double));
     next->times = xcalloc(rows + 1, sizeof(double)), next->costs = xcalloc(rows + 1, sizeof(double));
     for (size_t row = 0; r == 0 && row < rows; row++) {
         if (next->barred[row])
@@ -265,19 +270,20 @@ static int predict(struct finding *finding, struct failure *failure) {
         for (size_t i = 0; i < next->evaluator->input_count; i++)
             next->places[row * next->evaluator->input_count + i] =
                 candidate_range_place(&next->ranges[i], inputs[i]);
-        r = predict_row(finding, row, inputs, failure);
+        r = predict_row(selection, row, inputs, failure);
         shares += next->shares[row];
-        next->response += next->shares[row] * fabs(finding->responses[row]);
+        next->response += next->shares[row] * fabs(selection->responses[row]);
     }
     next->response /= shares;
     return r;
 }
 
-/* An expression over the columns, and over the response, which is the prediction; above 0 everywhere. */
-static int evaluate(const struct finding *finding, const char *option, const char *text, double **ret,
-                    struct failure *failure) {
-    const struct design *design = finding->next->candidates;
-    const char *response = finding->next->request->model->response;
+/* Evaluates the expression TEXT over columns and predicted response for each candidate, into *RET. -EINVAL:
+ * it is not above 0 everywhere. OPTION names it in messages. */
+static int evaluate_expression(const struct selection *selection, const char *option, const char *text,
+                               double **ret, struct failure *failure) {
+    const struct design *design = selection->next->candidates;
+    const char *response = selection->next->request->model->response;
     size_t count = design->column_count;
     cleanup(expression_cleanup) struct expression *expression = NULL;
     cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
@@ -293,20 +299,22 @@ static int evaluate(const struct finding *finding, const char *option, const cha
     *ret = xcalloc(design->row_count + 1, sizeof **ret);
     for (size_t row = 0; r == 0 && row < design->row_count; row++) {
         design_numbers(design, row, values);
-        values[count] = finding->responses[row];
-        double value = finding->next->barred[row] ? 1 : expression_value(expression, values);
+        values[count] = selection->responses[row];
+        double value = selection->next->barred[row] ? 1 : expression_value(expression, values);
         (*ret)[row] = value;
         if (!isfinite(value) || value <= 0)
             r = design_failure(design, row, failure,
                                "%s %.200s is %g for this row, where %s is predicted to be %g; "
                                "expected a number above 0",
-                               option, text, value, response, finding->responses[row]);
+                               option, text, value, response, selection->responses[row]);
     }
     return r;
 }
 
-static int weigh(struct finding *finding, struct failure *failure) {
-    struct next_rows *next = finding->next;
+/* Sets the weights of candidates: those of --weights or of the column that the model was fitted with, scaled
+ * to the model's noise; else by its noise. -EINVAL: they cannot be found. */
+static int set_weights(struct selection *selection, struct failure *failure) {
+    struct next_rows *next = selection->next;
     const struct model *model = next->request->model;
     const char *weights = next->request->weights, *fitted = model->weights;
     if (!weights && fitted && design_find(next->candidates, fitted) != SIZE_MAX)
@@ -317,13 +325,13 @@ static int weigh(struct finding *finding, struct failure *failure) {
                              "rows with --weights EXPRESSION, or as a column of the candidates",
                              fitted);
     if (!weights) {
-        next->weights = finding->varies ? take_pointer(finding->noise) : NULL;
+        next->weights = selection->varies ? take_pointer(selection->noise) : NULL;
         for (size_t row = 0; next->weights && row < next->candidates->row_count; row++)
             next->weights[row] = next->barred[row] ? 1 : next->weights[row];
         return 0;
     }
     double variance = 0, shares = 0;
-    int r = evaluate(finding, "--weights", weights, &next->weights, failure);
+    int r = evaluate_expression(selection, "--weights", weights, &next->weights, failure);
     for (size_t row = 0; r == 0 && row < next->candidates->row_count; row++) {
         variance += next->shares[row] / next->weights[row];
         shares += next->shares[row];
@@ -333,7 +341,8 @@ static int weigh(struct finding *finding, struct failure *failure) {
     return r;
 }
 
-/* Rows that would take no time, by the model, are barred: where it is wrong for sure. */
+/* Converts times to seconds. Candidates with a predicted time of 0 or less are barred, since the model is
+ * wrong there. -EINVAL: no other is left. */
 static int estimate_times(struct next_rows *next, double seconds, struct failure *failure) {
     size_t rows = next->candidates->row_count, nonpositive = 0;
     for (size_t row = 0; row < rows; row++) {
@@ -358,8 +367,10 @@ static int estimate_times(struct next_rows *next, double seconds, struct failure
     return 0;
 }
 
-static int estimate_costs(struct finding *finding, struct failure *failure) {
-    struct next_rows *next = finding->next;
+/* Sets the cost of each candidate: --cost, else the predicted time if the response is one. -EINVAL: there is
+ * a budget, but no cost. */
+static int estimate_costs(struct selection *selection, struct failure *failure) {
+    struct next_rows *next = selection->next;
     const struct model *model = next->request->model;
     double seconds = model->response_seconds;
     next->cost_is_time = !next->request->cost && !isnan(seconds);
@@ -368,7 +379,7 @@ static int estimate_costs(struct finding *finding, struct failure *failure) {
         free(take_pointer(next->costs));
     }
     if (next->request->cost)
-        return evaluate(finding, "--cost", next->request->cost, &next->costs, failure);
+        return evaluate_expression(selection, "--cost", next->request->cost, &next->costs, failure);
     if (isnan(seconds) && isfinite(next->request->budget))
         return failure_input(failure, model->file, 0, 0,
                              "the model predicts '%s' in %s, which is no time; give the cost of a "
@@ -385,14 +396,14 @@ static int estimate_costs(struct finding *finding, struct failure *failure) {
 /* ---- The result */
 
 /* The average of x'Cx over the candidates of a kind. */
-static double mean_variance(const struct finding *finding, const double *covariance, uint32_t kind) {
-    const struct next_rows *next = finding->next;
+static double mean_variance(const struct selection *selection, const double *covariance, uint32_t kind) {
+    const struct next_rows *next = selection->next;
     size_t n = next->request->model->term_count;
     double sum = 0, shares = 0;
     for (size_t row = 0; row < next->candidates->row_count; row++) {
         const double *x = next->terms + row * n;
         double variance = 0;
-        if (finding->kind_of[row] != kind || next->shares[row] == 0)
+        if (selection->kind_of[row] != kind || next->shares[row] == 0)
             continue;
         for (size_t i = 0; i < n * n; i++)
             variance += x[i / n] * covariance[i] * x[i % n];
@@ -402,25 +413,26 @@ static double mean_variance(const struct finding *finding, const double *covaria
     return shares > 0 ? sum / shares : 0;
 }
 
-/* Of each group by itself: how sure it is, and will be. */
-static void compute_errors(const struct finding *finding) {
-    struct next_rows *next = finding->next;
+/* Computes the standard error of predictions before and after the chosen rows are measured, for each group by
+ * itself. */
+static void compute_errors(const struct selection *selection) {
+    struct next_rows *next = selection->next;
     size_t n = next->request->model->term_count;
     cleanup_free double *covariance = xcalloc(n * n + 2 * n, sizeof *covariance);
     double before = 0, after = 0, *z = covariance + n * n;
     for (size_t g = 0; g < next->group_count; g++) {
-        uint32_t kind = finding->kind_of_group[g];
+        uint32_t kind = selection->kind_of_group[g];
         double sigma = sigma_of(group_at(next, g));
         memcpy(covariance, group_at(next, g)->parts[0].covariance, n * n * sizeof *covariance);
-        before += mean_variance(finding, covariance, kind);
+        before += mean_variance(selection, covariance, kind);
         for (size_t i = 0; i < next->rows.count; i++) {
             size_t row = next->rows.items[i];
             for (size_t t = 0; t < n; t++)
                 z[t] = next->terms[row * n + t] * sqrt(next->weights ? next->weights[row] : 1) / sigma;
-            if (finding->kind_of[row] == kind)
+            if (selection->kind_of[row] == kind)
                 optimal_rows_add(covariance, z, n, z + n);
         }
-        after += mean_variance(finding, covariance, kind);
+        after += mean_variance(selection, covariance, kind);
     }
     next->error_before = sqrt(before / (double)next->group_count);
     next->error_after = sqrt(after / (double)next->group_count);
@@ -433,6 +445,7 @@ double next_cost(const struct next_rows *next, size_t i) {
     return costs ? costs[next->rows.items[i]] : 1;
 }
 
+/* Fails because no row was chosen: the budget is too small, or no row helps. */
 static int refuse_budget(const struct next_rows *next, struct failure *failure) {
     double least = INFINITY, budget = next->request->budget;
     for (size_t row = 0; row < next->candidates->row_count; row++)
@@ -448,14 +461,16 @@ static int refuse_budget(const struct next_rows *next, struct failure *failure) 
                          number_describe_duration(least, needed));
 }
 
-static int solve(const struct finding *finding, struct failure *failure) {
-    struct next_rows *next = finding->next;
+/* Chooses the rows by the optimal design (optimal-rows.h). */
+static int choose_rows(const struct selection *selection, struct failure *failure) {
+    struct next_rows *next = selection->next;
     const struct next_request *request = next->request;
-    size_t count = finding->class_count;
+    size_t count = selection->class_count;
     cleanup_free struct optimal_group *groups = xcalloc(count + 1, sizeof *groups);
     for (size_t i = 0; i < count; i++)
-        groups[i] = (struct optimal_group){finding->classes[i].covariance, sqrt(finding->classes[i].variance),
-                                           finding->classes[i].count, finding->classes[i].kind};
+        groups[i] =
+            (struct optimal_group){selection->classes[i].covariance, sqrt(selection->classes[i].variance),
+                                   selection->classes[i].count, selection->classes[i].kind};
     int r = optimal_rows_find(&(struct optimal_problem){.candidate_count = next->candidates->row_count,
                                                         .term_count = request->model->term_count,
                                                         .group_count = count,
@@ -463,7 +478,7 @@ static int solve(const struct finding *finding, struct failure *failure) {
                                                         .weights = next->weights,
                                                         .shares = next->shares,
                                                         .costs = next->costs,
-                                                        .kinds = finding->kind_of,
+                                                        .kinds = selection->kind_of,
                                                         .barred = next->barred,
                                                         .groups = groups,
                                                         .criterion = request->criterion,
@@ -479,7 +494,7 @@ static int solve(const struct finding *finding, struct failure *failure) {
     return r == 0 && next->rows.count == 0 ? refuse_budget(next, failure) : r;
 }
 
-/* A model is not known to hold where nothing was measured. */
+/* Adds notes on a design that leaves budget unused, is at its limit, or cannot show lack of fit. */
 static void note_choice(struct next_rows *next) {
     size_t same = 1;
     while (same < next->rows.count && next->rows.items[same] == next->rows.items[0])
@@ -487,7 +502,7 @@ static void note_choice(struct next_rows *next) {
     double times = floor(next->request->budget / next->cost);
     if (next->rows.count == OPTIMAL_ROWS_MAX && isfinite(times) && times > 1)
         xappend(&next->notes, &next->note_count,
-                xformat("the design has %d rows, the most that are chosen; the budget has room "
+                xformat("%d rows are chosen, the most accepted; the budget has room "
                         "for %.0f repetitions of these rows",
                         OPTIMAL_ROWS_MAX, times));
     if (next->rows.count > 1 && same == next->rows.count)
@@ -509,8 +524,9 @@ static void note_choice(struct next_rows *next) {
                         request->rows_most, 100 * request->lack_share, (unsigned)request->repeats_most));
 }
 
+/* Chooses the rows to measure next (next.h). NEXT is to be cleared after failures too. */
 int next_find(const struct next_request *request, struct next_rows *next, struct failure *failure) {
-    cleanup(finding_clear) struct finding finding = {.next = next};
+    cleanup(finding_clear) struct selection selection = {.next = next};
     *next = (struct next_rows){.request = request};
     char *warning = model_verdict_warning(request->model, request->model->file);
     if (warning)
@@ -518,14 +534,14 @@ int next_find(const struct next_request *request, struct next_rows *next, struct
     int r = check_model(next, failure);
     r = r < 0 ? r : choose_groups(next, failure);
     r = r < 0 ? r : next_make_candidates(next, failure);
-    r = r < 0 ? r : find_kinds(&finding, failure);
-    r = r < 0 ? r : predict(&finding, failure);
-    r = r < 0 ? r : weigh(&finding, failure);
-    r = r < 0 ? r : estimate_costs(&finding, failure);
-    r = r < 0 ? r : solve(&finding, failure);
+    r = r < 0 ? r : find_kinds(&selection, failure);
+    r = r < 0 ? r : predict_candidates(&selection, failure);
+    r = r < 0 ? r : set_weights(&selection, failure);
+    r = r < 0 ? r : estimate_costs(&selection, failure);
+    r = r < 0 ? r : choose_rows(&selection, failure);
     if (r < 0)
         return r;
-    compute_errors(&finding);
+    compute_errors(&selection);
     note_choice(next);
     return 0;
 }

@@ -17,9 +17,9 @@ enum {
 /* An exchange must gain by so much: else rounding could go on for ever. */
 static const double least_improvement = 1e-9;
 
-/* Everything here is scaled: terms by powers of two, so that the largest value of each is about one, and with
- * the root of the weight in them; covariances are in units of sigma^2. A unit then adds z z' to the
- * information, whatever the units of measurement. */
+/* The search works on scaled terms z: times powers of two, so that the largest value of each is about one,
+ * and times the root of the weight. Covariances are in units of sigma^2. A unit then adds z z' to the
+ * information matrix, whatever the units of measurement. */
 struct search {
     const struct optimal_problem *problem;
     size_t terms, square; /* TERMS x TERMS */
@@ -27,24 +27,24 @@ struct search {
     double *scales;       /* by term: what it was multiplied by */
     double *z;            /* by candidate */
     double *priors;       /* by group */
-    double *now;          /* by group: the prior and the rows that were taken */
+    double *covariances;  /* by group: the prior and the rows that were chosen */
     double *moments;      /* by group: the average of z z' over its candidates; of I */
     double *work;         /* two squares */
     double *factors;      /* by group: its share in the gain */
-    uint32_t *taken;      /* owned; by candidate: how often */
-    bool *barred;         /* owned; by candidate: it may not be taken */
+    uint32_t *chosen;     /* owned; by candidate: how often */
+    bool *barred;         /* owned; by candidate: it may not be chosen */
     double budget;        /* that rows may cost so far */
     size_t rows_most;
     double repeats_share; /* of the problem; 0 where no row is within it */
-    bool *is_lack;        /* owned; by candidate: it is taken for lack of fit */
+    bool *is_lack;        /* owned; by candidate: it is chosen for lack of fit */
     size_t count;
-    double cost, gain; /* of what was taken */
+    double cost, gain; /* of what was chosen */
     bool per_cost;
 };
 
 static void search_clear(struct search *search) {
     free(search->memory);
-    free(search->taken);
+    free(search->chosen);
     free(search->barred);
     free(search->is_lack);
 }
@@ -65,7 +65,7 @@ static size_t lack_rows(const struct optimal_problem *problem) {
 
 /* ---- Small symmetric matrices, row by row */
 
-/* M v into RET. Returns v' M v, no less than 0 whatever rounding does. */
+/* M v into RET. Returns v' M v, at least 0 despite rounding. */
 static double multiply(const double *matrix, const double *vector, size_t n, double *ret) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -84,9 +84,10 @@ void optimal_rows_add(double *covariance, const double *z, size_t n, double *wor
             covariance[i * n + j] -= factor * work[i] * work[j];
 }
 
-/* ---- Taking rows */
+/* ---- Choosing rows */
 
-/* Of D log(1 + z'C z); of I z'C W C z / (1 + z'C z), W being the moments. */
+/* The gain of one more unit of a candidate: log(1 + z'C z) for criterion D; z'C W C z / (1 + z'C z), with the
+ * moments W, for criterion I (V. Fedorov 1972). */
 static double gain_of(const struct search *search, size_t candidate) {
     const struct optimal_problem *problem = search->problem;
     size_t n = search->terms;
@@ -94,7 +95,8 @@ static double gain_of(const struct search *search, size_t candidate) {
     for (size_t g = 0; g < problem->group_count; g++) {
         if (!is_measured(problem, candidate, g))
             continue;
-        double known = multiply(search->now + g * search->square, search->z + candidate * n, n, along);
+        double known =
+            multiply(search->covariances + g * search->square, search->z + candidate * n, n, along);
         gain += search->factors[g] *
                 (problem->criterion == OPTIMAL_D
                      ? portable_log(1 + known)
@@ -109,27 +111,28 @@ static void add_unit(struct search *search, size_t candidate) {
     search->gain += gain_of(search, candidate);
     for (size_t g = 0; g < search->problem->group_count; g++)
         if (is_measured(search->problem, candidate, g))
-            optimal_rows_add(search->now + g * search->square, search->z + candidate * search->terms,
+            optimal_rows_add(search->covariances + g * search->square, search->z + candidate * search->terms,
                              search->terms, search->work);
 }
 
-static void take(struct search *search, size_t candidate) {
-    search->taken[candidate]++;
+static void choose(struct search *search, size_t candidate) {
+    search->chosen[candidate]++;
     add_unit(search, candidate);
 }
 
-/* The covariances of what is taken, from the beginning: no rounding is carried along. */
+/* Computes the covariances of the chosen rows from the beginning, without accumulated rounding. */
 static void recompute(struct search *search) {
     const struct optimal_problem *problem = search->problem;
-    memcpy(search->now, search->priors, problem->group_count * search->square * sizeof *search->now);
+    memcpy(search->covariances, search->priors,
+           problem->group_count * search->square * sizeof *search->covariances);
     search->count = 0;
     search->cost = search->gain = 0;
     for (size_t i = 0; i < problem->candidate_count; i++)
-        for (uint32_t k = 0; k < search->taken[i]; k++)
+        for (uint32_t k = 0; k < search->chosen[i]; k++)
             add_unit(search, i);
 }
 
-/* Whether a candidate may be taken so often. */
+/* Whether a candidate may be chosen TIMES times. */
 static bool may_repeat(const struct search *search, size_t candidate, uint32_t times) {
     const struct optimal_problem *problem = search->problem;
     double share = search->repeats_share;
@@ -142,10 +145,11 @@ static bool fits(const struct search *search, size_t candidate) {
     const struct optimal_problem *problem = search->problem;
     return search->count < search->rows_most && !search->barred[candidate] &&
            search->cost + cost_of(problem, candidate) <= search->budget * (1 + 1e-12) &&
-           may_repeat(search, candidate, search->taken[candidate] + 1);
+           may_repeat(search, candidate, search->chosen[candidate] + 1);
 }
 
-/* The candidate that gains most among those that fit, or SIZE_MAX; of equal ones the first. */
+/* The candidate that gains most (per cost, if PER_COST) among those within the limits, the first of equal
+ * ones; SIZE_MAX: there is none. */
 static size_t find_best(const struct search *search, bool per_cost, double *ret_gain) {
     size_t best = SIZE_MAX;
     double best_score = 0;
@@ -166,22 +170,23 @@ static bool fill(struct search *search) {
     bool filled = false;
     double gain;
     for (size_t i; (i = find_best(search, search->per_cost, &gain)) != SIZE_MAX; filled = true)
-        take(search, i);
+        choose(search, i);
     return filled;
 }
 
-/* Each row for the candidate that gains most in its place. */
+/* Replaces each chosen row by the candidate that gains most in its place (Fedorov's exchange). Returns
+ * whether any was replaced. */
 static bool exchange_each(struct search *search) {
     bool improved = false;
     for (size_t i = 0; i < search->problem->candidate_count; i++) {
-        if (search->taken[i] == 0)
+        if (search->chosen[i] == 0)
             continue;
-        search->taken[i]--;
+        search->chosen[i]--;
         recompute(search);
         double own = gain_of(search, i), gain = 0;
         size_t best = find_best(search, false, &gain);
         bool better = best != SIZE_MAX && best != i && gain > own * (1 + least_improvement);
-        take(search, better ? best : i);
+        choose(search, better ? best : i);
         improved = improved || better;
     }
     return improved;
@@ -195,32 +200,33 @@ static void exchange(struct search *search) {
     recompute(search);
 }
 
-/* What the design would lose without one unit of each candidate that is taken, into RET by candidate. */
+/* The loss without one unit of each chosen candidate, into RET by candidate. */
 static void measure_gains(struct search *search, double *ret) {
     for (size_t i = 0; i < search->problem->candidate_count; i++) {
-        if (search->taken[i] == 0)
+        if (search->chosen[i] == 0)
             continue;
-        search->taken[i]--;
+        search->chosen[i]--;
         recompute(search);
         ret[i] = gain_of(search, i);
-        search->taken[i]++;
+        search->chosen[i]++;
     }
     recompute(search);
 }
 
-/* Bars candidates for precision whose units together gain too little. Returns whether there were any. */
+/* Removes and bars candidates whose units together gain less than least_gain of the best. Returns whether
+ * there were any. */
 static bool drop_little_gains(struct search *search) {
     cleanup_free double *gains = xcalloc(search->problem->candidate_count + 1, sizeof *gains);
     double most = 0;
     bool any = false;
     measure_gains(search, gains);
     for (size_t i = 0; i < search->problem->candidate_count; i++)
-        most = fmax(most, gains[i] * search->taken[i]);
+        most = fmax(most, gains[i] * search->chosen[i]);
     for (size_t i = 0; i < search->problem->candidate_count; i++) {
-        if (search->taken[i] == 0 || !(gains[i] * search->taken[i] < search->problem->least_gain * most) ||
+        if (search->chosen[i] == 0 || !(gains[i] * search->chosen[i] < search->problem->least_gain * most) ||
             search->is_lack[i])
             continue;
-        search->taken[i] = 0;
+        search->chosen[i] = 0;
         search->barred[i] = any = true;
     }
     recompute(search);
@@ -242,8 +248,7 @@ static void improve(struct search *search) {
 
 /* ---- Lack of fit */
 
-/* DISTANCES, by candidate: the square of the distance to the nearest row, which may now be that of candidate
- * TO. */
+/* Updates the squared distance of each candidate to the nearest chosen row, now that TO is chosen. */
 static void update_distances(const struct optimal_problem *problem, size_t to, double *distances) {
     size_t count = problem->place_count;
     for (size_t i = 0; i < problem->candidate_count; i++) {
@@ -257,9 +262,9 @@ static void update_distances(const struct optimal_problem *problem, size_t to, d
     }
 }
 
-/* Rows for lack of fit: takes the farthest candidates (Kennard and Stone 1969) while their share of the
- * budget lasts, twice where the design has fewer repetitions than such candidates. */
-static void take_farthest(struct search *search) {
+/* Chooses rows for the test of lack of fit: the farthest candidates (R. Kennard, L. Stone 1969) while their
+ * share of the budget lasts; twice each while the design has fewer repetitions. */
+static void choose_farthest(struct search *search) {
     const struct optimal_problem *problem = search->problem;
     cleanup_free double *distances = xcalloc(problem->candidate_count + 1, sizeof *distances);
     size_t repeats = search->count, settings = 0;
@@ -269,7 +274,7 @@ static void take_farthest(struct search *search) {
     for (size_t i = 0; i < problem->candidate_count; i++)
         distances[i] = INFINITY;
     for (size_t i = 0; i < problem->candidate_count; i++)
-        if (search->taken[i] > 0) {
+        if (search->chosen[i] > 0) {
             repeats--;
             update_distances(problem, i, distances);
         }
@@ -280,12 +285,12 @@ static void take_farthest(struct search *search) {
                 best = i;
         if (best == SIZE_MAX)
             return;
-        take(search, best);
+        choose(search, best);
         search->is_lack[best] = true;
         update_distances(problem, best, distances);
         settings++;
         if (repeats < settings && fits(search, best)) {
-            take(search, best);
+            choose(search, best);
             repeats++;
         }
     }
@@ -293,6 +298,7 @@ static void take_farthest(struct search *search) {
 
 /* ---- Scaling */
 
+/* Scales the terms of all candidates. */
 static void scale_terms(struct search *search) {
     const struct optimal_problem *problem = search->problem;
     size_t n = search->terms;
@@ -311,6 +317,7 @@ static void scale_terms(struct search *search) {
     }
 }
 
+/* Scales the covariances of the groups. -EINVAL: one is not positive semidefinite. */
 static int scale_priors(struct search *search, struct failure *failure) {
     const struct optimal_problem *problem = search->problem;
     size_t n = search->terms;
@@ -333,6 +340,7 @@ static int scale_priors(struct search *search, struct failure *failure) {
     return 0;
 }
 
+/* Computes the average of z z' over the candidates of each group. */
 static void measure_moments(struct search *search) {
     const struct optimal_problem *problem = search->problem;
     size_t n = search->terms;
@@ -357,13 +365,14 @@ static double *carve(double **memory, size_t count) {
     return piece;
 }
 
+/* Allocates and scales the search. To be cleared in any case. */
 static int search_init(struct search *search, const struct optimal_problem *problem,
                        struct failure *failure) {
     size_t n = problem->term_count, square = n * n, groups = problem->group_count,
            candidates = problem->candidate_count;
     double *at = xcalloc(n + candidates * n + (3 * groups + 2) * square + 2 * n + groups, sizeof *at);
     *search = (struct search){.problem = problem, .terms = n, .square = square, .memory = at};
-    search->taken = xcalloc(candidates + 1, sizeof *search->taken);
+    search->chosen = xcalloc(candidates + 1, sizeof *search->chosen);
     search->barred = xcalloc(candidates + 1, sizeof *search->barred);
     search->is_lack = xcalloc(candidates + 1, sizeof *search->is_lack);
     search->budget = problem->budget * (1 - problem->lack_share);
@@ -372,7 +381,7 @@ static int search_init(struct search *search, const struct optimal_problem *prob
     search->scales = carve(&at, n);
     search->z = carve(&at, candidates * n);
     search->priors = carve(&at, groups * square);
-    search->now = carve(&at, groups * square);
+    search->covariances = carve(&at, groups * square);
     search->moments = carve(&at, groups * square);
     search->work = carve(&at, 2 * square + 2 * n);
     search->factors = carve(&at, groups);
@@ -383,19 +392,19 @@ static int search_init(struct search *search, const struct optimal_problem *prob
 
 /* ---- The result */
 
-/* Takes the rows again, the one first that gains most, and so on; last those for lack of fit. */
+/* Orders the chosen rows by their gain, rows for lack of fit last, into RET. */
 static void write_result(struct search *search, struct optimal_rows *ret) {
     size_t candidates = search->problem->candidate_count, best = 0, lack_count = 0;
     cleanup_free double *gains = xcalloc(candidates + 1, sizeof *gains);
     measure_gains(search, gains);
-    cleanup_free uint32_t *left = search->taken;
+    cleanup_free uint32_t *left = search->chosen;
     for (size_t i = 0; i < candidates; i++)
         lack_count += search->is_lack[i] ? left[i] : 0;
     *ret = (struct optimal_rows){.items = xcalloc(search->count + 1, sizeof *ret->items),
                                  .gains = xcalloc(search->count + 1, sizeof *ret->gains),
                                  .count = search->count,
                                  .lack_count = lack_count};
-    search->taken = xcalloc(candidates + 1, sizeof *search->taken);
+    search->chosen = xcalloc(candidates + 1, sizeof *search->chosen);
     recompute(search);
     for (size_t at = 0; at < ret->count; at++) {
         double most = -1;
@@ -408,12 +417,14 @@ static void write_result(struct search *search, struct optimal_rows *ret) {
         left[best]--;
         ret->items[at] = best;
         ret->gains[at] = gains[best];
-        take(search, best);
+        choose(search, best);
     }
     ret->gain = search->gain;
     ret->cost = search->cost;
 }
 
+/* Finds a design by greedy choice and exchanges, once by gain and once by gain per cost, the better one
+ * (optimal-rows.h). */
 int optimal_rows_find(const struct optimal_problem *problem, struct optimal_rows *ret,
                       struct failure *failure) {
     cleanup(search_clear) struct search search = {0};
@@ -422,14 +433,14 @@ int optimal_rows_find(const struct optimal_problem *problem, struct optimal_rows
         return r;
     improve(&search);
     if (isfinite(problem->budget)) {
-        cleanup_free uint32_t *first = search.taken;
+        cleanup_free uint32_t *first = search.chosen;
         size_t size = problem->candidate_count * sizeof *first;
         double gain = search.gain;
-        search.taken = xcalloc(problem->candidate_count + 1, sizeof *first);
+        search.chosen = xcalloc(problem->candidate_count + 1, sizeof *first);
         search.per_cost = true;
         improve(&search);
         if (search.gain <= gain)
-            memcpy(search.taken, first, size);
+            memcpy(search.chosen, first, size);
         recompute(&search);
     }
     if (search.count == 0) { /* one row needs more than its share of the budget */
@@ -438,7 +449,7 @@ int optimal_rows_find(const struct optimal_problem *problem, struct optimal_rows
         improve(&search);
     }
     if (search.count > 0)
-        take_farthest(&search);
+        choose_farthest(&search);
     while (drop_little_gains(&search))
         ;
     write_result(&search, ret);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The lower triangle L of A = L L'. -EDOM: A is not positive definite. */
 int cholesky_factor(size_t n, const double *a, double *ret) {
     for (size_t j = 0; j < n; j++) {
         double diagonal = a[j + j * n];
@@ -56,6 +57,8 @@ static void free_workspace(gsl_eigen_symmv_workspace **workspace) {
         gsl_eigen_symmv_free(*workspace);
 }
 
+/* Eigenvalues, ascending, and, unless VECTORS is NULL, eigenvectors of a symmetric matrix. -EDOM: not finite;
+ * -ENOMEM. */
 int cholesky_eigen(size_t n, const double *a, double *values, double *vectors) {
     if (n == 0)
         return 0;
@@ -79,6 +82,8 @@ int cholesky_eigen(size_t n, const double *a, double *values, double *vectors) {
     return 0;
 }
 
+/* The lower triangle L of a covariance A = L L' that may be singular. -EDOM: A is not symmetric, or has a
+ * negative eigenvalue beyond rounding. */
 int cholesky_factor_semidefinite(size_t n, const double *a, double *ret) {
     static const double rounding = 1e-6; /* of elements that should be the same */
     static const double lift = 1e-8; /* of the correlations' eigenvalues, which rounding may leave below 0 */

@@ -47,8 +47,8 @@ static double profile(const struct curve_problem *problem, struct direction way)
     return total - products / squares * products;
 }
 
-/* The curve along a direction, with all digits. Returns half the sum's derivative by the place in the
- * bracket, divided by k^2 (bandwidth) or 1 (log): its sign and its zeros count. */
+/* The curve along a direction, with all digits, into RET. Returns half the derivative of the sum of squares
+ * by AT, up to a positive factor: its sign and zeros count. */
 static double derivative(const struct bracket *bracket, double at, struct curve *ret) {
     const struct curve_problem *problem = bracket->problem;
     const struct direction way = between(bracket, at);
@@ -80,7 +80,7 @@ static double derivative_at(double at, void *context) {
     return derivative(context, at, &curve);
 }
 
-/* The minimum inside a bracket, or the end of it towards which the sum falls. */
+/* Finds the minimum inside a bracket by Brent's method, or the end towards which the sum falls. */
 static void refine(struct bracket *bracket, gsl_root_fsolver *solver, struct curve *ret) {
     gsl_function function = {derivative_at, bracket};
     double at = derivative_at(0, bracket) < 0 ? 1 : 0;
@@ -94,7 +94,7 @@ static void refine(struct bracket *bracket, gsl_root_fsolver *solver, struct cur
     derivative(bracket, at, ret);
 }
 
-/* From t0 = 0 to b = 0. Returns the number of directions. */
+/* Lists directions from t0 = 0 to b = 0 in logarithmic steps. Returns their number. */
 static size_t make_directions(const struct curve_problem *problem, struct direction *ret) {
     double least = INFINITY, greatest = 0, short_time = INFINITY, long_time = 0;
     bool has_zero = false;
@@ -119,7 +119,7 @@ static size_t make_directions(const struct curve_problem *problem, struct direct
     return count + 1;
 }
 
-/* Refines every minimum of the grid; the lowest is the result. */
+/* Refines every minimum of the grid of directions; the lowest is the result. -ENOMEM. */
 static int find_projected(const struct curve_problem *problem, gsl_root_fsolver *solver, struct curve *ret) {
     cleanup_free struct direction *ways = malloc(DIRECTIONS_MAX * sizeof *ways);
     cleanup_free double *values = malloc(DIRECTIONS_MAX * sizeof *values);
@@ -141,6 +141,7 @@ static int find_projected(const struct curve_problem *problem, gsl_root_fsolver 
     return 0;
 }
 
+/* Finds the curve t0 + b s by the problem's criterion (curve.h). -ENOMEM. */
 int curve_find(const struct curve_problem *problem, struct curve *ret) {
     *ret = (struct curve){NAN, NAN, INFINITY};
     if (problem->criterion != CURVE_TIME) {

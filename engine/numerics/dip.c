@@ -16,6 +16,7 @@ struct hulls {
     size_t minorant_at, majorant_at; /* where the two are farthest apart */
 };
 
+/* Finds, for each point, the corner before it on the minorant and after it on the majorant. */
 static void find_corners(const double *x, size_t count, struct hulls *hulls) {
     size_t *below = hulls->below, *above = hulls->above, last = count - 1;
     below[0] = 0;
@@ -36,7 +37,7 @@ static void find_corners(const double *x, size_t count, struct hulls *hulls) {
         }
 }
 
-/* How far the majorant is above the minorant between LOW and HIGH, at most. */
+/* The greatest distance of majorant and minorant between LOW and HIGH, and the corners where it is. */
 static double find_distance(struct hulls *hulls, size_t low, size_t high) {
     size_t *g = hulls->minorant, *l = hulls->majorant, gs = 1, ls = 1;
     const double *x = hulls->x;
@@ -83,6 +84,8 @@ static double distance_to_line(const double *x, size_t a, size_t b, double sign)
     return most;
 }
 
+/* Hartigan's dip of a sorted sample: the distance of its distribution function from the nearest unimodal one
+ * (J. Hartigan, P. Hartigan 1985). */
 double dip(const double *sorted, size_t count) {
     if (count < 4 || sorted[0] == sorted[count - 1])
         return count ? 0.5 / (double)count : 0;

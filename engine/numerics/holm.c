@@ -11,6 +11,7 @@ static int compare_p(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
+/* Adjusts p values for multiple tests, in place (S. Holm 1979); NaN is left out. */
 void holm_adjust(double *p, size_t count) {
     cleanup_free double **made = xcalloc(count + 1, sizeof *made);
     size_t n = 0;

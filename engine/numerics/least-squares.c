@@ -19,8 +19,7 @@ _Static_assert((int)LEAST_SQUARES_COLUMNS_MAX < (int)BLOCK_ROWS,
 
 static const double dependence = 1e-7; /* R's lm */
 
-/* COUNT rows of a block with those of 0 behind them that fill the last lanes; what is behind these is not
- * read. */
+/* COUNT rounded up to full lanes: rows of a block, with rows of 0 at its end. */
 static size_t padded(size_t count) {
     return (count + LANES - 1) / LANES * LANES;
 }
@@ -37,10 +36,10 @@ static inline double dot(size_t count, const double *restrict a, const double *r
 }
 
 /* Folds the first ROWS rows (a multiple of LANES) of a block of ORDER columns, BLOCK_ROWS apart, into the
- * upper triangle by Householder reflections; of a reflection only one row of the triangle and the block's
- * column are not 0. Wider vectors, where the machine has them, add in the same order: the same bits. */
-__attribute__((target_clones("avx2", "default"))) static void fold(double *triangle, size_t order,
-                                                                   size_t rows, double *block) {
+ * upper triangle by Householder reflections (QR). Vectors of any width add in the same order, for the same
+ * bits. */
+__attribute__((target_clones("avx2", "default"))) static void fold_rows(double *triangle, size_t order,
+                                                                        size_t rows, double *block) {
     for (size_t j = 0; j < order; j++) {
         double *column = block + j * BLOCK_ROWS, *diagonal = &triangle[j + j * order];
         double below = dot(rows, column, column);
@@ -72,9 +71,10 @@ static void fold_triangle(double *triangle, size_t order, const double *other, d
         memcpy(block + j * BLOCK_ROWS, other + j * order, (j + 1) * sizeof *block);
         memset(block + j * BLOCK_ROWS + j + 1, 0, (rows - j - 1) * sizeof *block);
     }
-    fold(triangle, order, rows, block);
+    fold_rows(triangle, order, rows, block);
 }
 
+/* Prepares empty sums over COLUMNS columns. -EINVAL: too many; -ENOMEM. */
 int least_squares_init(struct least_squares *ret, size_t columns) {
     *ret = (struct least_squares){.columns = columns};
     if (columns > LEAST_SQUARES_COLUMNS_MAX)
@@ -110,7 +110,8 @@ static void add_total(struct least_squares *sums, double weight, double mean, do
     sums->weight += weight;
 }
 
-/* sqrt(w) of some rows to ROOTS; what the sums have of their weights. -EINVAL: one is no weight. */
+/* The roots of the weights into ROOTS (NULL: 1), counting rows of weight above 0. -EINVAL: a weight is
+ * negative or not finite. */
 static inline int add_weights(struct least_squares *sums, size_t count, const double *weights,
                               double *roots) {
     size_t above = 0, valid = 0;
@@ -125,7 +126,8 @@ static inline int add_weights(struct least_squares *sums, size_t count, const do
     return valid == count ? 0 : -EINVAL;
 }
 
-/* sqrt(W) [X y] of some rows; those of weight 0, which may have any values, are 0. */
+/* Fills the block with sqrt(w) [X y] of COUNT rows; rows of weight 0, whose values may be anything,
+ * become 0. */
 static inline void fill_block(struct least_squares *sums, size_t count, const double *x, size_t stride,
                               const double *y, const double *roots, bool has_zeros) {
     for (size_t j = 0; j <= sums->columns; j++) {
@@ -139,8 +141,9 @@ static inline void fill_block(struct least_squares *sums, size_t count, const do
     }
 }
 
-/* Some rows to the block, and what the sums have of them besides the triangle. */
-__attribute__((target_clones("avx2", "default"))) static int take_block(struct least_squares *sums,
+/* Loads COUNT rows into the block, and adds them to the totals of weight and y. -EINVAL: a weight is not
+ * valid. */
+__attribute__((target_clones("avx2", "default"))) static int load_block(struct least_squares *sums,
                                                                         size_t count, const double *x,
                                                                         size_t stride, const double *y,
                                                                         const double *weights) {
@@ -158,15 +161,16 @@ __attribute__((target_clones("avx2", "default"))) static int take_block(struct l
     return 0;
 }
 
+/* Adds rows by Householder reflections. -EINVAL: a weight is not valid. */
 int least_squares_append(struct least_squares *sums, size_t rows, const double *x, size_t stride,
                          const double *y, const double *weights) {
     for (size_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
         size_t count = rows - begin < BLOCK_ROWS ? rows - begin : BLOCK_ROWS;
-        int code = take_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
+        int code = load_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
         if (code < 0)
             return code;
         sums->log_weights += weights ? logarithm_sum(weights + begin, count) : 0;
-        fold(sums->triangle, sums->columns + 1, padded(count), sums->block);
+        fold_rows(sums->triangle, sums->columns + 1, padded(count), sums->block);
     }
     return 0;
 }
@@ -179,7 +183,8 @@ __attribute__((target_clones("avx2", "default"))) static void add_products(doubl
             products[j + k * order] += dot(rows, block + j * BLOCK_ROWS, block + k * BLOCK_ROWS);
 }
 
-/* The upper triangle R of R'R, in its place; rows of 0 where a column depends on those before it. */
+/* Replaces the upper triangle of R'R by R (Cholesky); the row of a column that depends on earlier ones is
+ * 0. */
 static void factorise_products(double *products, size_t order) {
     for (size_t k = 0; k < order; k++) {
         double whole = products[k + k * order];
@@ -195,6 +200,8 @@ static void factorise_products(double *products, size_t order) {
     }
 }
 
+/* Adds rows by sums of products, faster than least_squares_append(), with half of the digits. -EINVAL: a
+ * weight is not valid; -ENOMEM. */
 int least_squares_append_products(struct least_squares *sums, size_t rows, const double *x, size_t stride,
                                   const double *y, const double *weights) {
     size_t order = sums->columns + 1;
@@ -203,7 +210,7 @@ int least_squares_append_products(struct least_squares *sums, size_t rows, const
         return -ENOMEM;
     for (size_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
         size_t count = rows - begin < BLOCK_ROWS ? rows - begin : BLOCK_ROWS;
-        int code = take_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
+        int code = load_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
         if (code < 0)
             return code;
         add_products(products, order, sums->block, padded(count));
@@ -215,7 +222,7 @@ int least_squares_append_products(struct least_squares *sums, size_t rows, const
 
 /* ---- Solution */
 
-/* What a solution works in. */
+/* The triangle of the columns that are being estimated. */
 struct solver {
     const struct least_squares *sums;
     size_t set[LEAST_SQUARES_COLUMNS_MAX], count; /* the columns that are factorised */
@@ -236,7 +243,7 @@ static void solver_clear(struct solver *solver) {
     free(solver->block);
 }
 
-/* The triangle of the columns whose state is FREE, and y. */
+/* Computes the triangle of the columns whose state is FREE, and of y. */
 static void factorise(struct solver *solver, const enum least_squares_role *state) {
     const struct least_squares *sums = solver->sums;
     size_t order = sums->columns + 1, rows = padded(order);
@@ -251,7 +258,7 @@ static void factorise(struct solver *solver, const enum least_squares_role *stat
             solver->set[solver->count++] = j;
     }
     memset(solver->triangle, 0, (solver->count + 1) * (solver->count + 1) * sizeof *solver->triangle);
-    fold(solver->triangle, solver->count + 1, rows, solver->block);
+    fold_rows(solver->triangle, solver->count + 1, rows, solver->block);
 }
 
 static double length(const double *column, size_t count) {
@@ -261,7 +268,7 @@ static double length(const double *column, size_t count) {
     return sqrt(sum);
 }
 
-/* Marks columns that depend on those before them; the others stay FREE and are factorised. */
+/* Marks columns that depend linearly on earlier ones as DEPENDENT; the others are factorised. */
 static void find_dependent(struct solver *solver, struct least_squares_fit *fit) {
     fit->dependent = fit->columns;
     for (size_t j = 0; factorise(solver, fit->state), j < solver->count;) {
@@ -278,7 +285,7 @@ static void find_dependent(struct solver *solver, struct least_squares_fit *fit)
     }
 }
 
-/* The estimates of the factorised columns; others are 0. */
+/* Back substitution: estimates of the factorised columns into RET, 0 for others. */
 static void substitute(const struct solver *solver, size_t columns, double *ret) {
     size_t order = solver->count + 1;
     memset(ret, 0, columns * sizeof *ret);
@@ -290,10 +297,10 @@ static void substitute(const struct solver *solver, size_t columns, double *ret)
     }
 }
 
-/* The bound column along which the sum of squares falls most steeply, or the number of columns. REFUSED ones
- * did not stay above 0 when they were tried last. */
-static size_t steepest(const struct least_squares *sums, const struct least_squares_fit *fit,
-                       const bool *refused, double *residual) {
+/* The bound column along which the sum of squares falls most steeply; the number of columns if there is none.
+ * Columns marked in REFUSED are left out, as they fell below 0 when they were last freed. */
+static size_t find_steepest_column(const struct least_squares *sums, const struct least_squares_fit *fit,
+                                   const bool *refused, double *residual) {
     size_t order = sums->columns + 1, best = sums->columns;
     double most = 1e-12; /* a cosine; below it there is nothing but rounding */
     for (size_t i = 0; i < order; i++) {
@@ -318,24 +325,24 @@ static size_t steepest(const struct least_squares *sums, const struct least_squa
 }
 
 /* How far column J can go from its estimate towards TRIED: 1 is all the way. */
-static double reach(const struct least_squares_fit *fit, const enum least_squares_role *roles,
-                    const double *tried, size_t j) {
+static double feasible_step(const struct least_squares_fit *fit, const enum least_squares_role *roles,
+                            const double *tried, size_t j) {
     if (fit->state[j] != LEAST_SQUARES_FREE || roles[j] != LEAST_SQUARES_NONNEGATIVE || tried[j] > 0)
         return 1;
     return fit->estimate[j] > 0 ? fit->estimate[j] / (fit->estimate[j] - tried[j]) : 0;
 }
 
-/* Moves from the estimates towards TRIED as far as the bounds let it, and binds the columns that end it.
- * Whether it arrived. */
-static bool approach(struct least_squares_fit *fit, const enum least_squares_role *roles,
-                     const double *tried) {
+/* Moves the estimates towards TRIED as far as all stay at 0 or more, and binds the columns that reach 0.
+ * true: TRIED was reached. */
+static bool step_towards(struct least_squares_fit *fit, const enum least_squares_role *roles,
+                         const double *tried) {
     double step = 1;
     for (size_t j = 0; j < fit->columns; j++)
-        step = fmin(step, reach(fit, roles, tried, j));
+        step = fmin(step, feasible_step(fit, roles, tried, j));
     bool arrived = true;
     for (size_t j = 0; j < fit->columns; j++) {
         bool ends = tried[j] <= 0 && fit->state[j] == LEAST_SQUARES_FREE &&
-                    roles[j] == LEAST_SQUARES_NONNEGATIVE && reach(fit, roles, tried, j) <= step;
+                    roles[j] == LEAST_SQUARES_NONNEGATIVE && feasible_step(fit, roles, tried, j) <= step;
         fit->estimate[j] = ends ? 0 : fit->estimate[j] + step * (tried[j] - fit->estimate[j]);
         if (ends)
             fit->state[j] = LEAST_SQUARES_BOUND;
@@ -344,6 +351,8 @@ static bool approach(struct least_squares_fit *fit, const enum least_squares_rol
     return arrived;
 }
 
+/* Least squares with estimates of 0 or more (NNLS, C. Lawson, R. Hanson 1974). -EAGAIN: no solution within
+ * the limit of rounds; -ENOMEM. */
 static int solve_bounded(struct solver *solver, const enum least_squares_role *roles,
                          struct least_squares_fit *fit) {
     size_t columns = fit->columns;
@@ -358,14 +367,14 @@ static int solve_bounded(struct solver *solver, const enum least_squares_role *r
     factorise(solver, fit->state);
     substitute(solver, columns, fit->estimate);
     for (size_t round = 0; round < 10 * columns + 10; round++) {
-        size_t added = steepest(solver->sums, fit, refused, residual);
+        size_t added = find_steepest_column(solver->sums, fit, refused, residual);
         if (added == columns)
             return 0;
         fit->state[added] = LEAST_SQUARES_FREE;
         do {
             factorise(solver, fit->state);
             substitute(solver, columns, tried);
-        } while (!approach(fit, roles, tried));
+        } while (!step_towards(fit, roles, tried));
         if (fit->state[added] == LEAST_SQUARES_FREE)
             memset(refused, 0, columns * sizeof *refused);
         refused[added] = fit->state[added] != LEAST_SQUARES_FREE;
@@ -373,7 +382,7 @@ static int solve_bounded(struct solver *solver, const enum least_squares_role *r
     return -EAGAIN;
 }
 
-/* R^-1 of the factorised columns, and R^-1 R^-T. */
+/* Computes R^-1 of the factorised columns, and their covariance R^-1 R^-T. */
 static void invert(const struct solver *solver, struct least_squares_fit *fit) {
     size_t order = solver->count + 1, p = fit->columns;
     for (size_t c = 0; c < solver->count; c++)
@@ -389,6 +398,8 @@ static void invert(const struct solver *solver, struct least_squares_fit *fit) {
                 fit->covariance[a + b * p] += fit->inverse[a + c * p] * fit->inverse[b + c * p];
 }
 
+/* Solves for the estimates (least-squares.h). -ERANGE: values beyond the range of a double; -EAGAIN;
+ * -ENOMEM. */
 int least_squares_solve(const struct least_squares *sums, const enum least_squares_role *roles,
                         struct least_squares_fit *ret) {
     size_t p = sums->columns;
@@ -441,6 +452,7 @@ void least_squares_residuals(const struct least_squares_fit *fit, size_t rows, c
                 ret[i] -= fit->estimate[j] * x[i + j * stride];
 }
 
+/* The leverage of each row: its weight times x' (X'WX)^-1 x. */
 void least_squares_leverages(const struct least_squares_fit *fit, size_t rows, const double *x, size_t stride,
                              const double *weights, double *ret) {
     size_t p = fit->columns;
@@ -456,6 +468,7 @@ void least_squares_leverages(const struct least_squares_fit *fit, size_t rows, c
     }
 }
 
+/* The condition number of the scaled columns, by singular values. -ERANGE: not finite; -ENOMEM. */
 int least_squares_condition(const struct least_squares *sums, const struct least_squares_fit *fit,
                             double *ret) {
     cleanup(solver_clear) struct solver solver = {0};

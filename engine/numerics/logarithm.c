@@ -8,7 +8,8 @@
 
 enum { CHUNK = 256, LANES = 8 };
 
-/* CHUNK values, all normal and above 0. */
+/* The sum of the logarithms of CHUNK values, all normal and above 0, by one logarithm of the product of
+ * mantissas. */
 __attribute__((target_clones("avx2", "default"))) static double sum_chunk(const double *values) {
     const uint64_t mantissa = (UINT64_C(1) << 52) - 1, one = UINT64_C(1023) << 52;
     double products[LANES] = {1, 1, 1, 1, 1, 1, 1, 1}, product = 1;
@@ -30,6 +31,7 @@ __attribute__((target_clones("avx2", "default"))) static double sum_chunk(const 
     return (double)exponent * M_LN2 + log(product);
 }
 
+/* The sum of the logarithms of the values above 0. */
 double logarithm_sum(const double *values, size_t count) {
     double sum = 0;
     for (size_t begin = 0; begin < count; begin += CHUNK) {

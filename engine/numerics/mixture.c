@@ -18,7 +18,7 @@ enum {
     REPEATS_MAX = 16
 };
 
-/* Neighbours, on each side, of a value that say its step. */
+/* Neighbours on each side of a value from which its rounding step is found. */
 enum { STEP_NEIGHBOURS = 8, CLOSE_NEIGHBOURS = 4 };
 /* A normal as wide as half a step has the sum 1 over the values it can take, times the step, within 1.4 %:
  * its density is a probability. One that is narrower has more, so that rounding alone makes it likely. */
@@ -45,7 +45,7 @@ struct search {
     double *least;   /* p > 1: factor of the least covariance of a component */
     double *sums;    /* of a step: like the parameters */
     double *scratch; /* p + k + 2 p p */
-    size_t *nearest; /* of each point: a component */
+    size_t *nearest; /* by point: the component that it begins in */
 };
 
 /* Parameters of a mixture in the scaled space, in one piece of memory: k weights, k p means, k p p
@@ -86,9 +86,10 @@ static double height_of(size_t p, double weight, const double *factor) {
     return log(weight) - cholesky_log_determinant(p, factor) / 2 - (double)p * log_root_2pi;
 }
 
-/* The log density at X; the components' shares of it to RET. SCRATCH has p numbers. */
-static double divide(size_t k, size_t p, const double *height, const double *mean, const double *factor,
-                     const double *x, double *scratch, double *ret) {
+/* The log density at X, and the share of each component in it into RET (the E-step of EM). SCRATCH has p
+ * numbers. */
+static double component_shares(size_t k, size_t p, const double *height, const double *mean,
+                               const double *factor, const double *x, double *scratch, double *ret) {
     double most = -INFINITY, sum = 0;
     for (size_t c = 0; c < k; c++) {
         const double *f = factor + c * p * p;
@@ -112,7 +113,7 @@ static double divide(size_t k, size_t p, const double *height, const double *mea
 
 /* ---- A step */
 
-/* The least variance of a component with this mean; p = 1. */
+/* The least variance of a component at MEAN, by the floor and the rounding step there; p = 1. */
 static double least_variance(const struct search *search, double mean) {
     const struct points *all = &search->all;
     size_t low = 0, high = all->count - 1;
@@ -126,8 +127,8 @@ static double least_variance(const struct search *search, double mean) {
     return pow(fmax(search->request->floor, least_of_step * all->step[low]), 2);
 }
 
-/* Eigenvalues, ascending, and eigenvectors of a covariance relative to the least one, 1 or more where that
- * allows it; p > 1. */
+/* Eigenvalues, ascending, and eigenvectors of a covariance relative to the least covariance; p > 1. Values
+ * are 1 or more where that is respected. */
 static int relative_eigen(const struct search *search, const double *covariance, double *values,
                           double *vectors) {
     size_t p = search->p;
@@ -144,7 +145,7 @@ static int relative_eigen(const struct search *search, const double *covariance,
     return cholesky_eigen(p, ratio, values, vectors);
 }
 
-/* Raises what is below the least covariance, and factorises. Whether the covariance is one. */
+/* Raises a covariance to the least covariance, and factorises it. false: it is not positive definite. */
 static bool factorise(const struct search *search, double mean, double *covariance, double *factor) {
     size_t p = search->p;
     if (p == 1) {
@@ -165,6 +166,7 @@ static bool factorise(const struct search *search, double mean, double *covarian
     return cholesky_factor(p, covariance, factor) == 0;
 }
 
+/* Factorises all components. false: one has no weight or no valid covariance. */
 static bool factorise_all(const struct search *search, struct state *state) {
     size_t square = search->p * search->p;
     for (size_t c = 0; c < search->k; c++) {
@@ -177,10 +179,10 @@ static bool factorise_all(const struct search *search, struct state *state) {
     return true;
 }
 
-/* Adds W of the point at X to the sums of component C: of weights, and of first and second powers about
- * ORIGIN. */
-static void add(const struct search *search, const struct state *sums, size_t c, const double *x,
-                const double *origin, double w, double spread) {
+/* Adds weight W of the point at X to the sums of component C: weight, first and second powers about ORIGIN,
+ * with the SPREAD of the point. */
+static void add_to_sums(const struct search *search, const struct state *sums, size_t c, const double *x,
+                        const double *origin, double w, double spread) {
     size_t p = search->p;
     sums->weight[c] += w;
     for (size_t i = 0; i < p; i++) {
@@ -191,7 +193,8 @@ static void add(const struct search *search, const struct state *sums, size_t c,
     }
 }
 
-/* The parameters that the sums about the means of ORIGIN make most likely. Whether there are such. */
+/* The M-step of EM: the most likely parameters for the sums, which are about the means of ORIGIN. false: a
+ * component has too little weight or no valid covariance. */
 static bool maximise(const struct search *search, const struct state *sums, const double *origin,
                      double total, struct state *ret) {
     size_t p = search->p, k = search->k;
@@ -218,25 +221,25 @@ static bool maximise(const struct search *search, const struct state *sums, cons
     return factorise_all(search, ret);
 }
 
-/* The log likelihood of POINTS, and the sums of its shares. */
+/* The E-step of EM: returns the log likelihood of POINTS, and adds the shares of all points to SUMS. */
 static double sum_shares(const struct search *search, const struct points *points, const struct state *state,
                          const struct state *sums) {
     size_t p = search->p, k = search->k;
     double *shares = search->scratch + p, log_likelihood = 0;
     for (size_t i = 0; i < points->count; i++) {
         const double *x = points->at + i * p;
-        log_likelihood += points->weight[i] *
-                          divide(k, p, state->height, state->mean, state->factor, x, search->scratch, shares);
+        log_likelihood += points->weight[i] * component_shares(k, p, state->height, state->mean,
+                                                               state->factor, x, search->scratch, shares);
         for (size_t c = 0; c < k; c++)
             if (shares[c] > negligible)
-                add(search, sums, c, x, state->mean + c * p, points->weight[i] * shares[c],
-                    points->spread ? points->spread[i] : 0);
+                add_to_sums(search, sums, c, x, state->mean + c * p, points->weight[i] * shares[c],
+                            points->spread ? points->spread[i] : 0);
     }
     return log_likelihood;
 }
 
-/* The same in one dimension, where most of the time of a search is spent: all in one loop, and without the
- * exponentials that come to nothing. */
+/* The E-step in one dimension, where a search spends most of its time: one loop, without exponentials that
+ * are negligible. */
 static double sum_shares_on_line(const struct search *search, const struct points *points,
                                  const struct state *state, const struct state *sums) {
     size_t k = search->k;
@@ -286,9 +289,9 @@ static bool step(const struct search *search, const struct points *points, struc
     return isfinite(state->log_likelihood) && maximise(search, &sums, state->mean, points->total, ret);
 }
 
-/* At most STEPS steps, until three in a row gain less than TOLERANCE, or until as many steps as are left,
- * each of twice the gain of the last, would not reach GOAL. Where a step can be lengthened without loss it
- * is, more and more; a loss is taken back. */
+/* Runs EM from STATE, with steps lengthened while the likelihood grows, for at most STEPS steps; ends when
+ * three in a row gain less than TOLERANCE, or when GOAL is out of reach. log_likelihood is -infinity if a
+ * component has too little weight. -ENOMEM. */
 static int climb(const struct search *search, const struct points *points, int steps, double tolerance,
                  double goal, struct state *state) {
     cleanup(state_clear) struct state plain = {0}, safe = {0};
@@ -329,20 +332,20 @@ static int climb(const struct search *search, const struct points *points, int s
 
 /* ---- Starts */
 
-/* Parameters of the parts that `nearest` says. */
+/* Makes parameters from the parts of the points in `nearest`. false: a part has no valid covariance. */
 static bool from_parts(struct search *search, const struct points *points, struct state *ret) {
     struct state sums = state_at(search, search->sums);
     double *origin = calloc(search->k * search->p, sizeof *origin);
     memset(search->sums, 0, search->size * sizeof *search->sums);
     for (size_t i = 0; origin && i < points->count; i++)
-        add(search, &sums, search->nearest[i], points->at + i * search->p, origin, points->weight[i],
-            points->spread ? points->spread[i] : 0);
+        add_to_sums(search, &sums, search->nearest[i], points->at + i * search->p, origin, points->weight[i],
+                    points->spread ? points->spread[i] : 0);
     bool made = origin && maximise(search, &sums, origin, points->total, ret);
     free(origin);
     return made;
 }
 
-/* A point, drawn in proportion to its weight times FACTORS (NULL: 1). */
+/* A random point, with probability in proportion to its weight times FACTORS (NULL: 1). */
 static size_t draw_point(struct search *search, const struct points *points, const double *factors) {
     double total = 0;
     for (size_t i = 0; i < points->count; i++)
@@ -354,8 +357,8 @@ static size_t draw_point(struct search *search, const struct points *points, con
     return points->count - 1;
 }
 
-/* Parts around centres drawn by k-means++; or, where DISTANCES is NULL, of equal weight along the first
- * dimension. */
+/* Divides the points into parts around centres drawn by k-means++ (D. Arthur, S. Vassilvitskii 2007); with
+ * DISTANCES NULL, into parts of equal weight along the first dimension. */
 static void make_parts(struct search *search, const struct points *points, double *distances) {
     double below = 0;
     for (size_t i = 0; i < points->count; i++) {
@@ -378,8 +381,8 @@ static void make_parts(struct search *search, const struct points *points, doubl
     }
 }
 
-/* Takes a component away and puts one, narrow or wide, at a point. */
-static void swap(struct search *search, const struct points *points, struct state *state) {
+/* Moves a random component, narrow or wide, to a random point, to leave a local maximum. */
+static void move_component(struct search *search, const struct points *points, struct state *state) {
     size_t p = search->p, c = (size_t)random_stream_below(&search->random, search->k);
     const double *x = points->at + p * draw_point(search, points, NULL);
     double deviation =
@@ -390,55 +393,56 @@ static void swap(struct search *search, const struct points *points, struct stat
     factorise_all(search, state);
 }
 
-/* The best of so many starts and HERE, then SWAPS from there on, or fewer: until PATIENCE in a row were in
- * vain.
- */
-static int look_once(struct search *search, const struct points *points, size_t starts, size_t swaps,
-                     size_t patience, double *distances, struct state *tried, struct state *here) {
-    for (size_t i = 0, idle = 0; i < starts || (i < starts + swaps && idle < patience); i++) {
+/* Tries STARTS random starts, then up to SWAPS moves of components from the best, until IDLE_MAX moves in a
+ * row gained nothing. CURRENT is the best found; TRIED is scratch. -ENOMEM. */
+static int search_chain(struct search *search, const struct points *points, size_t starts, size_t swaps,
+                        size_t idle_max, double *distances, struct state *tried, struct state *current) {
+    for (size_t i = 0, idle = 0; i < starts || (i < starts + swaps && idle < idle_max); i++) {
         if (i < starts) {
             make_parts(search, points, i ? distances : NULL);
             if (!from_parts(search, points, tried))
                 continue;
-        } else if (isfinite(here->log_likelihood)) {
-            state_copy(search, here, tried);
-            swap(search, points, tried);
+        } else if (isfinite(current->log_likelihood)) {
+            state_copy(search, current, tried);
+            move_component(search, points, tried);
             if (random_stream_below(&search->random, 4) == 0) /* some maxima are two swaps away */
-                swap(search, points, tried);
+                move_component(search, points, tried);
         } else {
             return 0;
         }
-        if (climb(search, points, SHORT_STEPS, 1e-3, here->log_likelihood, tried) < 0)
+        if (climb(search, points, SHORT_STEPS, 1e-3, current->log_likelihood, tried) < 0)
             return -ENOMEM;
-        idle = i < starts || tried->log_likelihood > here->log_likelihood + 1e-2 ? 0 : idle + 1;
-        if (tried->log_likelihood > here->log_likelihood)
-            state_copy(search, tried, here);
+        idle = i < starts || tried->log_likelihood > current->log_likelihood + 1e-2 ? 0 : idle + 1;
+        if (tried->log_likelihood > current->log_likelihood)
+            state_copy(search, tried, current);
     }
     return 0;
 }
 
-static int look(struct search *search, struct state *best) {
+/* Finds the best maximum from several chains of random starts and moves, on coarse points, and finishes it on
+ * all points. -EDOM: none has valid covariances; -ENOMEM. */
+static int search_starts(struct search *search, struct state *best) {
     const struct points *points = search->coarse.count ? &search->coarse : &search->all;
     cleanup_free double *distances = malloc((points->count + 1) * sizeof *distances);
-    cleanup(state_clear) struct state tried = {0}, here = {0};
-    if (!distances || state_init(search, &tried) < 0 || state_init(search, &here) < 0)
+    cleanup(state_clear) struct state tried = {0}, current = {0};
+    if (!distances || state_init(search, &tried) < 0 || state_init(search, &current) < 0)
         return -ENOMEM;
     size_t starts = search->k > 1 ? search->request->starts : 0;
     size_t repeats = COARSE_POINTS / points->count; /* few points are quick to try */
-    size_t swaps = starts * SWAPS_A_START, patience = 2 * swaps;
+    size_t swaps = starts * SWAPS_A_START, idle_max = 2 * swaps;
     swaps *= (repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : repeats);
     size_t chains =
         starts < 2 * CHAINS ? 1 : CHAINS; /* a chain of swaps may end in a maximum that none leads out of */
     for (size_t chain = 0; chain < chains; chain++) {
-        here.log_likelihood = -INFINITY;
-        if (look_once(search, points, starts / chains + 1, swaps / chains / 2, patience / chains / 2,
-                      distances, &tried, &here) < 0)
+        current.log_likelihood = -INFINITY;
+        if (search_chain(search, points, starts / chains + 1, swaps / chains / 2, idle_max / chains / 2,
+                         distances, &tried, &current) < 0)
             return -ENOMEM;
-        if (here.log_likelihood > best->log_likelihood)
-            state_copy(search, &here, best);
+        if (current.log_likelihood > best->log_likelihood)
+            state_copy(search, &current, best);
     }
     /* The other half of the swaps begins at the best of them. */
-    if (look_once(search, points, 0, swaps / 2, patience / 2, distances, &tried, best) < 0)
+    if (search_chain(search, points, 0, swaps / 2, idle_max / 2, distances, &tried, best) < 0)
         return -ENOMEM;
     if (!isfinite(best->log_likelihood))
         return -EDOM;
@@ -473,8 +477,9 @@ static double common_step(const struct points *all, size_t i) {
     return is_repeated && fabs(next - step) <= 1e-6 * step ? step : 0;
 }
 
-/* In one dimension, the step of each point: the least difference among its neighbours, or, where that is
- * more, a common step of close ones: steps of significant digits change. ROUNDING is in the scaled space. */
+/* In one dimension, finds the rounding step of each point: the least difference among its neighbours, or a
+ * common step of close ones if that is more, since steps of significant digits change. ROUNDING is in the
+ * scaled space. -ENOMEM. */
 static int find_steps(struct points *all, double rounding) {
     all->step = malloc((all->count + 1) * sizeof *all->step);
     for (size_t i = 0; all->step && i < all->count; i++) {
@@ -492,7 +497,8 @@ static int by_value(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* In several dimensions, the factor of floor^2 + half a step of each column, squared, in the scaled space. */
+/* In several dimensions, the factor of the least covariance: floor^2 plus half a rounding step of each
+ * column, squared, in the scaled space. */
 static int find_least(struct search *search, size_t rows, const double *x, size_t stride,
                       const double *factor) {
     size_t p = search->p;
@@ -515,11 +521,11 @@ static int find_least(struct search *search, size_t rows, const double *x, size_
     return cholesky_factor(p, search->least, search->least);
 }
 
-/* Rows of weight above 0 to points of mean 0 and covariance 1, in the order of their first value; MEAN and
- * FACTOR say how.
- */
-static int scale(struct search *search, size_t rows, const double *x, size_t stride, const double *weights,
-                 double *mean, double *factor) {
+/* Scales rows of weight above 0 to points of mean 0 and covariance 1, ordered by their first value; equal
+ * rows become one point. MEAN and FACTOR are the transformation. -EINVAL: a value is not finite; -EDOM: no
+ * variance. */
+static int scale_rows(struct search *search, size_t rows, const double *x, size_t stride,
+                      const double *weights, double *mean, double *factor) {
     size_t p = search->p, n = 0;
     struct points *all = &search->all;
     cleanup_free double *values =
@@ -569,7 +575,8 @@ static int scale(struct search *search, size_t rows, const double *x, size_t str
                  : find_steps(all, rounding_of_value * largest / factor[0]);
 }
 
-/* In one dimension, neighbours to points of about equal weight. */
+/* In one dimension, joins neighbours to COARSE_POINTS points of about equal weight; few points are left as
+ * they are. -ENOMEM. */
 static int make_coarse(struct search *search) {
     const struct points *all = &search->all;
     struct points *coarse = &search->coarse;
@@ -611,7 +618,7 @@ static void search_clear(struct search *search) {
 
 /* ---- Results */
 
-/* From the scaled space: x = mean + F z. */
+/* Transforms the parameters back, x = mean + F z, into RET, components by ascending mean. */
 static int unscale(const struct search *search, const struct state *state, const double *mean,
                    const double *factor, struct mixture *ret) {
     size_t p = search->p, k = search->k, order[MIXTURE_COMPONENTS_MAX];
@@ -650,6 +657,8 @@ static int unscale(const struct search *search, const struct state *state, const
     return 0;
 }
 
+/* Fits a mixture of normals by EM with random starts (mixture.h). -EINVAL: not a valid request or data;
+ * -EDOM: no mixture found; -ENOMEM. */
 int mixture_fit(size_t rows, size_t dimensions, const double *x, size_t stride, const double *weights,
                 const struct mixture_request *request, struct mixture *ret) {
     size_t p = dimensions, k = request->components;
@@ -669,11 +678,11 @@ int mixture_fit(size_t rows, size_t dimensions, const double *x, size_t stride, 
     ret->covariance = ret->mean + k * p;
     ret->factor = ret->covariance + k * p * p;
     random_stream_init(&search.random, request->seed, "mixture", k);
-    int code = scale(&search, rows, x, stride, weights, mean, factor);
+    int code = scale_rows(&search, rows, x, stride, weights, mean, factor);
     if (code == 0)
         code = make_coarse(&search);
     if (code == 0)
-        code = look(&search, &best);
+        code = search_starts(&search, &best);
     return code < 0 ? code : unscale(&search, &best, mean, factor, ret);
 }
 
@@ -687,5 +696,6 @@ double mixture_log_density(const struct mixture *mixture, const double *x, doubl
     size_t k = mixture->components, p = mixture->dimensions;
     for (size_t c = 0; c < k; c++)
         heights[c] = height_of(p, mixture->weight[c], mixture->factor + c * p * p);
-    return divide(k, p, heights, mixture->mean, mixture->factor, x, scratch, posterior ? posterior : shares);
+    return component_shares(k, p, heights, mixture->mean, mixture->factor, x, scratch,
+                            posterior ? posterior : shares);
 }

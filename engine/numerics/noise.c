@@ -21,7 +21,7 @@ static const double nearly = 1e-6;    /* the same, of a rough search */
 static const double tame = 1e4;       /* a condition number whose square costs half of the digits */
 static const double rounding = 1e-13; /* of a log likelihood, which is a sum */
 
-/* Coefficients of the deviation: of the constant, then of each column. */
+/* The search for the coefficients of the deviation: of the constant, then of each column. */
 struct search {
     const struct noise_problem *problem;
     size_t order;                     /* columns + 1 */
@@ -37,6 +37,7 @@ struct search {
     bool has_mean; /* some column has a part in the mean */
 };
 
+/* Prepares the search: which columns the deviation may grow with, and with which sign. -ENOMEM, -EINVAL. */
 static int search_init(struct search *ret, const struct noise_problem *problem) {
     size_t order = problem->columns + 1, n = problem->rows;
     *ret = (struct search){.problem = problem, .order = order};
@@ -85,7 +86,7 @@ static double likelihood(const struct search *search) {
     return sum - (double)search->problem->rows * log_root_2pi;
 }
 
-/* Deviations by COEFFICIENTS, and the log likelihood. */
+/* Sets the deviation of each row by COEFFICIENTS. Returns the log likelihood. */
 __attribute__((target_clones("avx2", "default"))) static double set_sigma(struct search *search,
                                                                           const double *coefficients) {
     const struct noise_problem *problem = search->problem;
@@ -99,8 +100,8 @@ __attribute__((target_clones("avx2", "default"))) static double set_sigma(struct
     return likelihood(search);
 }
 
-/* The mean for the deviations in hand (all equal where WEIGHTED is false), and the squares of its residuals.
- * LAST: not a step on the way, so with all digits. */
+/* Fits the mean with weights 1/sigma^2 (equal ones if not WEIGHTED), and squares its residuals. LAST: with
+ * all digits, since it is no intermediate step. 0 or a negative errno. */
 static int find_mean(struct search *search, bool weighted, bool last, struct least_squares_fit *fit) {
     const struct noise_problem *problem = search->problem;
     bool by_products = search->is_tame && !last;
@@ -128,23 +129,23 @@ static int find_mean(struct search *search, bool weighted, bool last, struct lea
     return 0;
 }
 
-/* Coefficients to `tried`: regression of TARGETS (of a row; from `weights`) on 1 and the columns, with
- * weights curvature/s^2, the curvatures from `before`. Products do: what they lose is lost in coefficients
- * that hardly change the deviations. */
+/* Regresses TARGETS on 1 and the columns, with weights curvature/sigma^2, into `tried`: one Fisher scoring
+ * step of the deviation. 0 or a negative errno. */
 static int regress(struct search *search, const double *targets) {
     const struct noise_problem *problem = search->problem;
     double y[CHUNK], w[CHUNK];
     least_squares_reset(&search->size);
-    for (size_t begin = 0; begin < problem->rows; begin += CHUNK) {
-        size_t count = problem->rows - begin < CHUNK ? problem->rows - begin : CHUNK;
+    for (size_t set_start = 0; set_start < problem->rows; set_start += CHUNK) {
+        size_t count = problem->rows - set_start < CHUNK ? problem->rows - set_start : CHUNK;
         for (size_t i = 0; i < count; i++) {
-            y[i] = targets[begin + i] - search->floor;
-            w[i] = search->before[begin + i] / (search->sigma[begin + i] * search->sigma[begin + i]);
+            y[i] = targets[set_start + i] - search->floor;
+            w[i] =
+                search->before[set_start + i] / (search->sigma[set_start + i] * search->sigma[set_start + i]);
             search->chunk[i] = 1;
         }
         for (size_t j = 1; j < search->order; j++)
             for (size_t i = 0; i < count; i++)
-                search->chunk[i + j * CHUNK] = fabs(problem->x[begin + i + (j - 1) * problem->stride]);
+                search->chunk[i + j * CHUNK] = fabs(problem->x[set_start + i + (j - 1) * problem->stride]);
         int code = least_squares_append_products(&search->size, count, search->chunk, CHUNK, y, w);
         if (code < 0)
             return code;
@@ -159,7 +160,8 @@ static int regress(struct search *search, const double *targets) {
     return code;
 }
 
-/* From the coefficients in `now` to a maximum nearby. */
+/* Climbs from the coefficients in `now` to a maximum of the likelihood nearby, alternating mean and
+ * deviation. -EAGAIN: not settled within STEPS_MAX; other negative errno. */
 __attribute__((target_clones("avx2", "default"))) static int climb(struct search *search, struct noise *ret) {
     size_t n = search->problem->rows;
     double end = (search->problem->rough ? nearly : settled) * (double)n;
@@ -197,9 +199,9 @@ __attribute__((target_clones("avx2", "default"))) static int climb(struct search
     return -EAGAIN;
 }
 
-/* Coefficients to begin with: start 0 regresses the residuals' size (|u| is sqrt(2/pi) s in the mean) with
- * weights of its own, start 1 is constant, the others are in proportion to a column. */
-static int begin(struct search *search, size_t start, double deviation) {
+/* Sets the coefficients of start number START: 0 regresses the size of the residuals (|u| is sqrt(2/pi) sigma
+ * in the mean), 1 is constant, others are in proportion to a column. 0 or a negative errno. */
+static int set_start(struct search *search, size_t start, double deviation) {
     const struct noise_problem *problem = search->problem;
     memset(search->now, 0, search->order * sizeof *search->now);
     search->now[0] = start < 2 ? deviation : deviation / 16;
@@ -225,6 +227,8 @@ static int begin(struct search *search, size_t start, double deviation) {
     return 0;
 }
 
+/* Fits mean and deviation by maximum likelihood (noise.h), from several starts if there are few rows. -EDOM:
+ * the residuals are 0; -EINVAL, -ENOMEM. */
 int noise_fit(const struct noise_problem *problem, struct noise *ret) {
     *ret = (struct noise){0};
     cleanup(search_clear) struct search search;
@@ -259,7 +263,7 @@ int noise_fit(const struct noise_problem *problem, struct noise *ret) {
         code = start == 0 && search.has_mean ? 0
                                              : find_mean(&search, false, true, &found.mean); /* it is plain */
         if (code == 0)
-            code = begin(&search, start, deviation);
+            code = set_start(&search, start, deviation);
         if (code == 0)
             code = climb(&search, &found);
         if (code == 0 && found.log_likelihood > ret->log_likelihood) {

@@ -24,6 +24,7 @@ static uint64_t rotate(uint64_t bits, unsigned count) {
     return bits << count | bits >> (64 - count);
 }
 
+/* The next 64 bits, by xoshiro256** (D. Blackman, S. Vigna 2018). */
 uint64_t random_stream_bits(struct random_stream *stream) {
     uint64_t *state = stream->state, output = rotate(state[1] * 5, 7) * 9, shifted = state[1] << 17;
     state[2] ^= state[0];
@@ -78,6 +79,7 @@ double random_counter_uniform(uint64_t bits) {
 static const double tail = 3.6541528853610088, area = 0.00492867323399; /* of Marsaglia and Tsang */
 struct random_layer random_layers[RANDOM_LAYERS + 1];
 
+/* Fills the layers of the ziggurat for normal numbers (G. Marsaglia, W. Tsang 2000). */
 __attribute__((constructor)) static void fill_layers(void) {
     struct random_layer *layers = random_layers;
     layers[0].edge = area / portable_exp(-0.5 * tail * tail);
@@ -91,6 +93,7 @@ __attribute__((constructor)) static void fill_layers(void) {
         layers[i].ratio = layers[i + 1].edge / layers[i].edge;
 }
 
+/* A normal number beyond the last layer, by Marsaglia's method. */
 static double normal_tail(uint64_t bits) {
     double x, y;
     do {
@@ -102,6 +105,7 @@ static double normal_tail(uint64_t bits) {
     return tail + x;
 }
 
+/* The normal number of BITS, for the few that fall between a layer and the density. */
 double random_counter_normal_edge(uint64_t bits) {
     static const double margin = 1e-12; /* more than is lost by rounding */
     size_t layer = bits & (RANDOM_LAYERS - 1);

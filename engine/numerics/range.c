@@ -4,6 +4,7 @@
 
 enum { LANES = 8 }; /* beside each other, so that the compiler uses vectors */
 
+/* The least and the greatest of COUNT values, NaN left out; INFINITY and -INFINITY if there is none. */
 __attribute__((target_clones("avx2", "default"))) void range_find(const double *values, size_t count,
                                                                   double *ret_least, double *ret_most) {
     double least[LANES], most[LANES];

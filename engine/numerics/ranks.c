@@ -30,7 +30,7 @@ static double normal_score(double rank, double count) {
     return upper <= 0.5 ? z : -z;
 }
 
-/* Gives each value what SCORE says of its rank. */
+/* Gives each value the score of its rank; equal values get the mean of their scores. */
 static void score_all(const double *values, size_t count, double (*score)(double rank, double count),
                       double *ret) {
     cleanup_free struct ranked *sorted = xcalloc(count + 1, sizeof *sorted);
@@ -54,6 +54,7 @@ void ranks_normal_scores(const double *values, size_t count, double *ret) {
     score_all(values, count, normal_score, ret);
 }
 
+/* Spearman's rank correlation. */
 double ranks_correlation(const double *left, const double *right, size_t count) {
     cleanup_free double *a = xcalloc(2 * count + 1, sizeof *a);
     double *b = a + count, mean = (double)(count + 1) / 2, products = 0, of_a = 0, of_b = 0;

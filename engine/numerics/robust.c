@@ -30,8 +30,8 @@ static double slope_of(enum robust_weight kind, double u) {
     return (1 - share * share) * (1 - 5 * share * share);
 }
 
-/* What a fit works in: of each row, u s, what it was before, the weight, its factor, and room for a median.
- */
+/* Work arrays, by row: residuals (u s), those of the step before, weights, their robust factors, and room for
+ * a median. */
 struct search {
     enum robust_weight kind;
     size_t rows, stride;
@@ -40,6 +40,7 @@ struct search {
     struct least_squares sums;
 };
 
+/* Allocates the work arrays; all factors are 1. -ENOMEM, -EINVAL. */
 static int search_init(struct search *search, size_t columns) {
     size_t n = search->rows;
     search->memory = calloc(5 * n + 1, sizeof *search->memory);
@@ -59,7 +60,7 @@ static void search_clear(struct search *search) {
     least_squares_clear(&search->sums);
 }
 
-/* The fit with the factors in hand, and u s of its rows. */
+/* Fits with the present factors, and computes the residuals. */
 static int solve(struct search *search, const enum least_squares_role *roles, struct least_squares_fit *ret) {
     for (size_t i = 0; i < search->rows; i++)
         search->weights[i] = (search->given ? search->given[i] : 1) * search->factors[i];
@@ -78,6 +79,7 @@ static int solve(struct search *search, const enum least_squares_role *roles, st
     return 0;
 }
 
+/* Huber's estimate of the factor of the covariance (P. Huber, Robust Statistics, 1981, 7.6). */
 static void find_covariance(enum robust_weight kind, size_t rows, const double *residuals,
                             struct robust *ret) {
     double n = (double)rows, p = (double)ret->fit.rank, mean = 0, variance = 0, squares = 0;
@@ -92,7 +94,8 @@ static void find_covariance(enum robust_weight kind, size_t rows, const double *
     ret->covariance = correction * correction / (mean * mean) * squares / (n - p);
 }
 
-/* The fit in hand, with the covariance that its estimated columns have with the weights as given. */
+/* Makes the result from the last fit, with the covariance of its estimated columns under the given weights.
+ * RET_FACTORS may be NULL. */
 static int finish(struct search *search, const struct least_squares_fit *last, double *ret_factors,
                   struct robust *ret) {
     size_t p = last->columns;
@@ -123,6 +126,8 @@ static int finish(struct search *search, const struct least_squares_fit *last, d
     return 0;
 }
 
+/* M-estimation by iteratively reweighted least squares (robust.h). -EAGAIN: not settled; -EDOM: more than
+ * half of the residuals are 0; -EINVAL, -ENOMEM. */
 int robust_fit(enum robust_weight kind, size_t rows, size_t columns, const double *x, size_t stride,
                const double *y, const double *weights, const enum least_squares_role *roles,
                double *ret_factors, struct robust *ret) {

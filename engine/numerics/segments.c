@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Starts of a segment are judged in blocks: one line over more points leaves at least as much as a line over
- * a part of them, so the cost of the points behind a block bounds the cost from any start in it. */
+/* Starts of a segment are pruned in blocks (PELT, R. Killick et al. 2012): a line over more points has at
+ * least the residual sum of a line over a part of them, so the cost from the end of a block bounds the cost
+ * from any start in it. */
 enum { BLOCK = 8 };
 
-/* Of runs of points: sum w, the means, sum w (x - mean)^2, the slope of their line and what it leaves. Adding
- * a point, or another run, adds a square to what is left: nothing cancels, however far x and w reach. */
+/* Moments of runs of points: sum w, the means, sum w (x - mean)^2, the slope of the regression line, and its
+ * residual sum of squares. A new point adds a square to that sum, so nothing cancels. */
 struct moments {
     double *weight, *x, *y, *spread, *slope, *rss;
 };
@@ -29,7 +30,7 @@ static struct moments moments_at(double *memory, size_t count) {
                             memory + 5 * count};
 }
 
-/* Adds one point to each of the first COUNT runs. */
+/* Adds one point to each of the first COUNT runs, by Welford's updates. */
 static void add_point(const struct moments *to, size_t count, double x, double y, double w) {
     double *restrict weights = to->weight, *restrict xs = to->x, *restrict ys = to->y;
     double *restrict spreads = to->spread, *restrict slopes = to->slope, *restrict rss = to->rss;
@@ -47,9 +48,10 @@ static void add_point(const struct moments *to, size_t count, double x, double y
     }
 }
 
-/* What one line leaves of run FIRST + i of HEADS joined with run AT of TAILS, for i < BLOCK. */
-static void join(const struct moments *heads, size_t first, const struct moments *tails, size_t at,
-                 double *restrict ret) {
+/* The residual sum of one line over run FIRST + i of HEADS joined with run AT of TAILS,
+ * for i < BLOCK, into RET. */
+static void join_runs(const struct moments *heads, size_t first, const struct moments *tails, size_t at,
+                      double *restrict ret) {
     const double *weights = heads->weight + first, *xs = heads->x + first, *ys = heads->y + first;
     const double *spreads = heads->spread + first, *slopes = heads->slope + first, *rss = heads->rss + first;
     double weight = tails->weight[at], x = tails->x[at], y = tails->y[at];
@@ -72,19 +74,19 @@ struct search {
     double *x, *y, *w;            /* scaled by powers of two to at most 1 */
     double unit;                  /* of R, in the problem's */
     double *memory;               /* of all arrays of doubles */
-    struct moments heads;         /* of each point: from it to the end of its block */
-    struct moments tails;         /* of each live block: from its end to the point reached */
-    double *least;                /* of each live block: the least of `cost` in it */
-    double *cost;                 /* of each point: the least R + price m before it, with the break there */
+    struct moments heads;         /* by point: the run from it to the end of its block */
+    struct moments tails;         /* by active block: the run from its end to the point reached */
+    double *least;                /* by active block: the least of `cost` in it */
+    double *cost;                 /* by point: the least R + price m before it, with a break there */
     uint32_t *start,
-        *block;   /* where the best segment that ends before a point begins; numbers of the live blocks */
-    bool *doomed; /* live blocks that need not be looked at from the next check on */
+        *block;   /* by point: where the best segment that ends there begins; numbers of the active blocks */
+    bool *pruned; /* by active block: removed at the next check */
     struct segments best; /* by the criterion; or with as many segments as asked for */
     double criterion;     /* of the best */
     double exact;         /* R below it is rounding */
 };
 
-/* Divides VALUES - ORIGIN by a power of two that leaves them below 1; its exponent. */
+/* Divides VALUES - ORIGIN by a power of two that leaves them below 1, into RET. Returns its exponent. */
 static int scale_to_one(size_t count, const double *values, double origin, double *ret) {
     double most = 0;
     int exponent;
@@ -96,6 +98,8 @@ static int scale_to_one(size_t count, const double *values, double origin, doubl
     return exponent;
 }
 
+/* Prepares a search: scales the data and computes `heads`. -EINVAL: the problem is not valid; -ENOMEM. To be
+ * cleared in any case. */
 static int search_init(struct search *ret, const struct segments_problem *problem, size_t step) {
     size_t n = problem->points, padded = n + BLOCK + 1, blocks = n / BLOCK + 2;
     *ret = (struct search){
@@ -113,8 +117,8 @@ static int search_init(struct search *ret, const struct segments_problem *proble
     double *memory = ret->memory = calloc(10 * padded + 7 * blocks, sizeof *memory);
     ret->start = calloc(padded, sizeof *ret->start);
     ret->block = calloc(blocks, sizeof *ret->block);
-    ret->doomed = calloc(blocks, sizeof *ret->doomed);
-    if (!memory || !ret->start || !ret->block || !ret->doomed)
+    ret->pruned = calloc(blocks, sizeof *ret->pruned);
+    if (!memory || !ret->start || !ret->block || !ret->pruned)
         return -ENOMEM;
     ret->x = memory;
     ret->y = memory + padded;
@@ -133,7 +137,7 @@ static int search_init(struct search *ret, const struct segments_problem *proble
     }
     ret->unit = ldexp(1, unit);
     for (size_t i = 0; i < padded;
-         i++) /* heads behind the last point weigh something, so that nothing is 0 / 0 */
+         i++) /* heads after the last point weigh something, so that nothing is 0 / 0 */
         ret->heads.weight[i] = i < n ? 0 : 1;
     for (size_t i = 0; i < n; i++)
         for (size_t j = i; j < n && (j == i || j % BLOCK != 0); j++) {
@@ -149,25 +153,26 @@ static void search_clear(struct search *search) {
     free(search->memory);
     free(search->start);
     free(search->block);
-    free(search->doomed);
+    free(search->pruned);
     segments_clear(&search->best);
 }
 
-/* Forgets the live blocks that were doomed at the check before, and dooms those from which no segment can be
- * best any more: a break at END costs less, whatever follows. That holds for ends a minimum behind END, so
- * checks are as far apart. The first ELIGIBLE blocks end a minimum before END. */
-static size_t forget(struct search *search, size_t live, size_t eligible, size_t end) {
+/* Removes the blocks that were marked at the last check, and marks those from which no segment can be best
+ * any more, since a break at END costs less, whatever follows. That holds for ends at least a minimum length
+ * after END, so checks are that far apart. The first ELIGIBLE blocks end a minimum before END. Returns the
+ * number of blocks that remain. */
+static size_t prune_blocks(struct search *search, size_t active, size_t eligible, size_t end) {
     struct moments *tails = &search->tails;
     double *const arrays[] = {tails->weight, tails->x,   tails->y,     tails->spread,
                               tails->slope,  tails->rss, search->least};
     size_t kept = 0;
-    for (size_t k = 0; k < live; k++) {
-        if (search->doomed[k])
+    for (size_t k = 0; k < active; k++) {
+        if (search->pruned[k])
             continue;
         for (size_t a = 0; a < sizeof arrays / sizeof *arrays; a++)
             arrays[a][kept] = arrays[a][k];
         search->block[kept] = search->block[k];
-        search->doomed[kept] = k < eligible && search->least[k] + tails->rss[k] >= search->cost[end];
+        search->pruned[kept] = k < eligible && search->least[k] + tails->rss[k] >= search->cost[end];
         kept++;
     }
     return kept;
@@ -178,21 +183,21 @@ static void begin_block(struct search *search, size_t slot, size_t block) {
     tails->weight[slot] = tails->x[slot] = tails->y[slot] = 0;
     tails->spread[slot] = tails->slope[slot] = tails->rss[slot] = 0;
     search->block[slot] = (uint32_t)block;
-    search->doomed[slot] = false;
+    search->pruned[slot] = false;
     search->least[slot] = INFINITY;
     for (size_t i = block * BLOCK; i < (block + 1) * BLOCK; i++)
         search->least[slot] = fmin(search->least[slot], search->cost[i]);
 }
 
-/* The best start of the last segment among those in finished blocks; its cost, or BEST where none is lower.
- */
-static double look_in_blocks(const struct search *search, size_t eligible, double best, size_t *start) {
+/* Finds the best start of the last segment in the finished blocks, into *START. Returns its cost, or BEST if
+ * none is lower. */
+static double find_start_in_blocks(const struct search *search, size_t eligible, double best, size_t *start) {
     double left[BLOCK];
     for (size_t k = 0; k < eligible; k++) {
         if (search->least[k] + search->tails.rss[k] >= best)
             continue;
         size_t first = (size_t)search->block[k] * BLOCK;
-        join(&search->heads, first, &search->tails, k, left);
+        join_runs(&search->heads, first, &search->tails, k, left);
         for (size_t i = 0; i < BLOCK; i++)
             if (search->cost[first + i] + left[i] < best) {
                 best = search->cost[first + i] + left[i];
@@ -202,12 +207,13 @@ static double look_in_blocks(const struct search *search, size_t eligible, doubl
     return best;
 }
 
-/* Fills `start` for the points FROM to TO, between which no break is given. */
+/* Finds the best segments between the points FROM and TO, between which no break is given, at PRICE for a
+ * break; `start` has for each end the start of the last segment. */
 static void run_part(struct search *search, double price, size_t from, size_t to) {
-    size_t behind = search->minimum > 2 ? search->minimum : 2; /* a finished block has a point behind it */
-    size_t live = 0, period = search->minimum > BLOCK ? search->minimum : BLOCK, checked = from;
+    size_t after = search->minimum > 2 ? search->minimum : 2; /* a finished block has a point after it */
+    size_t active = 0, period = search->minimum > BLOCK ? search->minimum : BLOCK, checked = from;
     double memory[6];
-    struct moments run = moments_at(memory, 1);
+    struct moments run_with_price = moments_at(memory, 1);
     search->start[to] = (uint32_t)from;
     if (isinf(price))
         return;
@@ -217,17 +223,17 @@ static void run_part(struct search *search, double price, size_t from, size_t to
     for (size_t end = from + 1; end <= to; end++) {
         size_t last = end - 1, eligible = 0, start = from;
         if (last % BLOCK == 0 && last > from)
-            begin_block(search, live++, last / BLOCK - 1);
-        add_point(&search->tails, live, search->x[last], search->y[last], search->w[last]);
-        size_t finished = end + 1 > behind ? (end + 1 - behind) / BLOCK : 0;
-        while (eligible < live && search->block[eligible] < finished)
+            begin_block(search, active++, last / BLOCK - 1);
+        add_point(&search->tails, active, search->x[last], search->y[last], search->w[last]);
+        size_t finished = end + 1 > after ? (end + 1 - after) / BLOCK : 0;
+        while (eligible < active && search->block[eligible] < finished)
             eligible++;
-        double best = look_in_blocks(search, eligible, INFINITY, &start);
+        double best = find_start_in_blocks(search, eligible, INFINITY, &start);
         size_t first = finished * BLOCK > from ? finished * BLOCK : from;
         memset(memory, 0, sizeof memory);
         for (size_t i = end; i-- > first;) { /* starts that are in no finished block */
-            add_point(&run, 1, search->x[i], search->y[i], search->w[i]);
-            double cost = search->cost[i] + *run.rss;
+            add_point(&run_with_price, 1, search->x[i], search->y[i], search->w[i]);
+            double cost = search->cost[i] + *run_with_price.rss;
             bool allowed = end - i >= search->minimum || (i == from && end == to);
             if (allowed && (cost < best || (cost == best && i < start))) {
                 best = cost;
@@ -237,7 +243,7 @@ static void run_part(struct search *search, double price, size_t from, size_t to
         search->start[end] = (uint32_t)start;
         search->cost[end] = end % search->step == 0 || end == to ? best + price : INFINITY;
         if (end - checked >= period) {
-            live = forget(search, live, eligible, end);
+            active = prune_blocks(search, active, eligible, end);
             checked = end;
         }
     }
@@ -245,6 +251,7 @@ static void run_part(struct search *search, double price, size_t from, size_t to
 
 /* ---- Results */
 
+/* The regression line over the points BEGIN to END - 1, computed with more digits than double. */
 void segments_line(const struct segments_problem *problem, size_t begin, size_t end, struct segment *ret) {
     const double *x = problem->x, *y = problem->y, *weights = problem->weights;
     long double weight = 0, mean_x = 0, mean_y = 0, xx = 0, xy = 0, rss = 0;
@@ -276,14 +283,16 @@ void segments_line(const struct segments_problem *problem, size_t begin, size_t 
                             .spread = (double)xx};
 }
 
+/* The residual sum of the line over the first 1, 2, ... points from BEGIN on, or from END backwards. */
 void segments_scan(const struct segments_problem *problem, size_t begin, size_t end, bool backwards,
                    double *ret) {
     double memory[6] = {0};
-    struct moments run = moments_at(memory, 1);
+    struct moments run_with_price = moments_at(memory, 1);
     for (size_t k = 0; k < end - begin; k++) {
         size_t i = backwards ? end - 1 - k : begin + k;
-        add_point(&run, 1, problem->x[i], problem->y[i], problem->weights ? problem->weights[i] : 1);
-        ret[k] = *run.rss;
+        add_point(&run_with_price, 1, problem->x[i], problem->y[i],
+                  problem->weights ? problem->weights[i] : 1);
+        ret[k] = *run_with_price.rss;
     }
 }
 
@@ -292,8 +301,8 @@ void segments_clear(struct segments *segments) {
     *segments = (struct segments){0};
 }
 
-/* The segments that end at the points of `start`, last to first, and the sum of what their lines leave. */
-static int collect(const struct search *search, struct segments *ret) {
+/* Makes the segments from `start`, following it back from the last point, into RET. -ENOMEM. */
+static int trace_segments(const struct search *search, struct segments *ret) {
     *ret = (struct segments){0};
     for (size_t end = search->points; end > 0; end = search->start[end])
         ret->count++;
@@ -310,7 +319,7 @@ static int collect(const struct search *search, struct segments *ret) {
 
 /* ---- The hull */
 
-/* A corner: as many breaks, and their R. It is the best for the prices from `low` to `high`, at least. */
+/* A corner of the lower convex hull of R over the number of breaks: the best for prices `low` to `high`. */
 struct corner {
     size_t breaks;
     double rss, low, high;
@@ -327,9 +336,9 @@ static double criterion(const struct search *search, double breaks, double rss) 
            (breaks > 0 ? problem->penalty * breaks : 0);
 }
 
-/* A run with PRICE; its corner goes to RET. The best segments so far are kept: WANTED of them, or, where that
- * is 0, those of the least criterion. */
-static int run(struct search *search, double price, size_t wanted, struct corner *ret) {
+/* Searches with PRICE for a break; the result's corner goes to RET. Keeps the best segments so far: those
+ * with WANTED segments, or, if that is 0, with the least criterion. 0 or a negative errno. */
+static int run_with_price(struct search *search, double price, size_t wanted, struct corner *ret) {
     const struct segments_problem *problem = search->problem;
     size_t from = 0;
     for (size_t i = 0; i <= problem->given_count; i++) {
@@ -338,7 +347,7 @@ static int run(struct search *search, double price, size_t wanted, struct corner
         from = to;
     }
     struct segments found;
-    int code = collect(search, &found);
+    int code = trace_segments(search, &found);
     if (code < 0)
         return code;
     *ret = (struct corner){found.count - 1 - problem->given_count, found.rss, price, price};
@@ -356,8 +365,8 @@ static int run(struct search *search, double price, size_t wanted, struct corner
     return 0;
 }
 
-/* The least criterion that any number of breaks between two corners can have: the hull lies above the line of
- * either corner's price, and the criterion is concave along these, so it is least where they meet. */
+/* A lower bound of the criterion for any number of breaks between two corners: the hull lies above the line
+ * of either corner's price, and the criterion is concave along these, so it is least where they meet. */
 static double least_between(const struct search *search, const struct corner *a, const struct corner *b) {
     double least = INFINITY, line = b->rss + b->high * (double)b->breaks;
     if (b->breaks - a->breaks < 2 || a->low <= b->high)
@@ -372,8 +381,8 @@ static double least_between(const struct search *search, const struct corner *a,
     return least;
 }
 
-/* The greatest price below that of A at which a run that still finds A shows that no corner between A and B
- * is better; the SLOPE from A to B where there is none above it. */
+/* The greatest price, below that of A, at which finding A again would show that no corner between A and B is
+ * better; SLOPE, that of the line from A to B, if there is none above it. */
 static double closing_price(const struct search *search, const struct corner *a, const struct corner *b,
                             double slope) {
     struct corner next = *a;
@@ -388,10 +397,10 @@ static double closing_price(const struct search *search, const struct corner *a,
     return low;
 }
 
-/* Runs with a price between those of corners I and I + 1: what the criterion would pay for a break at its
- * best, else the greatest that may do, at least the slope between the two, which finds a corner between them
- * or shows that there is none. */
-static int look_between(struct search *search, struct hull *hull, size_t i, size_t wanted) {
+/* Searches with a price between those of corners I and I + 1: the price of the criterion's own trade-off,
+ * else the greatest useful one. Finds a corner between the two, or narrows their prices. 0 or a negative
+ * errno. */
+static int search_between(struct search *search, struct hull *hull, size_t i, size_t wanted) {
     const struct segments_problem *problem = search->problem;
     struct corner *a = &hull->corners[i], *b = a + 1, found;
     double slope = (a->rss - b->rss) / (double)(b->breaks - a->breaks);
@@ -400,7 +409,7 @@ static int look_between(struct search *search, struct hull *hull, size_t i, size
     if (chord)
         price = wanted ? slope : closing_price(search, a, b, slope);
     chord = chord && price == slope;
-    int code = run(search, price, wanted, &found);
+    int code = run_with_price(search, price, wanted, &found);
     if (code < 0)
         return code;
     if (found.breaks > a->breaks && found.breaks < b->breaks) {
@@ -424,16 +433,16 @@ static int look_between(struct search *search, struct hull *hull, size_t i, size
     return 0;
 }
 
-/* No break, and as many as leave least. */
+/* Begins the hull with its two ends: no break, and as many breaks as reduce R most. */
 static int hull_init(struct search *search, struct hull *ret, size_t wanted) {
     *ret = (struct hull){.corners = calloc(8, sizeof *ret->corners), .room = 8};
     if (!ret->corners)
         return -ENOMEM;
-    int code = run(search, INFINITY, wanted, &ret->corners[0]);
+    int code = run_with_price(search, INFINITY, wanted, &ret->corners[0]);
     ret->count = 1;
     if (code < 0 || (!wanted && isinf(search->problem->penalty)))
         return code;
-    code = run(search, 0, wanted, &ret->corners[1]);
+    code = run_with_price(search, 0, wanted, &ret->corners[1]);
     ret->count += ret->corners[1].breaks > ret->corners[0].breaks;
     return code;
 }
@@ -442,7 +451,8 @@ static void hull_clear(struct hull *hull) {
     free(hull->corners);
 }
 
-/* The least value of the criterion with breaks at multiples of STEP. */
+/* Finds the segments with the least criterion, with breaks at multiples of STEP, by refining the hull until
+ * no gap can hide a better one (CROPS, K. Haynes et al. 2017). */
 static int find_best(const struct segments_problem *problem, size_t step, struct segments *ret) {
     cleanup(search_clear) struct search search;
     cleanup(hull_clear) struct hull hull = {0};
@@ -464,7 +474,7 @@ static int find_best(const struct segments_problem *problem, size_t step, struct
         }
         if (least + 1e-9 >= search.criterion)
             break;
-        code = look_between(&search, &hull, at, 0);
+        code = search_between(&search, &hull, at, 0);
     }
     if (code < 0)
         return code;
@@ -475,7 +485,7 @@ static int find_best(const struct segments_problem *problem, size_t step, struct
 
 /* ---- A given number of segments that is no corner */
 
-/* The least of COST[i] + LEFT[i], in eight lanes for the compiler's vectors. */
+/* The least COST[i] + LEFT[i], in eight lanes for vector instructions. */
 static double least_sum(const double *cost, const double *left, size_t count) {
     enum { LANES = 8 };
     double lanes[LANES], least = INFINITY;
@@ -494,8 +504,9 @@ static double least_sum(const double *cost, const double *left, size_t count) {
     return least;
 }
 
-/* Dynamic programming over the number of segments; fills `start` along the best. */
-static int divide(struct search *search, size_t count) {
+/* Finds the best COUNT segments by dynamic programming over their number (R. Bellman 1961), into `start`.
+ * -ENOMEM. */
+static int segment_by_dynamic_programming(struct search *search, size_t count) {
     size_t n = search->points, stride = n + 1;
     cleanup_free double *cost =
         malloc((count + 1) * stride * sizeof *cost); /* of k segments over the first j points */
@@ -514,12 +525,12 @@ static int divide(struct search *search, size_t count) {
     size_t end = n;
     for (size_t k = count; k > 0; k--) { /* the costs say the rest: looked for again along the best alone */
         double run_memory[6] = {0}, best = INFINITY;
-        struct moments run = moments_at(run_memory, 1);
+        struct moments run_with_price = moments_at(run_memory, 1);
         size_t start = 0;
         for (size_t i = end; i-- > 0;) {
-            add_point(&run, 1, search->x[i], search->y[i], search->w[i]);
-            if (end - i >= search->minimum && cost[(k - 1) * stride + i] + *run.rss <= best) {
-                best = cost[(k - 1) * stride + i] + *run.rss;
+            add_point(&run_with_price, 1, search->x[i], search->y[i], search->w[i]);
+            if (end - i >= search->minimum && cost[(k - 1) * stride + i] + *run_with_price.rss <= best) {
+                best = cost[(k - 1) * stride + i] + *run_with_price.rss;
                 start = i;
             }
         }
@@ -529,7 +540,8 @@ static int divide(struct search *search, size_t count) {
     return 0;
 }
 
-/* The least R of COUNT segments with breaks at multiples of STEP. */
+/* Finds the COUNT segments with the least R, breaks at multiples of STEP: by the hull, or, where they are no
+ * corner of it, by dynamic programming. -EINVAL: there is no room for so many. */
 static int find_exactly(const struct segments_problem *problem, size_t step, size_t count,
                         struct segments *ret) {
     cleanup(search_clear) struct search search;
@@ -547,13 +559,13 @@ static int find_exactly(const struct segments_problem *problem, size_t step, siz
             i++;
         if (i + 1 == hull.count || hull.corners[i].low <= hull.corners[i + 1].high)
             break;
-        code = look_between(&search, &hull, i, count);
+        code = search_between(&search, &hull, i, count);
     }
     if (code == 0 && search.best.count != count) {
         size_t runs = search.best.runs;
-        code = divide(&search, count);
+        code = segment_by_dynamic_programming(&search, count);
         if (code == 0)
-            code = collect(&search, &search.best);
+            code = trace_segments(&search, &search.best);
         search.best.runs = runs + 1;
     }
     if (code < 0)
@@ -565,8 +577,8 @@ static int find_exactly(const struct segments_problem *problem, size_t step, siz
 
 /* ---- Many points */
 
-/* Runs of neighbours. Two points and a sum of squares stand for a run: the weight, the means and the sums of
- * products are those of its points, so whole runs have the same lines with the same sums of squares. */
+/* Runs of neighbouring points, each replaced by two points and a sum of squares. Weight, means and sums of
+ * products are kept, so lines over whole runs, and their residual sums, are the same. */
 struct runs {
     struct segments_problem problem; /* two points a run */
     double *memory;                  /* x, y and weights, STRIDE apart */
@@ -586,8 +598,8 @@ static size_t run_length(const struct segments_problem *problem) {
     return (problem->points + SEGMENTS_RUNS - 1) / SEGMENTS_RUNS;
 }
 
-/* The two points of the run BEGIN to END - 1: at its first x, and where the spread is that of the run, which
- * is at or before its last x. */
+/* Adds the two points that replace the points BEGIN to END - 1: at the first x, and where the spread is that
+ * of the run, at or before its last x. */
 static void add_pair(const struct segments_problem *problem, size_t begin, size_t end, struct runs *ret) {
     double *x = ret->memory + 2 * ret->count, *y = x + ret->stride, *w = y + ret->stride;
     struct segment line;
@@ -603,8 +615,8 @@ static void add_pair(const struct segments_problem *problem, size_t begin, size_
     ret->begins[ret->count++] = begin;
 }
 
-/* Runs of about equal numbers of points; shorter ones, of single points where these are not too many, within
- * such a run of the breaks of NEAR, unless that is NULL. */
+/* Groups the points into runs of about equal length. With NEAR, runs near its breaks are shorter, down to
+ * single points. -ENOMEM. */
 static int runs_init(struct runs *ret, const struct segments_problem *problem, const struct segments *near) {
     size_t n = problem->points, length = run_length(problem), breaks = near ? near->count : 0, fine = length;
     size_t room = 2 * SEGMENTS_RUNS + 4 * (breaks + problem->given_count + 1);
@@ -642,7 +654,7 @@ static int runs_init(struct runs *ret, const struct segments_problem *problem, c
     return 0;
 }
 
-/* COUNT segments, or, where that is 0, as many as the criterion says, with breaks between runs. */
+/* Finds COUNT segments (0: as many as the criterion says) with breaks between runs. */
 static int find_between_runs(const struct segments_problem *problem, const struct segments *near,
                              size_t count, struct segments *ret) {
     cleanup(runs_clear) struct runs runs = {0};
@@ -658,27 +670,27 @@ static int find_between_runs(const struct segments_problem *problem, const struc
     return code;
 }
 
-/* Moves the break before segment I of FOUND to the best place between its neighbours. ROOM: two numbers a
- * point. */
+/* Moves the break before segment I of FOUND to its best place between its neighbours, unless it is a given
+ * break. ROOM: two numbers a point. */
 static void move_break(const struct segments_problem *problem, struct segments *found, size_t i,
                        double *room) {
     struct segment *left = &found->segments[i - 1], *right = left + 1;
     size_t begin = left->begin, count = right->end - begin;
-    double *before = room, *behind = room + problem->points, least = INFINITY;
+    double *before = room, *after = room + problem->points, least = INFINITY;
     for (size_t k = 0; k < problem->given_count; k++)
         if (problem->given[k] == right->begin)
             return;
     segments_scan(problem, begin, right->end, false, before);
-    segments_scan(problem, begin, right->end, true, behind);
+    segments_scan(problem, begin, right->end, true, after);
     for (size_t at = problem->minimum; at + problem->minimum <= count; at++)
-        if (before[at - 1] + behind[count - at - 1] < least) {
-            least = before[at - 1] + behind[count - at - 1];
+        if (before[at - 1] + after[count - at - 1] < least) {
+            least = before[at - 1] + after[count - at - 1];
             left->end = right->begin = begin + at;
         }
 }
 
-/* The same in many points: between runs, again with shorter runs near the breaks found so, since a break
- * inside a run may have become two around it, and each break to its best place. */
+/* Finds segments of many points: between runs, again with shorter runs near the breaks found, then each break
+ * is moved to its best place. COUNT 0: as many as the criterion says. */
 static int find_in_many(const struct segments_problem *problem, size_t count, struct segments *ret) {
     cleanup(segments_clear) struct segments first = {0};
     cleanup_free double *room = malloc(2 * problem->points * sizeof *room);

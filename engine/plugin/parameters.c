@@ -39,6 +39,7 @@ static void value_clear(struct plugin_value *value) {
     *value = (struct plugin_value){.number = NAN};
 }
 
+/* The index of the choice that TEXT names. -EINVAL: none. */
 static int parse_word(const struct plugin_parameter *parameter, const char *text, struct place place,
                       double *ret, struct failure *failure) {
     cleanup(text_clear) struct text list;
@@ -53,6 +54,7 @@ static int parse_word(const struct plugin_parameter *parameter, const char *text
                          "%s: there is no '%.200s'; expected one of %s", parameter->name, text, list.bytes);
 }
 
+/* The number in the parameter's unit. -EINVAL: no number, out of range, or not whole. */
 static int parse_number(const struct plugin_parameter *parameter, const char *text, struct place place,
                         double *ret, struct failure *failure) {
     const struct unit *unit = unit_find(parameter->unit ? parameter->unit : "1");
@@ -76,8 +78,9 @@ static int parse_number(const struct plugin_parameter *parameter, const char *te
     return 0;
 }
 
-/* The pieces of TEXT between commas, without the blanks around them. */
-static size_t split(const char *text, char ***ret) {
+/* Splits TEXT at commas, without blanks around the pieces, into *RET, which the caller frees. Returns their
+ * number. */
+static size_t split_at_commas(const char *text, char ***ret) {
     size_t count = 0;
     *ret = NULL;
     while (*(text += strspn(text, " ")) || count > 0) {
@@ -93,10 +96,11 @@ static size_t split(const char *text, char ***ret) {
     return count;
 }
 
+/* Parses a list of values. RET is to be cleared after failures too. */
 static int parse_list(const struct plugin_parameter *parameter, const char *text, struct place place,
                       struct plugin_value *ret, struct failure *failure) {
     char **pieces;
-    ret->count = split(text, &pieces);
+    ret->count = split_at_commas(text, &pieces);
     ret->texts = (const char *const *)pieces;
     for (size_t i = 0; i < ret->count; i++)
         if (!pieces[i][0])
@@ -115,8 +119,9 @@ static int parse_list(const struct plugin_parameter *parameter, const char *text
     return 0;
 }
 
-static int parse(const struct plugin_parameter *parameter, const char *text, struct place place,
-                 struct plugin_value *ret, struct failure *failure) {
+/* Parses TEXT as a value of the parameter. RET is to be cleared after failures too. */
+static int parse_value(const struct plugin_parameter *parameter, const char *text, struct place place,
+                       struct plugin_value *ret, struct failure *failure) {
     *ret = (struct plugin_value){.number = NAN, .is_set = true, .text = xstrdup(text)};
     if (is_list(parameter))
         return parse_list(parameter, text, place, ret, failure);
@@ -126,10 +131,11 @@ static int parse(const struct plugin_parameter *parameter, const char *text, str
     return parameter->type == PLUGIN_NUMBER ? parse_number(parameter, text, place, &ret->number, failure) : 0;
 }
 
+/* Sets a parameter; unchanged on failure. */
 int parameters_set(struct parameters *parameters, size_t index, const char *text, const char *file,
                    size_t line, size_t column, struct failure *failure) {
     struct plugin_value value;
-    int r = parse(&parameters->table[index], text, (struct place){file, line, column}, &value, failure);
+    int r = parse_value(&parameters->table[index], text, (struct place){file, line, column}, &value, failure);
     if (r < 0) {
         value_clear(&value);
         return r;
@@ -139,6 +145,7 @@ int parameters_set(struct parameters *parameters, size_t index, const char *text
     return 0;
 }
 
+/* Sets all parameters to their defaults. To be cleared after failures too. */
 int parameters_init(struct parameters *parameters, const struct plugin_parameter *table,
                     struct failure *failure) {
     *parameters = (struct parameters){.table = table};
@@ -164,6 +171,7 @@ void parameters_clear(struct parameters *parameters) {
     *parameters = (struct parameters){0};
 }
 
+/* The index of the parameter NAME. -EINVAL: there is none; the message suggests the nearest. */
 int parameters_find(const struct parameters *parameters, const char *name, size_t length,
                     struct failure *failure) {
     cleanup_free const char **names = xcalloc(parameters->count + 1, sizeof *names);
@@ -186,6 +194,7 @@ int parameters_set_pair(struct parameters *parameters, const char *pair, struct 
     return index < 0 ? index : parameters_set(parameters, (size_t)index, sign + 1, NULL, 0, 0, failure);
 }
 
+/* -EINVAL if a required parameter is not set; columns are checked elsewhere. */
 int parameters_check(const struct parameters *parameters, struct failure *failure) {
     for (size_t i = 0; i < parameters->count; i++) {
         const struct plugin_parameter *parameter = &parameters->table[i];
@@ -198,6 +207,7 @@ int parameters_check(const struct parameters *parameters, struct failure *failur
     return 0;
 }
 
+/* Adds the parameters FIRST to END - 1 that have a value to the settings of ORIGIN. */
 void parameters_describe(const struct parameters *parameters, size_t first, size_t end,
                          struct model_origin *origin) {
     size_t room = origin->setting_count + end - first + 1;

@@ -10,13 +10,14 @@
 enum { DIGITS = 3 };
 static const double step = 1e-3; /* relative: errors of rounding and of curvature are both below 1e-5 */
 
-/* A number that is varied: a parameter, or the estimates of a term in all groups and parts of a model. */
+/* A quantity that is varied: a parameter, or the estimates of a term in all groups and parts of a model. */
 struct varied {
     double **numbers;
     size_t count;
 };
 
-/* RET: d log(column) / d log(number). */
+/* The elasticity d log(column) / d log(quantity) into *RET, by central differences; the quantity is
+ * restored. */
 static int vary(struct prediction *prediction, size_t column, const struct varied *varied, double *ret,
                 struct failure *failure) {
     cleanup_free double *before = xcalloc(varied->count + 1, sizeof *before);
@@ -37,6 +38,7 @@ static int vary(struct prediction *prediction, size_t column, const struct varie
     return r;
 }
 
+/* Adds a line for a quantity that has an effect on COLUMN. */
 static int add_effect(struct prediction *prediction, size_t column, const struct varied *varied,
                       const char *of, const char *name, struct report_table *table, struct failure *failure) {
     double effect;
@@ -49,7 +51,7 @@ static int add_effect(struct prediction *prediction, size_t column, const struct
     return r;
 }
 
-/* Of each term of a model. */
+/* Adds a line for each term of a model. */
 static int add_terms(struct prediction *prediction, size_t column, const struct given_model *given,
                      struct report_table *table, struct failure *failure) {
     struct model *model = given->model;
@@ -68,6 +70,8 @@ static int add_terms(struct prediction *prediction, size_t column, const struct 
     return r;
 }
 
+/* Adds the parts of the main column, and the effects of terms and parameters on it. -EINVAL: the result is
+ * not one row with a number. */
 int prediction_explain(struct prediction *prediction, struct report_section *section, struct explanation *ret,
                        struct failure *failure) {
     static const struct column part_columns[] = {

@@ -43,6 +43,8 @@ static void gantt_clear(struct gantt *gantt) {
     free(gantt->bars);
 }
 
+/* The intervals of ROWS as bars, with lanes and words numbered in order of appearance; intervals that are not
+ * valid are left out. The caller clears it. */
 static struct gantt gantt_of(const struct prediction_rows *rows) {
     struct gantt gantt = {.bars = xcalloc(rows->count + 1, sizeof *gantt.bars), .from = INFINITY};
     double end = -INFINITY;
@@ -61,6 +63,7 @@ static struct gantt gantt_of(const struct prediction_rows *rows) {
     return gantt;
 }
 
+/* Adds the intervals as lines of letters, one lane a line, with notes on what is not shown. */
 void gantt_report(const struct prediction_rows *rows, struct report_section *in) {
     static const struct column columns[] = {{.label = ""}, {.label = ""}};
     cleanup(gantt_clear) struct gantt gantt = gantt_of(rows);
@@ -118,6 +121,7 @@ static const char *colour(size_t word, char ret[static 48]) {
     return ret;
 }
 
+/* Appends a coloured square and a word for each of the first LETTERS words. */
 static void append_legend(const struct gantt *gantt, int top, struct text *ret) {
     char fill[48];
     for (size_t word = 0; word < gantt->words.count && word < LETTERS; word++) {
@@ -129,6 +133,7 @@ static void append_legend(const struct gantt *gantt, int top, struct text *ret) 
     }
 }
 
+/* Appends the intervals as an element <svg>. -EINVAL: too many. */
 int gantt_append_svg(const struct prediction_rows *rows, const char *title, struct text *ret,
                      struct failure *failure) {
     cleanup(gantt_clear) struct gantt gantt = gantt_of(rows);
@@ -164,6 +169,7 @@ int gantt_append_svg(const struct prediction_rows *rows, const char *title, stru
     return 0;
 }
 
+/* Appends the intervals of all scenarios as trace events of Chrome's tracing format. */
 void gantt_append_trace(const struct prediction *prediction, size_t table, struct text *ret) {
     const char *before = "\n"; /* before an event */
     text_append_string(ret, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");

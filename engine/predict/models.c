@@ -22,7 +22,7 @@ enum {
     CPUS_MAX = 1 << 16,        /* of a machine; a cpu_set_t has 1,024 */
 };
 
-/* A part of what a model said that is smaller than this may be extrapolated without a warning. */
+/* Extrapolated predictions up to this share of a model's total get no warning. */
 static const double noteworthy = 0.01;
 
 /* ---- Roles
@@ -50,7 +50,7 @@ const char *models_path(const char *word) {
     return length ? word + length + 1 : word;
 }
 
-/* "REASON; expected dgemm (linear, piecewise), network (smpi)". */
+/* Fails with "REASON; expected the role dgemm (linear, piecewise), ...". Returns -EINVAL. */
 static int refuse_role(const struct predict_role *roles, const char *file, const char *reason,
                        struct failure *failure) {
     cleanup(text_clear) struct text list;
@@ -66,7 +66,7 @@ static int refuse_role(const struct predict_role *roles, const char *file, const
     return failure_input(failure, file, 0, 0, "%s; expected the role %s", reason, list.bytes);
 }
 
-/* The number of the role that WORD names; role_count: it names none. */
+/* The index of the role that WORD names; role_count: it names none. */
 static size_t find_role(const struct role_models *models, const char *word) {
     const struct predict_role *roles = models->library->predict->roles;
     size_t length = name_length(word), i = 0;
@@ -76,7 +76,8 @@ static size_t find_role(const struct role_models *models, const char *word) {
     return i;
 }
 
-/* The role that WORD names, or, where it names none, the only one that takes models of this kind. */
+/* Sets the role of a given model: the one that WORD names, else the only one that accepts its kind. -EINVAL:
+ * none or several do. */
 static int choose_role(const struct role_models *models, const char *word, struct given_model *given,
                        struct failure *failure) {
     const struct predict_role *roles = models->library->predict->roles;
@@ -103,7 +104,8 @@ static int choose_role(const struct role_models *models, const char *word, struc
     return refuse_role(roles, given->model->file, reason, failure);
 }
 
-/* A response that should be a time, and whose unit is not known, is taken for seconds. */
+/* Requires a response in units of time where the role needs that. An unknown unit counts as seconds, with a
+ * note. */
 static int check_time(struct role_models *models, struct given_model *given, struct failure *failure) {
     double seconds;
     if (!models->library->predict->roles[given->role].is_time)
@@ -122,7 +124,8 @@ static int check_time(struct role_models *models, struct given_model *given, str
 /* ---- Opening
  * -------------------------------------------------------------------------------------------------- */
 
-static void grade(const struct role_models *models, struct given_model *given) {
+/* Grades a given model; each file that is not usable gets one remark. */
+static void grade_model(const struct role_models *models, struct given_model *given) {
     given->grade = model_grade(given->model);
     given->verdict = model_verdict(given->model);
     given->source.warning = given->grade == REPORT_NOT_USABLE ? given->verdict : NULL;
@@ -134,20 +137,22 @@ static void grade(const struct role_models *models, struct given_model *given) {
             xformat("'%s' %s %s", given->source.file, given->source.warning ? "is" : "was", given->verdict);
 }
 
-/* Says in a note whether the model of an archive is used: only if its role takes many, or no model before it
- * has that role. */
-static bool is_needed(struct role_models *models, const char *word) {
+/* Whether the fitted model of an archive is used, and a note on it: only if its role takes several models, or
+ * has none yet. */
+static bool note_if_needed(struct role_models *models, const char *word) {
     size_t role = find_role(models, word);
-    bool is_needed = true;
+    bool note_if_needed = true;
     for (size_t i = 0; i < models->count && !models->library->predict->roles[role].many; i++)
-        is_needed = is_needed && models->items[i].role != role;
+        note_if_needed = note_if_needed && models->items[i].role != role;
     xappend(&models->notes, &models->note_count,
-            xformat(is_needed ? "fitted '%s' for the role '%s'"
-                              : "'%s' is not used, because a model is given for the role '%s'",
+            xformat(note_if_needed ? "fitted '%s' for the role '%s'"
+                                   : "'%s' is not used, because a model is given for the role '%s'",
                     models_path(word), models->library->predict->roles[role].name));
-    return is_needed;
+    return note_if_needed;
 }
 
+/* Reads a model or file that the user gave as WORD; CONTENT, if not NULL, is its text. The file is read once,
+ * since it may be a pipe. */
 static int read_given(struct role_models *models, const char *word, const char *content,
                       struct failure *failure) {
     struct given_model *given = &models->items[models->count++];
@@ -171,7 +176,7 @@ static int read_given(struct role_models *models, const char *word, const char *
         given->source.length = given->length;
         given->source.bytes = given->content;
     } else if (r == 0)
-        grade(models, given);
+        grade_model(models, given);
     r = r < 0 ? r : choose_role(models, word, given, failure);
     r = r < 0 ? r : check_time(models, given, failure);
     if (r == 0 && evaluator_knows(given->model->kind))
@@ -179,6 +184,7 @@ static int read_given(struct role_models *models, const char *word, const char *
     return r;
 }
 
+/* -EINVAL if a required role has no model, or a single role several. */
 static int check_counts(const struct role_models *models, const size_t *counts, struct failure *failure) {
     const struct predict_role *roles = models->library->predict->roles;
     for (size_t i = 0; i < models->role_count; i++) {
@@ -195,7 +201,7 @@ static int check_counts(const struct role_models *models, const size_t *counts, 
     return 0;
 }
 
-/* The lists that the plugin sees, by role; the models in them change with each draw. */
+/* Makes the lists by role that the plugin sees; the models in them change with each draw. */
 static int make_lists(struct role_models *models, struct failure *failure) {
     size_t *counts = xcalloc(models->role_count + 1, sizeof *counts), k = 0;
     const struct model *const **lists = xcalloc(models->role_count + 1, sizeof *lists);
@@ -229,8 +235,9 @@ static struct given_model *find_given(struct role_models *models, const struct m
     return NULL;
 }
 
-static int bind(void *context, const struct model *model, size_t group, const char *const *names,
-                size_t count, const struct predict_call **ret, struct plugin_message *message) {
+/* Binds columns of a model for calls by the plugin (predict.h). */
+static int bind_call(void *context, const struct model *model, size_t group, const char *const *names,
+                     size_t count, const struct predict_call **ret, struct plugin_message *message) {
     struct role_models *models = context;
     struct given_model *given = find_given(models, model);
     struct bound *bound;
@@ -257,13 +264,15 @@ static int refuse_row(const struct bound *bound, const double *values, struct pl
                          bound_name(bound), values[0], given->evaluator->input_count > 1 ? ", ..." : "");
 }
 
-/* A row that is extrapolated and has the largest mean of those up to now. */
+/* Remembers an extrapolated row with the largest mean so far, for the warning. */
 static void remember_largest(const struct bound *bound, const double *values, double mean) {
     struct given_model *given = bound_owner(bound);
     given->largest = mean;
     bound_extrapolation(bound, values, &given->extrapolated);
 }
 
+/* Evaluates COUNT rows for the plugin, counting extrapolated ones. Negative with MESSAGE: a row has no
+ * value. */
 static int evaluate_rows(void *context, const struct predict_call *call, const double *const *columns,
                          size_t count, double *ret_means, double *ret_sigmas, bool *ret_outside,
                          struct plugin_message *message) {
@@ -296,8 +305,9 @@ static int evaluate_rows(void *context, const struct predict_call *call, const d
     return 0;
 }
 
-static int evaluate(void *context, const struct predict_call *call, const double *values,
-                    struct predict_value *ret, struct plugin_message *message) {
+/* Evaluates one row for the plugin, as evaluate_rows(). */
+static int evaluate_row(void *context, const struct predict_call *call, const double *values,
+                        struct predict_value *ret, struct plugin_message *message) {
     (void)context;
     const struct bound *bound = bound_of(call);
     struct given_model *given = bound_owner(bound);
@@ -344,14 +354,15 @@ static size_t cpu_count(void) {
     return sched_getaffinity(0, size, allowed) == 0 ? (size_t)CPU_COUNT_S(size, allowed) : 1;
 }
 
+/* Reads the given models, and makes the inputs that the plugin sees. To be cleared after failures too. */
 int models_open(struct role_models *models, const struct library *library, const char *const *words,
                 const char *const *texts, size_t count, uint64_t seed, struct failure *failure) {
     *models = (struct role_models){.library = library, .seed = seed};
     models->view = (struct predict_inputs){.size = sizeof models->view,
                                            .context = models,
                                            .seed = seed,
-                                           .bind = bind,
-                                           .evaluate = evaluate,
+                                           .bind = bind_call,
+                                           .evaluate = evaluate_row,
                                            .evaluate_rows = evaluate_rows,
                                            .standard_error = standard_error,
                                            .uniform = uniform,
@@ -366,7 +377,8 @@ int models_open(struct role_models *models, const struct library *library, const
     models->items = xcalloc(count + 1, sizeof *models->items);
     for (size_t i = 0; i < count; i++) {
         const char *content = texts ? texts[i] : NULL;
-        int r = content && !is_needed(models, words[i]) ? 0 : read_given(models, words[i], content, failure);
+        int r =
+            content && !note_if_needed(models, words[i]) ? 0 : read_given(models, words[i], content, failure);
         if (r < 0)
             return r;
     }
@@ -414,7 +426,8 @@ static size_t draws_kept(const struct model *model) {
            (parts * (sizeof *model->groups->parts + model->term_count * sizeof(struct model_estimate)));
 }
 
-/* Drawn models are kept for the scenarios that follow, as far as there is memory for them. */
+/* Replaces the model by draw number DRAW of it (0: the model itself). Drawn models are kept for later
+ * scenarios as far as there is memory. */
 static void draw_model(struct given_model *given, uint64_t draw, uint64_t seed) {
     if (!given->is_kept)
         model_draw_free(given->drawn);
@@ -431,6 +444,7 @@ static void draw_model(struct given_model *given, uint64_t draw, uint64_t seed) 
     given->is_kept = true;
 }
 
+/* Sets all models, and calls bound to them, to draw number DRAW; 0: the models as given. */
 void models_draw(struct role_models *models, uint64_t draw) {
     struct random_stream stream;
     random_stream_init(&stream, models->seed, "draw", draw);
@@ -455,6 +469,7 @@ void models_begin(struct role_models *models) {
     }
 }
 
+/* Warns of each model whose predictions were extrapolated to a noteworthy share. */
 void models_warn(const struct role_models *models, struct predict_output *output) {
     for (size_t i = 0; i < models->count; i++) {
         const struct given_model *given = &models->items[i];

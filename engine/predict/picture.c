@@ -26,7 +26,7 @@ static enum picture_form form_of(const char *file) {
     return PICTURE_LINES;
 }
 
-/* Why trace events are refused, before what is expected; the caller frees it. */
+/* Why trace events are not possible for this picture: they need a table of intervals. The caller frees. */
 static char *explain_no_intervals(const struct prediction *prediction) {
     cleanup(text_clear) struct text names;
     text_init(&names, FAILURE_TEXT_SIZE / 2);
@@ -39,6 +39,8 @@ static char *explain_no_intervals(const struct prediction *prediction) {
                                       prediction->prefix, prediction->library->plugin->name);
 }
 
+/* Reads --plot NAME or NAME=FILE: which table or column, and in which form. -EINVAL: no such table, or it
+ * cannot have that form. */
 int picture_read(const struct prediction *prediction, const char *word, struct picture *ret,
                  struct failure *failure) {
     const struct column *columns = prediction->plugin->columns;
@@ -110,7 +112,8 @@ static char *axis_name(const char *name, const char *unit) {
     return label[0] ? xformat("%s, %s", name, label) : xstrdup(name);
 }
 
-/* X_NAME is taken over. COLUMNS: one a chart. */
+/* Allocates COUNT charts with SERIES series each, and NUMBERS numbers. X_NAME is owned from now on; COLUMNS:
+ * one for each chart. */
 static void drawing_init(struct drawing *drawing, const char *title, char *x_name,
                          const struct column *columns, size_t count, size_t series, size_t numbers) {
     *drawing = (struct drawing){.columns = columns,
@@ -132,15 +135,14 @@ static void drawing_init(struct drawing *drawing, const char *title, char *x_nam
     }
 }
 
-/* Whether two scenarios set a parameter to the same value; neither number is known of texts and of what is
- * not set. */
+/* Whether two scenarios have the same value of a parameter; unset values and texts count as equal numbers. */
 static bool is_same(const struct plugin_value *one, const struct plugin_value *other) {
     if (isnan(one->number) && isnan(other->number))
         return strcmp(one->text ? one->text : "", other->text ? other->text : "") == 0;
     return one->number == other->number;
 }
 
-/* BEFORE, and "bandwidth = 10 GB/s": parameter P of a scenario. */
+/* Appends BEFORE and "bandwidth = 10 GB/s", parameter P of a scenario. */
 static void append_value(const struct scenario *of, size_t p, const char *before, struct text *text) {
     const char *value = of->parameters.values[p].text, *unit = of->parameters.table[p].unit;
     double number;
@@ -150,8 +152,8 @@ static void append_value(const struct scenario *of, size_t p, const char *before
                       label[0] ? " " : "", label);
 }
 
-/* "scenario 2: NB = 128, P = 4": the parameters that are not those of the first scenario or, of the first, of
- * the second. The caller frees it. */
+/* A name as "scenario 2: NB = 128, P = 4", with the parameters that differ from the first scenario's (for the
+ * first, from the second's). The caller frees. */
 static char *name_scenario(const struct prediction *prediction, size_t scenario) {
     const struct scenario *items = prediction->scenarios.items, *of = &items[scenario];
     size_t other = scenario > 0 ? 0 : prediction->scenarios.count > 1;
@@ -167,7 +169,7 @@ static char *name_scenario(const struct prediction *prediction, size_t scenario)
     return text_take(&text);
 }
 
-/* A chart for each y of table T; in each a line for each scenario. */
+/* Draws a chart for each y of table T, with a line for each scenario. */
 static void draw_curves(const struct prediction *prediction, size_t t, struct drawing *drawing) {
     const struct prediction_table *table = &prediction->tables[t];
     size_t scenarios = prediction->scenarios.count, columns = table->column_count, numbers = 0;
@@ -209,8 +211,8 @@ static size_t find_varying(const struct prediction *prediction) {
     return SIZE_MAX;
 }
 
-/* Scenarios that only PARAMETER tells apart: FIRST has the first scenario of each group, GROUP_OF the group
- * of each scenario. Returns how many groups there are; 0: more than MOST. */
+/* Groups scenarios that differ in PARAMETER only: FIRST is the first scenario of each group, GROUP_OF the
+ * group of each scenario. Returns the number of groups; 0: more than MOST. */
 static size_t find_groups(const struct prediction *prediction, size_t parameter, size_t most, size_t *first,
                           size_t *group_of) {
     size_t count = 0;
@@ -227,8 +229,8 @@ static size_t find_groups(const struct prediction *prediction, size_t parameter,
     return count;
 }
 
-/* "NB = 128, P = 4": the parameters but EXCEPT that vary over the scenarios FIRST; "predicted": none. The
- * caller frees it. */
+/* A name as "NB = 128, P = 4": the parameters but EXCEPT that differ between the groups; "predicted" if none
+ * does. The caller frees. */
 static char *name_group(const struct prediction *prediction, const size_t *first, size_t count, size_t group,
                         size_t except) {
     const struct scenario *items = prediction->scenarios.items;
@@ -245,9 +247,8 @@ static char *name_group(const struct prediction *prediction, const size_t *first
     return text.length ? text_take(&text) : xstrdup("predicted");
 }
 
-/* One chart: the column, and the ends of its intervals, a line for each value of what varies besides, or one
- * line if each line would be a point; points where a line would go back, or where there are too many lines.
- */
+/* Draws COLUMN over the first parameter that varies, with the ends of its intervals, a line for each value of
+ * other parameters; points where lines would go back or be too many. -EINVAL: no number varies. */
 static int draw_column(const struct prediction *prediction, size_t column, struct drawing *drawing,
                        struct failure *failure) {
     static const char *const ends[] = {"", ", 2.5 % of the draws are below",
@@ -297,11 +298,12 @@ static int draw_column(const struct prediction *prediction, size_t column, struc
     return 0;
 }
 
-/* ---- All of them */
+/* ---- Any picture */
 
-/* Adds charts to SECTION; or, of a file, appends an element <svg> or trace events to RET. */
-static int append(const struct prediction *prediction, const struct picture *picture,
-                  struct report_section *section, struct text *ret, struct failure *failure) {
+/* Adds charts to SECTION, or, for a file, appends an element <svg> or trace events to RET. -EINVAL: too many
+ * scenarios. */
+static int append_picture(const struct prediction *prediction, const struct picture *picture,
+                          struct report_section *section, struct text *ret, struct failure *failure) {
     cleanup(drawing_clear) struct drawing drawing = {0};
     const struct prediction_table *table =
         picture->table < SIZE_MAX ? &prediction->tables[picture->table] : NULL;
@@ -341,6 +343,7 @@ static int append(const struct prediction *prediction, const struct picture *pic
     return r;
 }
 
+/* Draws the picture that WORD asks for, to SECTION or into its file. */
 int picture_draw(const struct prediction *prediction, const char *word, struct report_section *section,
                  struct failure *failure) {
     cleanup(picture_clear) struct picture picture = {0};
@@ -360,6 +363,6 @@ int picture_draw(const struct prediction *prediction, const char *word, struct r
     if (picture.form == PICTURE_HTML)
         text_append_string(&bytes,
                            "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>assay predict</title>\n");
-    r = r < 0 ? r : append(prediction, &picture, in, &bytes, failure);
+    r = r < 0 ? r : append_picture(prediction, &picture, in, &bytes, failure);
     return r < 0 || !picture.file ? r : file_write_output(picture.file, bytes.bytes, bytes.length, failure);
 }

@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Beginning and end */
+/* ---- Opening and clearing */
 
+/* Prepares the folder whose content becomes the archive TARGET. To be cleared after failures too. */
 int prediction_archive_open(struct prediction_archive *archive, const char *target, struct failure *failure) {
     static const char *const folders[] = {ARCHIVE_TABLES, ARCHIVE_MODELS};
     *archive = (struct prediction_archive){
@@ -41,7 +42,7 @@ void prediction_archive_clear(struct prediction_archive *archive) {
     *archive = (struct prediction_archive){.results = {.output = FILE_OUTPUT_NONE}};
 }
 
-/* ---- What goes in */
+/* ---- Contents */
 
 int prediction_archive_take_scenarios(struct prediction_archive *archive, const char *path, char **ret,
                                       struct failure *failure) {
@@ -51,7 +52,7 @@ int prediction_archive_take_scenarios(struct prediction_archive *archive, const 
     return r;
 }
 
-/* Of SCENARIO. */
+/* Counts SENTENCE of SCENARIO; each sentence is kept once. */
 static void add_sentence(struct prediction_sentences *sentences, const char *sentence, size_t scenario) {
     uint32_t number;
     bool is_known = text_set_find(&sentences->set, sentence, strlen(sentence), &number);
@@ -64,7 +65,8 @@ static void add_sentence(struct prediction_sentences *sentences, const char *sen
     sentences->of[number].count++;
 }
 
-/* "scenario 3 and 12 more: SENTENCE"; of all SCENARIOS the sentence. */
+/* Adds all sentences to TO, with the scenarios that they are of, as "scenario 3 and 12 more: SENTENCE"; alone
+ * if they are of all. */
 static void describe_sentences(const struct prediction_sentences *sentences, int64_t scenarios,
                                struct bind_texts *to) {
     for (size_t i = 0; i < sentences->set.count; i++) {
@@ -76,6 +78,7 @@ static void describe_sentences(const struct prediction_sentences *sentences, int
     }
 }
 
+/* Adds the results of the scenarios from FIRST on. */
 int prediction_archive_add(struct prediction_archive *archive, const struct prediction *prediction,
                            size_t first, struct failure *failure) {
     cleanup(report_cleanup) struct report *report = report_new();
@@ -91,7 +94,8 @@ int prediction_archive_add(struct prediction_archive *archive, const struct pred
                            failure);
 }
 
-/* Writes ROWS into results/tables/NAME.csv; RET is what it is, with a path of its own. */
+/* Writes ROWS into results/tables/NAME.csv, and describes it in RET, whose path and columns the caller
+ * frees. */
 static int write_table(const struct prediction_archive *archive, const struct report_table *rows,
                        const char *name, const char *help, struct archive_table *ret,
                        struct failure *failure) {
@@ -105,7 +109,7 @@ static int write_table(const struct prediction_archive *archive, const struct re
     return r < 0 ? r : file_write_output(path, csv.bytes, csv.length, failure);
 }
 
-/* The tables that were wanted, the explanation, and what the columns of all tables are. */
+/* Writes the wanted tables and the explanation, and describes the columns of all tables. */
 static int write_tables(const struct prediction_archive *archive, const struct prediction *prediction,
                         const struct explanation *explanation, struct failure *failure) {
     cleanup(report_cleanup) struct report *report = report_new();
@@ -140,7 +144,7 @@ static int write_tables(const struct prediction_archive *archive, const struct p
     return r;
 }
 
-/* Each model file, and in TO what it is. */
+/* Copies each model file, and describes it in TO. */
 static int write_models(const struct prediction_archive *archive, const struct prediction *prediction,
                         struct archive_prediction *to, struct failure *failure) {
     int r = 0;
@@ -174,6 +178,7 @@ static void add_texts(struct bind_texts *to, const char *const *texts, size_t co
         bind_texts_add(to, texts[i]);
 }
 
+/* Describes the prediction in RUN: plugin, options, seed, counts, command. */
 static void describe_run(const struct prediction_archive *archive, const struct prediction *prediction,
                          const char *const *command, struct archive_run *run) {
     const struct scenarios *scenarios = &prediction->scenarios;
@@ -209,6 +214,7 @@ static int seal(const struct prediction_archive *archive, const struct predictio
                             prediction->library->plugin->summary, sha256, failure);
 }
 
+/* Writes all that describes the prediction, and seals the archive; SHA256 is its checksum. */
 int prediction_archive_seal(struct prediction_archive *archive, const struct prediction *prediction,
                             const struct explanation *explanation, const char *const *settings,
                             size_t setting_count, const char *const *command,
@@ -229,8 +235,9 @@ int prediction_archive_seal(struct prediction_archive *archive, const struct pre
     return r < 0 ? r : seal(archive, prediction, &run, sha256, failure);
 }
 
-/* ---- What it says */
+/* ---- The report */
 
+/* Adds tables of the models, and of the inputs that they were fitted to. */
 static void report_models(const struct archive_prediction *prediction, struct report_section *in) {
     static const struct column columns[] = {
         {.name = "role"},   {.name = "file"},  {.name = "member", .detail = true},
@@ -272,14 +279,14 @@ static void report_head(const struct archive_run *run, struct report_section *in
     report_models(prediction, in);
 }
 
-/* FIELD as a number of COLUMN; NaN: it is a text, or empty. */
+/* FIELD as a number in COLUMN; NaN: it is a text, or empty. */
 static double number_in(const char *field, const struct column *column) {
     char *end = NULL;
     double number = column->type == COLUMN_STRING || !field[0] ? NAN : strtod(field, &end);
     return end && *end == '\0' ? number : NAN;
 }
 
-/* The row of a single scenario: a line a column. */
+/* Adds the row of a single scenario, a line per column. */
 static void report_row(const struct column *columns, size_t count, char *const *fields,
                        struct report_section *in) {
     static const struct column heads[] = {{.name = "name"}, {.name = "value"}, {.name = "help"}};
@@ -306,7 +313,7 @@ static void add_cells(struct report_table *table, const struct column *columns, 
             report_cell(table, number_in(fields[c], &columns[c]));
 }
 
-/* Rows of the results, as a table of their columns; AS_LIST: a list each. */
+/* Adds the first rows of the results as a table; AS_LIST: as a list each. */
 static int report_rows(struct csv_reader *csv, const struct archive_columns *known, bool as_list,
                        struct report_section *in, struct failure *failure) {
     size_t count = csv_column_count(csv), rows = 0;
@@ -340,6 +347,7 @@ static int report_rows(struct csv_reader *csv, const struct archive_columns *kno
     return r < 0 ? r : 0;
 }
 
+/* Adds the results in the archive to the report. Negative with FAILURE: they cannot be read. */
 static int report_results(struct archive_reader *archive, bool as_list, struct report_section *in,
                           struct failure *failure) {
     cleanup(archive_member_cleanup) struct archive_member *member = NULL;
@@ -357,6 +365,7 @@ static int report_results(struct archive_reader *archive, bool as_list, struct r
     return r;
 }
 
+/* Adds the report of a prediction in an archive. FOR_PEOPLE: a single row becomes a list. */
 int prediction_archive_report(struct archive_reader *archive, bool for_people, struct report_section *in,
                               struct failure *failure) {
     const struct archive_run *run = archive_run(archive);

@@ -51,6 +51,7 @@ static void drawn_table_clear(struct drawn_table *table) {
     archive_columns_clear(&table->columns);
 }
 
+/* Reads at most ROWS_MAX rows, each field as a text and a number (NaN: none). */
 static int read_rows(struct csv_reader *csv, struct drawn_table *table, struct failure *failure) {
     size_t count = table->columns.count;
     const struct csv_field *fields;
@@ -76,6 +77,7 @@ static int read_rows(struct csv_reader *csv, struct drawn_table *table, struct f
     return r;
 }
 
+/* Reads a table of an archive. Negative with FAILURE: it is damaged. */
 static int read_table(struct archive_reader *archive, const char *name, struct drawn_table *table,
                       struct failure *failure) {
     cleanup(archive_member_cleanup) struct archive_member *member = NULL;
@@ -96,7 +98,8 @@ static int read_table(struct archive_reader *archive, const char *name, struct d
     return r;
 }
 
-/* Rows of one scenario follow one another. */
+/* The row after the last row of the scenario that begins in row FIRST; rows of a scenario follow one
+ * another. */
 static size_t scenario_end(const struct drawn_table *table, size_t first) {
     size_t end = first + 1;
     while (end < table->rows && table->numbers[0][end] == table->numbers[0][first])
@@ -104,20 +107,21 @@ static size_t scenario_end(const struct drawn_table *table, size_t first) {
     return end;
 }
 
-/* Lane, from, to, word (predict.h, PREDICT_INTERVALS). */
+/* Whether the columns are those of PREDICT_INTERVALS: lane, from, to, word. */
 static bool is_intervals(const struct drawn_table *table) {
     return table->columns.count == FIRST + 4 && is_text(table, FIRST) && !is_text(table, FIRST + 1) &&
            !is_text(table, FIRST + 2) && is_text(table, FIRST + 3);
 }
 
-/* A name and a number (predict.h, PREDICT_BARS), a share of something, and then numbers. */
+/* Whether the columns are those of PREDICT_BARS: a name, a share, and more numbers. */
 static bool are_bars(const struct drawn_table *table) {
     const struct archive_columns *columns = &table->columns;
     return columns->count > FIRST + 1 && is_text(table, FIRST) && !is_text(table, FIRST + 1) &&
            strcmp(columns->items[FIRST + 1].unit, "%") == 0;
 }
 
-/* Numbers over the first of them, which increases within a scenario of at least CURVE_ROWS_LEAST rows. */
+/* Whether all columns are numbers, and the first increases within a scenario of at least CURVE_ROWS_LEAST
+ * rows. */
 static bool is_curve(const struct drawn_table *table) {
     for (size_t c = FIRST; c < table->columns.count; c++)
         if (is_text(table, c))
@@ -129,7 +133,8 @@ static bool is_curve(const struct drawn_table *table) {
     return table->columns.count > FIRST + 1 && table->rows > 0 && scenario_end(table, 0) >= CURVE_ROWS_LEAST;
 }
 
-/* Rows FIRST to END of TABLE, whose first column of numbers is the scenario; the caller frees the three. */
+/* The rows FIRST to END - 1 as rows of a prediction. ITEMS, VALUES and TEXTS are their memory, which the
+ * caller frees. */
 static struct prediction_rows rows_of(const struct drawn_table *table, size_t first, size_t end,
                                       struct prediction_row **items, double **values, char ***texts) {
     size_t count = table->columns.count - FIRST;
@@ -146,6 +151,7 @@ static struct prediction_rows rows_of(const struct drawn_table *table, size_t fi
     return (struct prediction_rows){*items, end - first};
 }
 
+/* Draws intervals or bars of the first GANTTS_MAX scenarios. */
 static int draw_rows(const struct drawn_table *table, const char *name, bool is_bars,
                      struct report_section *in, struct failure *failure) {
     size_t drawn = 0;
@@ -168,6 +174,7 @@ static int draw_rows(const struct drawn_table *table, const char *name, bool is_
     return 0;
 }
 
+/* Draws each column over the first one, with a line per scenario. */
 static void draw_curves(const struct drawn_table *table, const char *name, struct report_section *in) {
     cleanup_free struct chart_series *series = xcalloc(SCENARIOS_MAX, sizeof *series);
     struct column x = table->columns.items[FIRST];
@@ -196,6 +203,7 @@ static void draw_curves(const struct drawn_table *table, const char *name, struc
     }
 }
 
+/* Adds all rows as a table. */
 static void list_rows(const struct drawn_table *table, struct report_section *in) {
     size_t count = table->columns.count;
     cleanup_free struct column *columns = xcalloc(count, sizeof *columns);
@@ -212,6 +220,7 @@ static void list_rows(const struct drawn_table *table, struct report_section *in
             report_cell(into, table->numbers[i % count][i / count]);
 }
 
+/* Adds a table of the archive as a picture, a list of rows, or both. */
 static int draw_table(struct archive_reader *archive, const char *member, struct report_section *in,
                       struct failure *failure) {
     cleanup(drawn_table_clear) struct drawn_table table = {0};
@@ -233,6 +242,7 @@ static int draw_table(struct archive_reader *archive, const char *member, struct
     return r;
 }
 
+/* Adds pictures of all tables of a prediction's archive. */
 int prediction_archive_charts(struct archive_reader *archive, struct report_section *in,
                               struct failure *failure) {
     int r = archive_is_folder(archive) ? archive_list(archive, failure) : 0;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 5 }; /* that people see */
+enum { DIGITS = 5 }; /* significant digits shown to people */
 
 enum source { NAME, PARAMETER, VALUE, MEAN, LOW, HIGH, REMARKS };
 
@@ -36,7 +36,7 @@ static void shape_clear(struct shape *shape) {
     free(shape->columns);
 }
 
-/* Texts of ABOUT are copied. */
+/* Adds a column to the shape; texts of ABOUT are copied. */
 static void add_column(struct shape *shape, enum source source, size_t index, struct column about) {
     static const enum column_role roles[] = {
         [NAME] = COLUMN_ROLE_ID,       [PARAMETER] = COLUMN_ROLE_FACTOR, [VALUE] = COLUMN_ROLE_RESPONSE,
@@ -56,7 +56,8 @@ static bool is_unset(const struct prediction *prediction, size_t index, size_t f
     return true;
 }
 
-/* Of the scenarios from BEGIN on. */
+/* The columns of the result of scenarios from BEGIN on: name, parameters, values with intervals, remarks. The
+ * caller clears it. */
 static struct shape shape_of(const struct prediction *prediction, size_t begin) {
     static const char *const intervals[][2] = {[MEAN] = {"mean", "mean of the draws"},
                                                [LOW] = {"low", "2.5 % of the draws are below"},
@@ -100,7 +101,7 @@ static struct shape shape_of(const struct prediction *prediction, size_t begin) 
     return shape;
 }
 
-/* Those of the scenario, then the warnings of its models. What is too long is cut. */
+/* Joins the remarks of a scenario and warnings of its models into TEXT; a text beyond its limit is cut. */
 static void join_remarks(const struct prediction *prediction, const struct prediction_result *result,
                          struct text *text) {
     text_reset(text);
@@ -114,6 +115,7 @@ static void join_remarks(const struct prediction *prediction, const struct predi
     }
 }
 
+/* The cell of COLUMN for one row of a scenario. */
 static struct cell cell_of(const struct prediction *prediction, const struct shape_column *column,
                            size_t scenario, const struct prediction_row *row, const char *remarks) {
     const struct scenario *of = &prediction->scenarios.items[scenario];
@@ -138,6 +140,7 @@ static struct cell cell_of(const struct prediction *prediction, const struct sha
 /* ---- Reports
  * -------------------------------------------------------------------------------------------------- */
 
+/* Adds a table of the scenarios from FIRST on: parameters and results. Returns it. */
 struct report_table *prediction_report_table(const struct prediction *prediction, size_t first,
                                              struct report_section *in) {
     cleanup(shape_clear) struct shape shape = shape_of(prediction, first);
@@ -162,6 +165,7 @@ struct report_table *prediction_report_table(const struct prediction *prediction
     return table;
 }
 
+/* Adds the rows of the plugin's table number TABLE over all scenarios. Returns it. */
 struct report_table *prediction_report_rows(const struct prediction *prediction, size_t table,
                                             struct report_section *in) {
     const struct prediction_table *of = &prediction->tables[table];
@@ -187,6 +191,7 @@ struct report_table *prediction_report_rows(const struct prediction *prediction,
     return into;
 }
 
+/* Adds notes on a search, and on scenarios that were left out or are not shown. */
 static void report_rest(const struct prediction *prediction, struct report_section *in) {
     if (prediction->searched > 0) {
         const struct column *column = &prediction->plugin->columns[prediction_main_column(prediction)];
@@ -216,6 +221,7 @@ static void report_rest(const struct prediction *prediction, struct report_secti
                     prediction->scenarios.count, prediction->scenario_count);
 }
 
+/* Adds all of the prediction for programs: plugin, models with their inputs, options, results. */
 void prediction_describe(const struct prediction *prediction, struct report_section *in) {
     static const struct column columns[] = {
         {.name = "role"}, {.name = "file"}, {.name = "sha256"}, {.name = "grade"}, {.name = "verdict"}};
@@ -255,7 +261,7 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
     report_rest(prediction, in);
 }
 
-/* "16.9 s to 17.2 s", or "". */
+/* "16.9 s to 17.2 s", or "" without an interval. The caller frees. */
 static char *interval_for_people(const struct prediction *prediction, const struct shape_column *column) {
     const struct prediction_row *row = &prediction->results[0].rows[0];
     if (column->source != VALUE || !row->intervals || isnan(row->intervals[column->index][PREDICTION_LOW]))
@@ -266,7 +272,7 @@ static char *interval_for_people(const struct prediction *prediction, const stru
     return xformat("%s to %s", low, high);
 }
 
-/* One row: a line a column, with its interval. */
+/* Adds the single row of the result as a list, a line per column with its interval. */
 static void add_list(const struct prediction *prediction, struct report_section *in) {
     static const struct column columns[] = {
         {.name = "name"}, {.name = "value"}, {.name = "95 % of draws"}, {.name = "help"}};
@@ -296,7 +302,7 @@ static bool has_remark(const struct prediction_result *result, const char *sente
     return false;
 }
 
-/* What neighbouring scenarios have in common is printed once. */
+/* Adds the remarks of all scenarios; one that neighbouring scenarios share is printed once. */
 static void report_remarks(const struct prediction *prediction, bool has_many, struct report_section *in) {
     const struct prediction_result *results = prediction->results;
     for (size_t i = 0; i < prediction->scenarios.count; i++)
@@ -316,6 +322,7 @@ static void report_remarks(const struct prediction *prediction, bool has_many, s
         }
 }
 
+/* Adds the prediction for people: a list for a single row, otherwise a table; notes and warnings. */
 void prediction_report(const struct prediction *prediction, struct report_section *in) {
     bool is_list = prediction->scenarios.count == 1 && prediction->results[0].row_count == 1;
     if (is_list)
@@ -344,7 +351,7 @@ static void add_columns(struct report_table *list, const char *table, const stru
     }
 }
 
-/* The columns of the result, and the tables. */
+/* Adds the columns of the result and of all tables of the plugin. */
 static void report_columns(const struct predict_plugin *plugin, struct report_section *in) {
     static const struct column heads[] = {
         {.name = "table"}, {.name = "column"}, {.name = "unit"}, {.name = "better"}, {.name = "help"}};
@@ -363,6 +370,7 @@ static void report_columns(const struct predict_plugin *plugin, struct report_se
     report_print_whole(list);
 }
 
+/* Adds the roles, options, parameters and columns of the plugin. */
 void prediction_report_parameters(const struct predict_plugin *plugin, struct report_section *in) {
     static const struct column role_columns[] = {{.name = "role"}, {.name = "kinds"}, {.name = "help"}};
     struct report_table *roles = report_table(in, "roles", NULL, role_columns, 3);

@@ -17,7 +17,8 @@
 
 enum { BATCH_MAX = 256 }; /* scenarios between two writes */
 
-/* Where what the plugin says of one scenario goes: remarks and text into PREDICTION, unless it is a draw. */
+/* Where the plugin's answer to one scenario goes. Remarks and text go to the prediction, unless it is a draw.
+ */
 struct collector {
     struct prediction *prediction;
     struct prediction_result *result;
@@ -27,9 +28,11 @@ struct collector {
     bool is_draw;
 };
 
-/* ---- What the plugin says
+/* ---- Functions that the plugin calls with its results
  * ------------------------------------------------------------------------------------- */
 
+/* Adds a remark to the result of a scenario; repeated ones, and those beyond PREDICTION_REMARKS_MAX, are left
+ * out. */
 static void add_remark(struct prediction_result *result, bool warning, const char *sentence) {
     size_t count = result->remark_count;
     if (count >= PREDICTION_REMARKS_MAX)
@@ -41,18 +44,19 @@ static void add_remark(struct prediction_result *result, bool warning, const cha
     result->remarks[result->remark_count++] = (struct prediction_remark){warning, xstrdup(sentence)};
 }
 
-static void hear_remark(void *context, bool warning, const char *sentence) {
+static void on_remark(void *context, bool warning, const char *sentence) {
     struct collector *collector = context;
     if (!collector->is_draw)
         add_remark(collector->result, warning, sentence);
 }
 
-static int hear_text(void *context, const char *bytes, size_t length) {
+static int on_text(void *context, const char *bytes, size_t length) {
     struct collector *collector = context;
     return collector->is_draw ? 0 : text_append(&collector->prediction->text, bytes, length);
 }
 
-/* What a model that a plugin made was made of: the first scenario's parameters, and the models. */
+/* How a model that a plugin wrote was made: by the parameters of the first scenario and the given models. The
+ * caller clears it. */
 static struct model_origin origin_of(const struct prediction *prediction) {
     const struct scenarios *scenarios = &prediction->scenarios;
     const struct parameters *parameters = &scenarios->items[0].parameters;
@@ -76,7 +80,9 @@ static struct model_origin origin_of(const struct prediction *prediction) {
     return origin;
 }
 
-static int hear_model(void *context, const struct model *model) {
+/* Appends a model that the plugin made to the text of the prediction, with its origin. Negative errno: it
+ * cannot be written. */
+static int on_model(void *context, const struct model *model) {
     struct collector *collector = context;
     struct model whole = *model;
     struct failure own = {0};
@@ -88,7 +94,7 @@ static int hear_model(void *context, const struct model *model) {
     return r;
 }
 
-/* COUNT: of columns. */
+/* Adds a row of COUNT columns to ROWS; VALUES or TEXTS may be NULL. -EFBIG: too many rows. */
 static int add_row(struct prediction_rows *rows, size_t count, const double *values,
                    const char *const *texts) {
     if (rows->count >= PREDICTION_ROWS_MAX)
@@ -105,26 +111,27 @@ static int add_row(struct prediction_rows *rows, size_t count, const double *val
     return 0;
 }
 
-static int hear_row(void *context, const double *values, const char *const *texts) {
+static int on_row(void *context, const double *values, const char *const *texts) {
     struct collector *collector = context;
     return add_row(&collector->rows, collector->prediction->column_count, values, texts);
 }
 
-static bool hear_wants(void *context, size_t table) {
+static bool wants_table(void *context, size_t table) {
     const struct collector *collector = context;
     const struct prediction *prediction = collector->prediction;
     return collector->tables && table < prediction->table_count && prediction->tables[table].is_wanted;
 }
 
-static int hear_table_row(void *context, size_t table, const double *values, const char *const *texts) {
+static int on_table_row(void *context, size_t table, const double *values, const char *const *texts) {
     struct collector *collector = context;
-    if (!hear_wants(context, table))
+    if (!wants_table(context, table))
         return 0;
     return add_row(&collector->tables[table], collector->prediction->tables[table].column_count, values,
                    texts);
 }
 
-static int hear_progress(void *context, double share) {
+/* Reports progress to the caller. Negative: the caller wants to end. */
+static int on_progress(void *context, double share) {
     const struct collector *collector = context;
     const struct prediction *prediction = collector->prediction;
     const struct prediction_request *request = prediction->request;
@@ -146,7 +153,7 @@ static void free_rows(struct prediction_row *rows, size_t count, size_t columns)
     free(rows);
 }
 
-/* What a model gives is no parameter, too. */
+/* -EINVAL if the scenario sets a parameter that a given model replaces. */
 static int check_given_once(const struct prediction *prediction, const struct scenario *scenario,
                             struct failure *failure) {
     const struct predict_role *roles = prediction->plugin->roles;
@@ -164,20 +171,20 @@ static int check_given_once(const struct prediction *prediction, const struct sc
     return 0;
 }
 
-/* Runs the plugin on a scenario; the rows are the caller's. A scenario without an answer has one row of NaN,
- * and the reason as a warning. */
+/* Runs the plugin on scenario INDEX, with rows into COLLECTOR, which the caller frees. A scenario without an
+ * answer gets one row of NaN and a warning with the reason. Negative with FAILURE otherwise. */
 static int run_scenario(struct prediction *prediction, size_t index, struct collector *collector,
                         struct failure *failure) {
     const struct scenario *scenario = &prediction->scenarios.items[index];
     struct predict_output output = {.size = sizeof output,
                                     .context = collector,
-                                    .remark = hear_remark,
-                                    .text = hear_text,
-                                    .row = hear_row,
-                                    .wants = hear_wants,
-                                    .table_row = hear_table_row,
-                                    .progress = hear_progress,
-                                    .model = hear_model};
+                                    .remark = on_remark,
+                                    .text = on_text,
+                                    .row = on_row,
+                                    .wants = wants_table,
+                                    .table_row = on_table_row,
+                                    .progress = on_progress,
+                                    .model = on_model};
     struct plugin_message message = {""};
     cleanup_free double *values = xcalloc(prediction->column_count + 1, sizeof *values);
     for (size_t c = 0; c < prediction->column_count; c++)
@@ -186,7 +193,7 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
     collector->number = scenario->number;
     if (check_given_once(prediction, scenario, failure) < 0)
         return scenario->line ? failure_prefix(failure, "scenario in line %zu", scenario->line) : -EINVAL;
-    int r = hear_progress(collector, 0);
+    int r = on_progress(collector, 0);
     if (r == 0)
         r = prediction->plugin->run(prediction->state, &prediction->models.view,
                                     scenario->parameters.values + prediction->scenarios.option_count, values,
@@ -207,7 +214,7 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
     if (r < 0 && prediction->search_budget > 0 && !prediction->no_answer)
         prediction->no_answer = xstrdup(message.text);
     models_warn(&prediction->models, &output);
-    return collector->rows.count == 0 ? hear_row(collector, r < 0 ? NULL : values, NULL) : 0;
+    return collector->rows.count == 0 ? on_row(collector, r < 0 ? NULL : values, NULL) : 0;
 }
 
 int prediction_run_again(struct prediction *prediction, size_t column, double *ret, struct failure *failure) {
@@ -222,6 +229,8 @@ size_t prediction_main_column(const struct prediction *prediction) {
     return prediction->main_column;
 }
 
+/* Finds the main column of the result: the column GOAL, else the first with a goal, else the last of numbers.
+ * -EINVAL: GOAL is no column with a goal. */
 static int find_main_column(struct prediction *prediction, const char *goal, struct failure *failure) {
     const struct column *columns = prediction->plugin->columns;
     size_t count = prediction->column_count, c = 0;
@@ -246,9 +255,9 @@ static bool is_drawn(const struct prediction *prediction, size_t column) {
     return of->unit && !of->exact;
 }
 
-/* The numbers of all draws: of row R and column C of a scenario from FIRST on, draw D is
- * values[scenario - first][(R x columns + C) x draws + D]. */
-static int draw_all(struct prediction *prediction, size_t first, double **values, struct failure *failure) {
+/* Runs all draws of the scenarios from FIRST on. Row R and column C of draw D are in values[scenario -
+ * first][(R x columns + C) x draws + D]; NaN where a draw has another number of rows. */
+static int run_draws(struct prediction *prediction, size_t first, double **values, struct failure *failure) {
     size_t columns = prediction->column_count, draws = prediction->draws;
     int r = 0;
     for (size_t d = 0; r == 0 && d < draws; d++) {
@@ -267,8 +276,8 @@ static int draw_all(struct prediction *prediction, size_t first, double **values
     return r;
 }
 
-/* Of the draws that have an answer; there is no interval where half or more have none. Returns how many have
- * none. */
+/* Mean and 95 % interval of the draws with an answer, which are sorted in place; RET is unchanged where half
+ * or more have none. Returns how many have none. */
 static size_t summarise(double *draws, size_t count, double ret[PREDICTION_INTERVAL]) {
     size_t kept = 0;
     double mean = 0;
@@ -286,6 +295,7 @@ static size_t summarise(double *draws, size_t count, double ret[PREDICTION_INTER
     return count - kept;
 }
 
+/* Adds the intervals of all numbers to the rows of a scenario, and a warning if draws failed. */
 static void summarise_scenario(struct prediction *prediction, struct prediction_result *result,
                                double *values) {
     size_t columns = prediction->column_count, draws = prediction->draws, lost = 0;
@@ -306,7 +316,7 @@ static void summarise_scenario(struct prediction *prediction, struct prediction_
         add_remark(result, true, sentence);
 }
 
-/* Of the scenarios from FIRST on. */
+/* Finds the intervals of the scenarios from FIRST on, by draws. -EINVAL: too many numbers for memory. */
 static int find_intervals(struct prediction *prediction, size_t first, struct failure *failure) {
     size_t end = prediction->scenarios.count, draws = prediction->draws, numbers = 0;
     for (size_t i = first; i < end; i++)
@@ -322,16 +332,17 @@ static int find_intervals(struct prediction *prediction, size_t first, struct fa
         values[i - first] = memory + at;
         at += prediction->results[i].row_count * prediction->column_count * draws;
     }
-    int r = draw_all(prediction, first, values, failure);
+    int r = run_draws(prediction, first, values, failure);
     for (size_t i = first; r == 0 && i < end; i++)
         summarise_scenario(prediction, &prediction->results[i], values[i - first]);
     return r;
 }
 
-/* ---- All of it
+/* ---- The prediction
  * ------------------------------------------------------------------------------------------------ */
 
-/* A number that is of no plausible order has most likely another unit than the user thinks. */
+/* Warns of numbers outside their plausible range, which are most likely in another unit than the user
+ * thinks. */
 static void warn_of_values(const struct parameters *parameters, size_t first, size_t end,
                            struct prediction_result *result) {
     for (size_t i = first; i < end; i++) {
@@ -350,6 +361,7 @@ static void warn_of_values(const struct parameters *parameters, size_t first, si
     }
 }
 
+/* -EINVAL if the request has too many draws, or draws of a method that writes a text. */
 static int check_request(const struct prediction *prediction, const struct prediction_request *request,
                          struct failure *failure) {
     bool is_text = !prediction->plugin->columns;
@@ -363,6 +375,7 @@ static int check_request(const struct prediction *prediction, const struct predi
     return 0;
 }
 
+/* Calls the plugin's open() with the models and options. */
 static int open_plugin(struct prediction *prediction, struct failure *failure) {
     struct plugin_message message = {""};
     if (prediction->request->threads > 0)
@@ -374,7 +387,7 @@ static int open_plugin(struct prediction *prediction, struct failure *failure) {
     return r < 0 ? library_failure(prediction->library, r, &message, failure) : 0;
 }
 
-/* The scenarios from FIRST on. */
+/* Runs the scenarios from FIRST on, with their draws; results are kept in the prediction. */
 static int run_from(struct prediction *prediction, size_t first, struct failure *failure) {
     size_t count = prediction->scenarios.count;
     int r = 0;
@@ -397,6 +410,7 @@ static int run_from(struct prediction *prediction, size_t first, struct failure 
     return r < 0 || prediction->draws == 0 ? r : find_intervals(prediction, first, failure);
 }
 
+/* Frees the results and scenarios from FIRST on. */
 static void drop_results(struct prediction *prediction, size_t first) {
     for (size_t i = first; i < prediction->result_count; i++) {
         struct prediction_result *result = &prediction->results[i];
@@ -419,8 +433,8 @@ static size_t batch_size(const struct prediction *prediction) {
     return fitting < 1 ? 1 : fitting < BATCH_MAX ? fitting : BATCH_MAX;
 }
 
-/* All scenarios, batch by batch. Without SINK all are kept; with it the first ones, the others are dropped
- * when SINK has seen them. */
+/* Runs all scenarios, batch by batch. Without a sink all results are kept; with a sink it gets each batch,
+ * and only the first ones are kept. -EINVAL: too many for memory. */
 static int run_all(struct prediction *prediction, const struct prediction_request *request,
                    struct failure *failure) {
     struct scenarios *scenarios = &prediction->scenarios;
@@ -461,6 +475,7 @@ static size_t count_columns(const struct column *columns) {
     return count;
 }
 
+/* Lists the plugin's tables, and marks those that pictures need. -EINVAL: a picture is not possible. */
 static int open_tables(struct prediction *prediction, const struct prediction_request *request,
                        struct failure *failure) {
     static const struct column intervals[] = {{.name = "lane", .help = "where it was"},
@@ -489,6 +504,7 @@ static int open_tables(struct prediction *prediction, const struct prediction_re
     return r;
 }
 
+/* Runs a predictor, an exporter or a generator on all scenarios (prediction.h). */
 int prediction_make(const struct installation *installation, const char *prefix, const char *name,
                     const struct prediction_request *request, struct prediction **ret,
                     struct failure *failure) {

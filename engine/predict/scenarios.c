@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What NAME=VALUE gave a parameter of scenarios. */
+/* The values that NAME=VALUE gave to a parameter. */
 struct sweep {
     size_t parameter;
     char **values;
@@ -21,7 +21,7 @@ struct sweep {
     size_t *inputs, input_count;   /* the parameters that its names are */
 };
 
-/* A column of the table: the parameter that it is, and the unit that its header says. */
+/* A column of the table: its parameter, and the unit in its header. */
 struct bound_column {
     size_t parameter;
     bool is_name;
@@ -64,8 +64,8 @@ static void add_value(struct sweep *sweep, char *value) {
     sweep->values[sweep->count++] = value;
 }
 
-/* The unit of the numbers of a range, which is cut off them; "": none, or they have several, and are as they
- * were. The caller frees it. */
+/* Cuts the common unit off the numbers of a range, and returns it, which the caller frees. "": there is none,
+ * or they have several and are unchanged. */
 static char *cut_unit(char *numbers[3]) {
     char *ends[3], *unit = NULL;
     for (size_t i = 0; i < 3; i++) {
@@ -82,8 +82,8 @@ static char *cut_unit(char *numbers[3]) {
     return unit;
 }
 
-/* The numbers of "LOW..HIGH" or "LOW..HIGH:STEP", as in designs, with one unit; LENGTH
- * bytes at TEXT, whose dots are at DOTS. */
+/* Adds the numbers of a range "LOW..HIGH" or "LOW..HIGH:STEP" with one unit: LENGTH bytes at TEXT, with the
+ * dots at DOTS. -EINVAL: no range, or too many values. */
 static int add_range(struct sweep *sweep, const char *name, const char *text, size_t length, const char *dots,
                      struct failure *failure) {
     cleanup(levels_clear) struct levels levels = {0};
@@ -109,9 +109,9 @@ static int add_range(struct sweep *sweep, const char *name, const char *text, si
     return r;
 }
 
-/* Values with commas between them; those of a NUMBER may be ranges. */
-static int split(struct sweep *sweep, const struct plugin_parameter *parameter, const char *text,
-                 struct failure *failure) {
+/* Adds the values of TEXT, separated by commas; numbers may be ranges. */
+static int add_values(struct sweep *sweep, const struct plugin_parameter *parameter, const char *text,
+                      struct failure *failure) {
     bool is_number = parameter->type == PLUGIN_NUMBER, is_list = is_number || parameter->type == PLUGIN_WORD;
     int r = 0;
     for (bool is_last = false; r == 0 && !is_last;) {
@@ -128,9 +128,8 @@ static int split(struct sweep *sweep, const struct plugin_parameter *parameter, 
     return r;
 }
 
-/* Whether TEXT is an expression over numbers of other parameters, such as 64/P, and no plain value with a
- * unit, such as 10GB/s. In names '_' stands for '-'. 1, 0, or a failure: it looks like an expression, but is
- * none. */
+/* Reads TEXT as an expression over numbers of other parameters, as 64/P ('_' stands for '-' in names). 1: it
+ * is one; 0: it is a plain value, such as 10GB/s; -EINVAL: a malformed expression. */
 static int read_expression(const struct reading *reading, struct sweep *sweep, const char *text,
                            struct failure *failure) {
     const struct parameters *all = &reading->scenarios->options;
@@ -170,6 +169,8 @@ static int read_expression(const struct reading *reading, struct sweep *sweep, c
     return 0;
 }
 
+/* Reads NAME=VALUE: an option, or the values of a parameter of scenarios. -EINVAL: no such parameter, or set
+ * twice. */
 static int read_setting(struct reading *reading, const char *pair, struct failure *failure) {
     struct scenarios *scenarios = reading->scenarios;
     const char *sign = strchr(pair, '=');
@@ -191,12 +192,14 @@ static int read_setting(struct reading *reading, const char *pair, struct failur
     struct sweep *sweep = &reading->sweeps[reading->sweep_count++];
     *sweep = (struct sweep){.parameter = index};
     int r = read_expression(reading, sweep, sign + 1, failure);
-    return r == 0 ? split(sweep, parameter, sign + 1, failure) : r < 0 ? r : 0;
+    return r == 0 ? add_values(sweep, parameter, sign + 1, failure) : r < 0 ? r : 0;
 }
 
 /* ---- The table
  * ------------------------------------------------------------------------------------------------ */
 
+/* Finds the parameter and unit of column C of the table. -EINVAL: there is none, or it is set elsewhere
+ * too. */
 static int bind_column(struct reading *reading, size_t c, struct failure *failure) {
     const char *file = csv_file(reading->csv), *name = csv_column_name(reading->csv, c);
     struct bound_column *column = &reading->columns[c];
@@ -234,7 +237,7 @@ static int bind_column(struct reading *reading, size_t c, struct failure *failur
     return 0;
 }
 
-/* A field that is empty was not given. */
+/* Sets the parameter of column C from a field; an empty field leaves it unset. -EINVAL with the place. */
 static int read_field(const struct reading *reading, const struct csv_field *field, size_t c,
                       struct scenario *scenario, struct failure *failure) {
     const struct bound_column *column = &reading->columns[c];
@@ -258,12 +261,13 @@ static int read_field(const struct reading *reading, const struct csv_field *fie
                           csv_line(reading->csv), field->column, failure);
 }
 
-/* ---- All of them
+/* ---- The scenarios
  * ---------------------------------------------------------------------------------------------- */
 
-/* Sets the parameter of SWEEP by its expression. 1: the parameter cannot have that value. */
-static int compute(struct scenarios *scenarios, const struct sweep *sweep, struct scenario *scenario,
-                   struct failure *failure) {
+/* Sets the parameter of SWEEP by its expression. 1: the parameter cannot have that value, and the scenario is
+ * left out; -EINVAL: an input has no value. */
+static int compute_parameter(struct scenarios *scenarios, const struct sweep *sweep,
+                             struct scenario *scenario, struct failure *failure) {
     const struct plugin_parameter *table = scenarios->table, *parameter = &table[sweep->parameter];
     const struct unit *unit = unit_find(parameter->unit ? parameter->unit : "1");
     const char *text = expression_text(sweep->expression);
@@ -288,8 +292,8 @@ static int compute(struct scenarios *scenarios, const struct sweep *sweep, struc
     return 1;
 }
 
-/* One scenario: FIELDS (NULL: there is no table) and the value of each sweep that NUMBER says, the last sweep
- * being the fastest; then those that are expressions of them. 1: it is left out. */
+/* Adds a scenario: the fields of a row (NULL: there is no table), and combination NUMBER of the swept values,
+ * the last sweep varying fastest. 1: it is left out; negative with FAILURE. */
 static int add_scenario(struct reading *reading, const struct csv_field *fields, size_t number,
                         struct failure *failure) {
     struct scenarios *scenarios = reading->scenarios;
@@ -313,7 +317,7 @@ static int add_scenario(struct reading *reading, const struct csv_field *fields,
         r = read_field(reading, &fields[c], c, scenario, failure);
     for (size_t i = 0; r == 0 && i < reading->sweep_count; i++)
         if (reading->sweeps[i].expression)
-            r = compute(scenarios, &reading->sweeps[i], scenario, failure);
+            r = compute_parameter(scenarios, &reading->sweeps[i], scenario, failure);
     for (size_t i = 0; r == 0 && i < scenarios->option_count; i++) /* for the check: they are set elsewhere */
         scenario->parameters.values[i].is_set = scenarios->options.values[i].is_set;
     r = r != 0 ? r : parameters_check(&scenario->parameters, failure);
@@ -323,7 +327,8 @@ static int add_scenario(struct reading *reading, const struct csv_field *fields,
     return r < 0 && fields ? failure_place(failure, r, csv_file(reading->csv), scenario->line, 0) : r;
 }
 
-/* The next row of the table; without a table there is one, without fields. 1, 0 at the end, or a failure. */
+/* Reads the next row of the table; without a table there is one, without fields. 1, 0 at the end, or
+ * negative. */
 static int next_row(struct reading *reading, struct failure *failure) {
     int r = reading->csv ? csv_next(reading->csv, &reading->fields, failure) : reading->rows == 0;
     if (r == 0 && reading->rows == 0)
@@ -334,6 +339,8 @@ static int next_row(struct reading *reading, struct failure *failure) {
     return r;
 }
 
+/* Reads up to MAX more scenarios. Returns their number, 0 at the end, negative with FAILURE; -EINVAL too if
+ * no combination is possible. */
 int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *failure) {
     struct reading *reading = scenarios->reading;
     size_t begin = scenarios->count;
@@ -388,7 +395,7 @@ static int open_table(struct reading *reading, const char *file, struct failure 
     return r;
 }
 
-/* Both tables of the plugin, one after the other. */
+/* Joins the plugin's tables of options and parameters into one. */
 static void join_tables(struct scenarios *scenarios, const struct predict_plugin *plugin) {
     size_t options = 0, parameters = 0;
     while (plugin->options && plugin->options[options].name)
@@ -404,7 +411,7 @@ static void join_tables(struct scenarios *scenarios, const struct predict_plugin
     scenarios->parameter_count = parameters;
 }
 
-/* Refuses an expression of a parameter that is set by a later one. */
+/* Refuses an expression of a parameter that is itself set by a later expression. */
 static int check_order(const struct reading *reading, struct failure *failure) {
     const struct plugin_parameter *table = reading->scenarios->table;
     for (size_t i = 0; i < reading->sweep_count; i++)
@@ -424,6 +431,7 @@ static int check_order(const struct reading *reading, struct failure *failure) {
     return 0;
 }
 
+/* Reads the settings and opens the table; scenarios are read by scenarios_more(). */
 int scenarios_open(struct scenarios *scenarios, const struct predict_plugin *plugin,
                    const char *const *settings, size_t setting_count, const char *file,
                    struct failure *failure) {

@@ -34,8 +34,8 @@ static bool is_over(const struct search *search) {
            (search->deadline_ns > 0 && search->count > 0 && clock_monotonic_ns() >= search->deadline_ns);
 }
 
-/* The value of a combination, which is run unless it was before; infinite when the budget is used up, and NaN
- * where it is left out. */
+/* The value of combination NUMBER, which is run unless it was before; the less the better. Infinite: no
+ * answer, or the budget is used up; NaN: the combination is left out. */
 static double evaluate(struct search *search, size_t number) {
     struct prediction *prediction = search->prediction;
     double value;
@@ -60,8 +60,8 @@ static double evaluate(struct search *search, size_t number) {
     return search->done[search->count - 1].value;
 }
 
-/* From NUMBER to a combination that no step of one value makes better, or until the budget is used up. A step
- * goes on to the next combination that is not left out. */
+/* Moves from combination NUMBER, by steps of one parameter, to one that no step improves (coordinate
+ * descent), or until the budget is used up. A step skips combinations that are left out. */
 static void descend(struct search *search, size_t number) {
     const struct scenarios *scenarios = &search->prediction->scenarios;
     double best = evaluate(search, number);
@@ -91,7 +91,7 @@ static void descend(struct search *search, size_t number) {
     }
 }
 
-/* From random places, until the budget is used up, or no new combination is found. */
+/* Descends from random combinations until the budget is used up or no new combination is found. */
 static void search_from_random_places(struct search *search, size_t all) {
     const struct prediction_request *request = search->prediction->request;
     struct random_stream stream;
@@ -116,6 +116,8 @@ static int compare(const void *a, const void *b) {
     return one->number < other->number ? -1 : one->number > other->number;
 }
 
+/* Finds the best scenarios: by trying all combinations, if the budget allows, otherwise by descents from
+ * random ones. The best SEARCH_SHOWN_MAX become the scenarios of the prediction. */
 int search_best(struct prediction *prediction, size_t budget, int64_t budget_ns, struct failure *failure) {
     struct search search = {.prediction = prediction,
                             .column = prediction_main_column(prediction),

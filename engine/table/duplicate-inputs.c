@@ -24,7 +24,7 @@ static bool is_same_run(const struct input *a, const struct input *b) {
     return a->about.run_id && b->about.run_id && strcmp(a->about.run_id, b->about.run_id) == 0;
 }
 
-/* The first LENGTH bytes of the journal of INPUT, as a hash. */
+/* Hashes the first LENGTH bytes of the journal of INPUT into HEX. */
 static int hash_journal(const struct input *input, uint64_t length, char hex[static HASH_HEX_SIZE],
                         struct failure *failure) {
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
@@ -46,8 +46,8 @@ static int hash_journal(const struct input *input, uint64_t length, char hex[sta
     return archive_member_status(journal, failure);
 }
 
-/* A run's journal only grows: that of a later part begins with the whole journal of an earlier one, and the
- * run's folder has a few entries more than the archive that was sealed from it. */
+/* Sets *RET if LATE continues the run of EARLY: its journal begins with EARLY's whole journal, since journals
+ * only grow. */
 static int continues(const struct input *late, const struct input *early, bool *ret,
                      struct failure *failure) {
     char begin[HASH_HEX_SIZE], whole[HASH_HEX_SIZE];
@@ -60,8 +60,8 @@ static int continues(const struct input *late, const struct input *early, bool *
     return r;
 }
 
-/* The archive with the longest journal of INPUT's run, of equal ones the first: the latest part, if it
- * continues all the others. */
+/* Of the parts of INPUT's run, the one with the longest journal, the first of equal ones: the latest part, if
+ * it continues all others. */
 static const struct input *find_latest(const struct input *inputs, size_t count, const struct input *input) {
     const struct input *latest = input;
     for (size_t i = 0; i < count; i++)
@@ -81,7 +81,7 @@ static uint64_t hash_more(uint64_t hash, const void *bytes, size_t length) {
     return hash;
 }
 
-/* The order of the columns does not count. */
+/* A hash of a row, independent of the order of columns and of how numbers are written. */
 static uint64_t hash_row(const struct input *input, const struct csv_field *fields) {
     const uint64_t begin = 0xcbf29ce484222325;
     uint64_t sum = 0;
@@ -104,7 +104,7 @@ static int compare_hashes(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* In ascending order. */
+/* Hashes all rows of an input, in ascending order of hashes. */
 static int hash_rows(struct input *input, const struct table_options *options, struct failure *failure) {
     const struct csv_field *fields;
     int r = input_open(input, options, failure);
@@ -121,11 +121,13 @@ static int hash_rows(struct input *input, const struct table_options *options, s
     return r;
 }
 
-/* Those of different runs have different rows; those of one run are compared by their journals. */
+/* Whether two inputs could have the same rows by mistake: not archives of different runs, and not parts of
+ * one run, which are compared by their journals. */
 static bool may_share_rows(const struct input *a, const struct input *b) {
     return a != b && !(a->about.run_id && b->about.run_id) && !is_same_file(a, b);
 }
 
+/* Hashes the rows of each input that could share rows with another. */
 int duplicate_inputs_hash_rows(struct input *inputs, size_t count, const struct table_options *options,
                                struct failure *failure) {
     int r = 0;
@@ -138,8 +140,8 @@ int duplicate_inputs_hash_rows(struct input *inputs, size_t count, const struct 
     return r;
 }
 
-/* Whether ALL has all rows of SOME. If both have the same rows, it is false for the input that is kept: an
- * archive before a file, otherwise the first that was given. */
+/* Whether ALL has all rows of SOME. If both have the same rows, it is true for one of the two only: an
+ * archive is kept rather than a file, else the first that was given. */
 static bool has_rows_of(const struct input *all, const struct input *some) {
     size_t shared = 0;
     if (some->row_count == 0 || all->row_count < some->row_count || !may_share_rows(all, some))
@@ -151,6 +153,8 @@ static bool has_rows_of(const struct input *all, const struct input *some) {
     return all->about.archive == some->about.archive ? all < some : all->about.archive;
 }
 
+/* Why input I is left out, into *RET, which the caller frees; NULL: it is used. -EINVAL: two archives of one
+ * run that both went on. */
 int duplicate_inputs_reason(const struct input *inputs, size_t count, size_t i, char **ret,
                             struct failure *failure) {
     const struct input *input = &inputs[i];
@@ -184,6 +188,7 @@ int duplicate_inputs_reason(const struct input *inputs, size_t count, size_t i, 
     return 0;
 }
 
+/* The number of rows that two inputs share. */
 static size_t count_shared(const struct input *a, const struct input *b) {
     size_t shared = 0;
     for (size_t i = 0, j = 0; may_share_rows(a, b) && i < a->row_count && j < b->row_count;) {
@@ -195,6 +200,7 @@ static size_t count_shared(const struct input *a, const struct input *b) {
     return shared;
 }
 
+/* A note on the rows that input I shares with an earlier one, which the caller frees; NULL: none. */
 char *duplicate_inputs_describe_shared(const struct input *inputs, size_t i) {
     size_t most = 0, with = 0;
     for (size_t before = 0; before < i; before++) {

@@ -12,6 +12,7 @@ static uint64_t mix(uint64_t z) { /* splitmix64 (Steele, Lea, Flood 2014) */
     return z ^ z >> 31;
 }
 
+/* A hash of a row's values in COLUMNS. */
 static uint64_t hash_row(const struct folds_columns *columns, size_t row) {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t hash = 0;
@@ -36,6 +37,8 @@ static bool is_equal(const struct folds_columns *columns, size_t a, size_t b) {
     return true;
 }
 
+/* Numbers rows that are equal in all COLUMNS alike, into RET_UNITS (may be NULL); without columns each row by
+ * itself. Returns the number of units. */
 size_t folds_units(const struct folds_columns *columns, size_t count, uint32_t *ret_units) {
     size_t slot_count = 64, units = 0;
     if (columns->number_count + columns->code_count == 0) {
@@ -61,6 +64,8 @@ size_t folds_units(const struct folds_columns *columns, size_t count, uint32_t *
     return units;
 }
 
+/* Deals units at random to at most FOLDS folds of equal size; RET is the fold of each row. Returns the number
+ * of folds. */
 size_t folds_deal(const uint32_t *units, size_t unit_count, size_t count, size_t folds, uint64_t seed,
                   uint8_t *ret) {
     folds = folds > FOLDS_MAX ? FOLDS_MAX : folds;
@@ -81,14 +86,16 @@ size_t folds_deal(const uint32_t *units, size_t unit_count, size_t count, size_t
     return folds;
 }
 
+/* Moves rows whose level is in one fold only to the fold FOLD_COUNT. Returns their number; *RET_FIRST is the
+ * first of them. */
 size_t folds_keep_rare(const uint32_t *codes, size_t level_count, size_t count, size_t fold_count,
                        uint8_t *folds, size_t *ret_first) {
     enum { SEVERAL = UINT16_MAX };
     uint16_t *fold_of = xcalloc(level_count + 1, sizeof *fold_of); /* and one; 0: no row has the level */
     size_t kept = 0;
     for (size_t row = 0; row < count; row++) {
-        uint16_t *known = &fold_of[codes[row]], here = (uint16_t)(folds[row] + 1);
-        *known = (*known == 0 || *known == here) && folds[row] < fold_count ? here : SEVERAL;
+        uint16_t *known = &fold_of[codes[row]], fold = (uint16_t)(folds[row] + 1);
+        *known = (*known == 0 || *known == fold) && folds[row] < fold_count ? fold : SEVERAL;
     }
     for (size_t row = 0; row < count; row++)
         if (fold_of[codes[row]] != SEVERAL) {

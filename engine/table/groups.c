@@ -22,7 +22,8 @@ static int compare_groups(const void *a, const void *b, void *context) {
     return 0;
 }
 
-/* The group of each row into CODES, in order of first appearance, and their labels. */
+/* Numbers the group of each row in CODES, in order of first appearance, and lists the labels. Returns the
+ * number of groups. */
 static size_t number_rows(struct groups *groups, const struct table *table, const size_t *by,
                           uint32_t *codes) {
     if (groups->label_count == 0)
@@ -40,7 +41,7 @@ static size_t number_rows(struct groups *groups, const struct table *table, cons
     return count;
 }
 
-/* Puts the groups in order: LABELS are sorted, *RET_PLACES has where each group went. */
+/* Sorts the groups by their labels. PLACES[g] is where group g went. */
 static void sort_groups(struct groups *groups, uint32_t *places) {
     uint32_t *order = xcalloc(groups->count + 1, sizeof *order);
     for (size_t g = 0; g < groups->count; g++)
@@ -59,6 +60,7 @@ static void sort_groups(struct groups *groups, uint32_t *places) {
     free(order);
 }
 
+/* Divides the rows of TABLE into groups by the categories BY (groups.h). */
 void groups_make(struct groups *groups, const struct table *table, const size_t *by, size_t count) {
     *groups = (struct groups){.label_count = count};
     uint32_t *codes = xcalloc(table->rows + 1, sizeof *codes);
@@ -82,6 +84,7 @@ void groups_clear(struct groups *groups) {
     *groups = (struct groups){0};
 }
 
+/* The name of a group, its labels joined by "/"; "all" without labels. The caller frees. */
 char *groups_name(const struct groups *groups, const struct table *table, const size_t *by, size_t group) {
     if (groups->label_count == 0)
         return xstrdup("all");

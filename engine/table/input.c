@@ -16,6 +16,7 @@
 
 /* ---- CSV files and pipes ---- */
 
+/* Opens a CSV file or the pipe of the input. */
 static int open_plain(struct input *input, const struct table_options *options, struct failure *failure) {
     const char *path = input->about.path;
     cleanup_close int descriptor = input->pipe >= 0 ? -1 : file_open(path, FILE_REGULAR, failure);
@@ -33,6 +34,7 @@ static int open_plain(struct input *input, const struct table_options *options, 
 
 /* ---- Archives, and folders of runs */
 
+/* Opens an archive and its table. -EINVAL: the run has measured nothing. */
 static int open_archive(struct input *input, const struct table_options *options, struct failure *failure) {
     uint64_t bytes;
     input->archive = input->opened_by_caller;
@@ -66,6 +68,7 @@ static void describe_columns(struct input *input, const struct archive_columns *
     }
 }
 
+/* Describes the input by its archive: columns, run, experiment, suggested model. */
 static int describe_archive(struct input *input, struct failure *failure) {
     struct archive_columns columns = {0};
     const struct archive_run *run = archive_run(input->archive);
@@ -89,7 +92,7 @@ static int describe_archive(struct input *input, struct failure *failure) {
     return 0;
 }
 
-/* ---- Any of them */
+/* ---- All kinds */
 
 /* Whether a file with these first bytes is a JSON object, a model for example, and no CSV. */
 static bool begins_as_json(const char *bytes, size_t length) {
@@ -99,9 +102,9 @@ static bool begins_as_json(const char *bytes, size_t length) {
     return length > 1 && bytes[0] == '{' && blanks < length && (bytes[blanks] == '"' || bytes[blanks] == '}');
 }
 
-/* Opens the file or pipe of INPUT and sets *RET if its content begins as a zip does: with a local header, or
- * with the end record of an empty zip. A pipe can be read once only: its descriptor is kept in input->pipe.
- */
+/* Opens the file or pipe of INPUT and sets *RET if its content begins as a zip: with a local header, or with
+ * the end record of an empty one. The descriptor of a pipe, which can be read once only, is kept in
+ * input->pipe. -EINVAL: it is JSON. */
 static int detect_archive(struct input *input, bool is_regular, bool *ret, struct failure *failure) {
     const char *path = input->about.path;
     cleanup_close int descriptor = file_open(path, FILE_OR_PIPE, failure);
@@ -131,6 +134,7 @@ int input_failure(const struct input *input, int code, struct failure *failure) 
     return own.code;
 }
 
+/* Opens the rows of an input, if they are not open. Negative with FAILURE. */
 int input_open(struct input *input, const struct table_options *options, struct failure *failure) {
     if (input->is_open)
         return 0;
@@ -142,8 +146,10 @@ int input_open(struct input *input, const struct table_options *options, struct 
     return r;
 }
 
-int input_look(struct input *input, const char *path, const struct table_options *options,
-               struct failure *failure) {
+/* Finds out what PATH is and what columns it has (input.h); the input is closed again. To be cleared after
+ * failures too. */
+int input_inspect(struct input *input, const char *path, const struct table_options *options,
+                  struct failure *failure) {
     bool is_standard_input = strcmp(path, "-") == 0;
     *input = (struct input){.pipe = -1, .opened_by_caller = options->archive};
     input->about.path = xstrdup(path);
@@ -185,6 +191,8 @@ static bool is_called(const struct column *column, const char *name) {
     return length == own_length && strncmp(name, column->name, length) == 0 && !is_other;
 }
 
+/* The column NAME, or, if there is none, the only one whose name without unit it is; NULL: none, or
+ * several. */
 const struct column *input_find_column(const struct column *columns, size_t count, const char *name) {
     const struct column *found = NULL;
     for (size_t i = 0; i < count; i++)

@@ -34,8 +34,8 @@ struct input {
 };
 
 /* Fills all but the members for reading. On failure INPUT is to be cleared. */
-int input_look(struct input *input, const char *path, const struct table_options *options,
-               struct failure *failure);
+int input_inspect(struct input *input, const char *path, const struct table_options *options,
+                  struct failure *failure);
 const struct column *input_find(const struct input *input, const char *name);
 /* As table_find() does. */
 const struct column *input_find_column(const struct column *columns, size_t count, const char *name);

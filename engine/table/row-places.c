@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Whether ROW of INPUT on LINE is where the last stretch leads one to expect it. */
+/* Whether ROW of INPUT on LINE continues the last stretch, line by line. */
 static bool follows(const struct row_places *places, uint64_t row, uint32_t input, uint64_t line) {
     if (places->count == 0)
         return false;
@@ -13,6 +13,8 @@ static bool follows(const struct row_places *places, uint64_t row, uint32_t inpu
     return last->input == input && last->line + (row - last->row) == line;
 }
 
+/* Adds ROWS rows with their lines, as stretches of consecutive lines. 0, also when the limit is reached and
+ * later places are not known; -ENOMEM. */
 int row_places_add(struct row_places *places, uint32_t input, size_t rows, const uint64_t *lines) {
     if (places->full)
         return 0;
@@ -37,6 +39,7 @@ int row_places_add(struct row_places *places, uint32_t input, size_t rows, const
     return 0;
 }
 
+/* Finds input and line of ROW, by bisection. false: not known. */
 bool row_places_find(const struct row_places *places, uint64_t row, uint32_t *ret_input, uint64_t *ret_line) {
     if (row >= places->rows)
         return false;

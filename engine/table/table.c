@@ -62,9 +62,9 @@ static void add_column(struct table *table, const struct column *column) {
     table->columns[table->column_count++] = column_copy(column);
 }
 
-/* The columns of the first input. The unit of one that has none there is that of the first input that has
- * one. */
-static void take_columns(struct table *table) {
+/* Copies the columns of the first input. A missing unit is taken from the first input that has it. A column
+ * 'file' is added if there are several inputs. */
+static void copy_columns(struct table *table) {
     const struct input *inputs = table->private->inputs;
     for (size_t i = 0; i < inputs[0].column_count; i++) {
         struct column column = inputs[0].columns[i];
@@ -78,7 +78,9 @@ static void take_columns(struct table *table) {
         add_column(table, &(struct column){.name = TABLE_FILE_COLUMN, .type = COLUMN_STRING});
 }
 
-static int leave_repeats_out(struct table *table, struct failure *failure) {
+/* Removes inputs that repeat the rows of another, with a note for each. Negative with FAILURE: an input
+ * cannot be read. */
+static int remove_repeated_inputs(struct table *table, struct failure *failure) {
     struct input *inputs = table->private->inputs;
     cleanup_free char **reasons = xcalloc(table->input_count, sizeof *reasons);
     int r = duplicate_inputs_hash_rows(inputs, table->input_count, &table->private->options, failure);
@@ -105,6 +107,7 @@ static int leave_repeats_out(struct table *table, struct failure *failure) {
     return r;
 }
 
+/* Opens the inputs and finds their columns, without reading rows (table.h). */
 int table_open(const char *const *paths, size_t count, const struct table_options *options,
                struct table **ret, struct failure *failure) {
     if (count == 0 || count > TABLE_INPUTS_MAX)
@@ -116,14 +119,14 @@ int table_open(const char *const *paths, size_t count, const struct table_option
     table->private->inputs = xcalloc(count, sizeof *table->private->inputs);
     for (size_t i = 0; i < count; i++) {
         table->input_count = i + 1;
-        int r = input_look(&table->private->inputs[i], paths[i], &table->private->options, failure);
+        int r = input_inspect(&table->private->inputs[i], paths[i], &table->private->options, failure);
         if (r < 0)
             return r;
     }
-    int r = leave_repeats_out(table, failure);
+    int r = remove_repeated_inputs(table, failure);
     if (r < 0)
         return r;
-    take_columns(table);
+    copy_columns(table);
     table->inputs = xcalloc(table->input_count, sizeof *table->inputs);
     for (size_t i = table->input_count; i-- > 0;) {
         table->inputs[i] = table->private->inputs[i].about;
@@ -151,7 +154,7 @@ static void note_inputs(struct table *table, const char *name, const struct inpu
                 xformat("the column '%s' of '%s'%s %s '%s'", name, first->about.path, more, what, unit));
 }
 
-/* Refuses the header "duration [foo]": numbers in a unit that is not known. */
+/* -EINVAL for a header with a unit that is not known, as "duration [foo]". */
 static int check_unit_known(const struct input *input, const struct column *column, struct failure *failure) {
     size_t stem;
     const struct unit *unit;
@@ -167,7 +170,8 @@ static int check_unit_known(const struct input *input, const struct column *colu
         (int)strlen(text) - 2, text + 1, column->name);
 }
 
-/* Whether all inputs have the column NAME, and, of numbers, in units of one dimension. */
+/* -EINVAL unless all inputs have the column NAME, and in units of one dimension if it is a number. Notes
+ * units that are converted or assumed. */
 static int check_column(struct table *table, const char *name, bool is_number, struct failure *failure) {
     const struct input *inputs = table->private->inputs, *converted = NULL, *unknown = NULL;
     const char *unit = table_find(table, name)->unit;
@@ -215,7 +219,7 @@ static int check_column(struct table *table, const char *name, bool is_number, s
 
 /* ---- Loading */
 
-/* What is read of each input: distinct columns, and how they become what is kept. */
+/* The columns to read from each input, and how the values of the table are made of them. */
 struct loading {
     struct table *table;
     const struct table_selection *selection;
@@ -245,7 +249,9 @@ static void add_columns_of(struct loading *loading, const struct expression *exp
             loading->in_values[add_name(loading->columns, &loading->column_count, loading->names[i])] = i;
 }
 
-static int plan(struct loading *loading, struct failure *failure) {
+/* Finds the columns and expressions of the selection, and checks them. -EINVAL with FAILURE: a column is
+ * missing or does not fit. */
+static int plan_columns(struct loading *loading, struct failure *failure) {
     const struct table_selection *selection = loading->selection;
     struct table *table = loading->table;
     size_t count = table->column_count;
@@ -292,6 +298,7 @@ static int plan(struct loading *loading, struct failure *failure) {
     return r;
 }
 
+/* Makes room for ROWS more rows in all columns. */
 static void make_room(struct table *table, const struct table_selection *selection, size_t rows) {
     if (table->rows + rows <= table->private->capacity)
         return;
@@ -322,6 +329,7 @@ struct reading {
     const char *file;
 };
 
+/* Sets the factors from the units of INPUT to the table's. */
 static void set_conversions(const struct loading *loading, const struct input *input,
                             struct reading *reading) {
     for (size_t i = 0; i < loading->column_count; i++) {
@@ -346,6 +354,7 @@ static void set_values(const struct loading *loading, const struct reading *read
         loading->values[loading->in_values[i]] = number_at(reading, block, i, row);
 }
 
+/* Sets the results of comparisons with texts, of ROW, for the condition. */
 static void set_comparisons(const struct loading *loading, const struct reading *reading,
                             const struct csv_block *block, size_t row) {
     for (size_t j = 0, name; j < loading->comparisons; j++) {
@@ -362,7 +371,7 @@ static bool is_flagged(const struct reading *reading, const struct csv_block *bl
            csv_label(reading->columns, reading->flags, block->labels[reading->flags][row])[0] != '\0';
 }
 
-/* Which rows of the block are kept, into KEPT; returns how many. */
+/* Lists the rows of the block that are not flagged and match the condition in KEPT. Returns their number. */
 static size_t choose_rows(const struct loading *loading, const struct reading *reading,
                           const struct csv_block *block, uint32_t *kept) {
     size_t count = 0;
@@ -385,8 +394,9 @@ static size_t choose_rows(const struct loading *loading, const struct reading *r
     return count;
 }
 
-static void keep_numbers(const struct loading *loading, const struct reading *reading,
-                         const struct csv_block *block, const uint32_t *kept, size_t count) {
+/* Appends the numbers of the chosen rows to the table, computing expressions. */
+static void append_numbers(const struct loading *loading, const struct reading *reading,
+                           const struct csv_block *block, const uint32_t *kept, size_t count) {
     for (size_t i = 0; i < loading->selection->number_count; i++) {
         double *values = loading->table->numbers[i].values + loading->table->rows;
         const struct expression *expression = loading->expressions[i];
@@ -401,8 +411,8 @@ static void keep_numbers(const struct loading *loading, const struct reading *re
     }
 }
 
-/* The codes in the table of all texts of category J that this input has by now. */
-static void translate(const struct loading *loading, struct reading *reading, size_t j) {
+/* Finds the table's codes for all texts of category J that this input has so far. */
+static void translate_codes(const struct loading *loading, struct reading *reading, size_t j) {
     size_t count = csv_label_count(reading->columns, reading->labels[j]);
     if (count > reading->translated[j])
         reading->translations[j] = xrealloc(reading->translations[j], count * sizeof(uint32_t));
@@ -413,9 +423,10 @@ static void translate(const struct loading *loading, struct reading *reading, si
     }
 }
 
-static int keep_categories(const struct loading *loading, struct reading *reading,
-                           const struct csv_block *block, const uint32_t *kept, size_t count,
-                           struct failure *failure) {
+/* Appends the codes of the chosen rows. -EINVAL: a category has too many texts. */
+static int append_categories(const struct loading *loading, struct reading *reading,
+                             const struct csv_block *block, const uint32_t *kept, size_t count,
+                             struct failure *failure) {
     for (size_t j = 0; j < loading->selection->category_count; j++) {
         uint32_t *codes = loading->table->categories[j].codes + loading->table->rows;
         if (reading->labels[j] == SIZE_MAX) {
@@ -424,7 +435,7 @@ static int keep_categories(const struct loading *loading, struct reading *readin
                 codes[k] = code;
             continue;
         }
-        translate(loading, reading, j);
+        translate_codes(loading, reading, j);
         for (size_t k = 0; k < count; k++)
             codes[k] = reading->translations[j][block->labels[reading->labels[j]][kept[k]]];
         if (loading->sets[j].count > TABLE_LEVELS_MAX)
@@ -435,8 +446,9 @@ static int keep_categories(const struct loading *loading, struct reading *readin
     return 0;
 }
 
-static int keep_block(const struct loading *loading, struct reading *reading, uint32_t input,
-                      const struct csv_block *block, struct failure *failure) {
+/* Appends the chosen rows of a block to the table, with their lines. -EINVAL: too many rows or texts. */
+static int append_block(const struct loading *loading, struct reading *reading, uint32_t input,
+                        const struct csv_block *block, struct failure *failure) {
     struct table *table = loading->table;
     cleanup_free uint32_t *kept = xmalloc((block->rows + 1) * sizeof *kept);
     size_t count = choose_rows(loading, reading, block, kept);
@@ -444,8 +456,8 @@ static int keep_block(const struct loading *loading, struct reading *reading, ui
         return failure_input(failure, NULL, 0, 0, "the inputs have more than %zu rows, the most accepted",
                              TABLE_ROWS_MAX);
     make_room(table, loading->selection, count);
-    keep_numbers(loading, reading, block, kept, count);
-    int r = keep_categories(loading, reading, block, kept, count, failure);
+    append_numbers(loading, reading, block, kept, count);
+    int r = append_categories(loading, reading, block, kept, count, failure);
     cleanup_free uint64_t *lines = xmalloc((count + 1) * sizeof *lines);
     for (size_t k = 0; k < count; k++)
         lines[k] = block->lines[kept[k]];
@@ -465,7 +477,7 @@ static size_t add_label(const struct input *input, const char *name, size_t *lab
     return (*count)++;
 }
 
-/* Opens the columns of INPUT that are wanted. */
+/* Opens the columns of INPUT that are needed. */
 static int open_columns(const struct loading *loading, const struct input *input, struct reading *reading,
                         struct failure *failure) {
     const struct table_selection *selection = loading->selection;
@@ -488,6 +500,7 @@ static int open_columns(const struct loading *loading, const struct input *input
                             CSV_MISSING_IS_NAN, &reading->columns, failure);
 }
 
+/* Reads all rows of INPUT, block by block. */
 static int read_rows(const struct loading *loading, struct input *input, uint32_t index,
                      struct reading *reading, struct failure *failure) {
     const struct table_selection *selection = loading->selection;
@@ -498,7 +511,7 @@ static int read_rows(const struct loading *loading, struct input *input, uint32_
     struct csv_block block;
     while ((r = csv_columns_next(reading->columns, &block, failure)) > 0) {
         input->about.rows += block.rows;
-        r = keep_block(loading, reading, index, &block, failure);
+        r = append_block(loading, reading, index, &block, failure);
         if (r < 0)
             return r;
         if (selection->progress)
@@ -507,6 +520,7 @@ static int read_rows(const struct loading *loading, struct input *input, uint32_
     return r < 0 ? input_failure(input, r, failure) : 0;
 }
 
+/* Opens, reads and closes input number INDEX. */
 static int load_input(const struct loading *loading, uint32_t index, struct failure *failure) {
     struct table *table = loading->table;
     struct input *input = &table->private->inputs[index];
@@ -536,9 +550,8 @@ static int load_input(const struct loading *loading, uint32_t index, struct fail
     return r;
 }
 
-/* Gives equal numbers one text where all texts of a column are numbers: 1e+05 and 100000 are one level. Texts
- * that say that there is no value stay. TEXTS becomes the set without the others; which each was is in
- * MERGED. */
+/* If all texts of a column are numbers, merges equal numbers into one text, as 1e+05 and 100000; missing
+ * values stay. TEXTS becomes the smaller set; MERGED[i] is the new code of text i. */
 static void merge_numbers(struct text_set *texts, uint32_t *merged) {
     cleanup(text_set_clear) struct text_set spelled = {0};
     char buffer[NUMBER_TEXT_SIZE];
@@ -560,7 +573,7 @@ static void merge_numbers(struct text_set *texts, uint32_t *merged) {
     }
 }
 
-/* Levels in natural order, and the codes with them. */
+/* Sorts the levels of category J in natural order, and changes the codes accordingly. */
 static void sort_levels(struct table *table, size_t j, struct text_set *set) {
     struct table_category *category = &table->categories[j];
     cleanup_free uint32_t *ranks = NULL, *merged = xcalloc(set->count + 1, sizeof *merged);
@@ -575,6 +588,7 @@ static void sort_levels(struct table *table, size_t j, struct text_set *set) {
         category->codes[row] = ranks[merged[category->codes[row]]];
 }
 
+/* Allocates the columns of the selection, without rows. */
 static void prepare_results(struct table *table, const struct table_selection *selection) {
     table->numbers = xcalloc(selection->number_count + 1, sizeof *table->numbers);
     table->categories = xcalloc(selection->category_count + 1, sizeof *table->categories);
@@ -599,6 +613,7 @@ static void loading_clear(struct loading *loading) {
     free(loading->values), free(loading->in_values), free(loading->sets);
 }
 
+/* Loads all inputs one after the other. */
 static int load_inputs(const struct loading *loading, struct failure *failure) {
     struct table *table = loading->table;
     int r = 0;
@@ -610,10 +625,12 @@ static int load_inputs(const struct loading *loading, struct failure *failure) {
     return r;
 }
 
+/* Loads the selected columns and rows of all inputs (table.h). If gates flagged all rows, they are used
+ * nevertheless, with a note. */
 int table_load(struct table *table, const struct table_selection *selection, struct failure *failure) {
     cleanup(loading_clear) struct loading loading = {.table = table, .selection = selection};
     struct table_selection all = *selection;
-    int r = plan(&loading, failure);
+    int r = plan_columns(&loading, failure);
     if (r < 0)
         return r;
     prepare_results(table, selection);
@@ -641,6 +658,7 @@ int table_load(struct table *table, const struct table_selection *selection, str
     return 0;
 }
 
+/* Orders the loaded columns as SELECTION has them. false: one is not loaded. */
 bool table_arrange(struct table *table, const struct table_selection *selection) {
     for (size_t i = 0; i < selection->number_count; i++) {
         size_t found = i;
@@ -675,7 +693,7 @@ bool table_place(const struct table *table, size_t row, const struct table_input
     return true;
 }
 
-/* ---- The end */
+/* ---- Freeing */
 
 void table_free(struct table *table) {
     if (!table)

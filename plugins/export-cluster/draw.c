@@ -7,8 +7,8 @@
 
 static const double rounding = 1e-9;
 
-/* F with F F' the covariance C: of its correlations those directions that rounding, or the logarithm, made
- * negative are raised to next to nothing. Whether that changed C by more than rounding. */
+/* The factor F of covariance C = F F'. Eigenvalues of the correlations that rounding or the logarithm made
+ * negative are raised to almost 0. Returns whether that changed C by more than rounding. */
 static bool factorise(size_t p, double *c, double *factor) {
     double scale[COEFFICIENTS_MAX], values[COEFFICIENTS_MAX];
     static _Thread_local double vectors[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
@@ -30,10 +30,11 @@ static bool factorise(size_t p, double *c, double *factor) {
     return changed;
 }
 
-/* A draw with this MEAN and covariance SIGMA: where i is positive it is e^y_i, where not y_i, and y is normal
- * with the covariance log(1 + s_ij / (m_i m_j)), s_ij / m_i or s_ij as both, one or none of i and j are. */
-static int draw(struct cluster *cluster, const double *mean, const double *sigma, const char *stream,
-                uint64_t index, double *ret, struct plugin_message *message) {
+/* A draw with MEAN and covariance SIGMA. Coefficient i that must be positive is e^y_i, otherwise y_i, where y
+ * is normal with covariance log(1 + s_ij / (m_i m_j)), s_ij / m_i, or s_ij if both, one, or none of i and j
+ * are positive. -EDOM: such a covariance does not exist. */
+static int draw_values(struct cluster *cluster, const double *mean, const double *sigma, const char *stream,
+                       uint64_t index, double *ret, struct plugin_message *message) {
     size_t p = cluster->count;
     static _Thread_local double c[COEFFICIENTS_MAX * COEFFICIENTS_MAX],
         f[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
@@ -73,6 +74,7 @@ static const struct model_part *find_days(const struct model_group *group) {
     return NULL;
 }
 
+/* -EINVAL unless a part has means and a valid covariance. Marks coefficients whose means are all above 0. */
 static int check_part(struct cluster *cluster, const struct model_part *part,
                       struct plugin_message *message) {
     static _Thread_local double factor[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
@@ -90,6 +92,7 @@ static int check_part(struct cluster *cluster, const struct model_part *part,
     return 0;
 }
 
+/* Checks the population. -EINVAL: it cannot be drawn from. */
 int cluster_open(struct cluster *cluster, struct plugin_message *message) {
     const struct model_group *group = cluster->group;
     double weight = 0;
@@ -117,6 +120,7 @@ int cluster_open(struct cluster *cluster, struct plugin_message *message) {
     return r < 0 || cluster->days == 0 ? r : check_part(cluster, find_days(group), message);
 }
 
+/* Draws machine C: first its population, then its coefficients into VALUES. */
 int cluster_machine(struct cluster *cluster, size_t c, double *values, const char **ret_name,
                     struct plugin_message *message) {
     const struct predict_inputs *inputs = cluster->inputs;
@@ -130,11 +134,11 @@ int cluster_machine(struct cluster *cluster, size_t c, double *values, const cha
     for (size_t i = 0; i < cluster->count; i++)
         mean[i] = chosen->estimates[i].estimate;
     *ret_name = chosen->name ? chosen->name : "";
-    return draw(cluster, mean, chosen->covariance, "machine", c, values, message);
+    return draw_values(cluster, mean, chosen->covariance, "machine", c, values, message);
 }
 
 int cluster_day(struct cluster *cluster, size_t c, size_t day, const double *machine, double *values,
                 struct plugin_message *message) {
-    return draw(cluster, machine, find_days(cluster->group)->covariance, "day",
-                (uint64_t)c << 24 | (uint64_t)day, values, message);
+    return draw_values(cluster, machine, find_days(cluster->group)->covariance, "day",
+                       (uint64_t)c << 24 | (uint64_t)day, values, message);
 }

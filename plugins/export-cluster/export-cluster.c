@@ -36,7 +36,7 @@ static const struct plugin_parameter parameters[] = {
     {0},
 };
 
-/* What the user says of coefficient NAME, or NULL. */
+/* The TERM that the user gave for coefficient NAME; NULL: none. */
 static const char *as_of(const struct predict_inputs *inputs, const char *name) {
     const struct plugin_value *as = &inputs->options[AS];
     size_t length = strlen(name);
@@ -46,7 +46,8 @@ static const char *as_of(const struct predict_inputs *inputs, const char *name) 
     return NULL;
 }
 
-/* Every `as` is of a coefficient, each term once, and a sigma that of a term. */
+/* -EINVAL unless every `as` names a coefficient, each term has one coefficient, and each sigma belongs to a
+ * term. */
 static int check_targets(const struct predict_inputs *inputs, const struct model *model,
                          const struct target *targets, struct plugin_message *message) {
     const struct plugin_value *as = &inputs->options[AS];
@@ -84,6 +85,7 @@ static int check_targets(const struct predict_inputs *inputs, const struct model
                      : plugin_refuse(message, -EINVAL, "no coefficient belongs to a term; set as=NAME=TERM");
 }
 
+/* Writes the drawn machines as a model. -EINVAL: the terms are not possible. */
 static int write_model(struct cluster *cluster, struct predict_output *output,
                        struct plugin_message *message) {
     const struct predict_inputs *inputs = cluster->inputs;
@@ -99,6 +101,7 @@ static int write_model(struct cluster *cluster, struct predict_output *output,
     return r;
 }
 
+/* Draws the cluster and writes it as a model or a table. -EINVAL: too many machines. */
 static int cluster_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                        double *ret_values, struct predict_output *output, struct plugin_message *message) {
     struct cluster cluster = {.model = inputs->models[0][0],

@@ -10,22 +10,23 @@ const char *cluster_coefficient(const struct model *model, size_t i) {
     return term->factor_count == 1 && term->factors[0].power == 1 ? term->factors[0].column : term->name;
 }
 
-/* Each machine and day in turn; 0 or negative errno. */
-typedef int take_machine(void *context, size_t machine, size_t day, const char *population,
-                         const double *values);
+/* Called for each machine and day; 0 or a negative errno, which ends the drawing. */
+typedef int write_machine(void *context, size_t machine, size_t day, const char *population,
+                          const double *values);
 
-static int draw_all(struct cluster *cluster, take_machine *take, void *context,
-                    struct plugin_message *message) {
+/* Draws all machines, and all days of each, and calls WRITE_ONE for each. */
+static int draw_machines(struct cluster *cluster, write_machine *write_one, void *context,
+                         struct plugin_message *message) {
     double machine[COEFFICIENTS_MAX], values[COEFFICIENTS_MAX];
     int r = 0;
     for (size_t c = 0; r == 0 && c < cluster->nodes * cluster->cpus; c++) {
         const char *name = "";
         r = cluster_machine(cluster, c, machine, &name, message);
         if (r == 0 && cluster->days == 0)
-            r = take(context, c, 0, name, machine);
+            r = write_one(context, c, 0, name, machine);
         for (size_t day = 0; r == 0 && day < cluster->days; day++) {
             r = cluster_day(cluster, c, day, machine, values, message);
-            r = r < 0 ? r : take(context, c, day + 1, name, values);
+            r = r < 0 ? r : write_one(context, c, day + 1, name, values);
         }
     }
     return r;
@@ -60,7 +61,7 @@ int cluster_write_table(struct cluster *cluster, struct predict_output *output,
     for (size_t i = 0; i < cluster->count; i++)
         predict_print(output, double_quotes, ",\"%s\"", cluster_coefficient(cluster->model, i));
     predict_print(output, NULL, "\n");
-    return draw_all(cluster, put_row, &table, message);
+    return draw_machines(cluster, put_row, &table, message);
 }
 
 /* ---- The model */
@@ -94,7 +95,7 @@ static void add_factor(struct drawing *drawing, struct model_term *term, char *w
     model->column_count += i == model->column_count;
 }
 
-/* The terms and the columns of their factors. */
+/* Makes the terms and columns of the model. -ENOMEM. */
 static int make_terms(struct drawing *drawing) {
     struct model *model = &drawing->model;
     size_t count = drawing->cluster->count, room = 1;
@@ -132,7 +133,7 @@ static int make_terms(struct drawing *drawing) {
     return 0;
 }
 
-/* The sigma of TERM, or 0. */
+/* The coefficient of the noise for TERM, 0 if there is none. */
 static double sigma_of(const struct drawing *drawing, const char *term, const double *values) {
     for (size_t k = 0; k < drawing->cluster->count; k++)
         if (drawing->targets[k].kind == TARGET_SIGMA && strcmp(drawing->targets[k].term, term) == 0)
@@ -140,6 +141,7 @@ static double sigma_of(const struct drawing *drawing, const char *term, const do
     return 0;
 }
 
+/* The noise of a machine by its drawn VALUES; COEFFICIENTS is its memory. */
 static struct model_noise noise_of(const struct drawing *drawing, const double *values,
                                    double *coefficients) {
     struct model_noise noise = {.kind = MODEL_NOISE_NONE};
@@ -156,6 +158,7 @@ static struct model_noise noise_of(const struct drawing *drawing, const double *
     return noise;
 }
 
+/* Adds a machine on a day as a group of the model. -ENOMEM. */
 static int add_group(void *context, size_t machine, size_t day, const char *population,
                      const double *values) {
     static char whole[] = "whole";
@@ -193,6 +196,7 @@ static int add_group(void *context, size_t machine, size_t day, const char *popu
     return 0;
 }
 
+/* Draws all machines into one model and writes it. -ENOMEM or another negative errno. */
 int cluster_write_model(struct cluster *cluster, struct target *targets, const char *response,
                         struct predict_output *output, struct plugin_message *message) {
     static char linear[] = "linear", node[] = "node", cpu[] = "cpu", day[] = "day";
@@ -209,7 +213,7 @@ int cluster_write_model(struct cluster *cluster, struct target *targets, const c
         calloc(cluster->nodes * cluster->cpus * (cluster->days ? cluster->days : 1), sizeof *model->groups);
     int r = make_terms(&drawing);
     r = r == 0 && !model->groups ? -ENOMEM : r;
-    r = r < 0 ? r : draw_all(cluster, add_group, &drawing, message);
+    r = r < 0 ? r : draw_machines(cluster, add_group, &drawing, message);
     r = r < 0 ? r : output->model(output->context, model);
     for (size_t g = 0; g < model->group_count; g++)
         free(model->groups[g].parts); /* the machine */

@@ -35,7 +35,7 @@ static const struct plugin_parameter options[] = {
     {.name = NULL},
 };
 
-/* A kernel being written. */
+/* A kernel that is being written. */
 struct kernel {
     const struct model *model;
     const struct predict_source *source;
@@ -49,7 +49,8 @@ struct kernel {
 
 /* ---- Names */
 
-/* The user's word or the file's name, in small letters and with _ for what C has no letter for. */
+/* Names the kernel by the user's word or the file's name, in lower case, with _ for other characters than
+ * letters and digits. -EINVAL: it cannot be part of a C name. */
 static int name_kernel(struct kernel *kernel) {
     const char *word = kernel->source->name;
     size_t length = strlen(word);
@@ -73,6 +74,8 @@ static size_t find_column(const struct model *model, const char *name) {
     return i;
 }
 
+/* The name in C of the argument for a column: x_NAME, or x with its number if C cannot have the name. In
+ * BUFFER. */
 static const char *argument_of(const struct model *model, size_t column, char buffer[static NAME_SIZE]) {
     const char *name = model->columns[column].about.name;
     size_t length = 0;
@@ -85,9 +88,10 @@ static const char *argument_of(const struct model *model, size_t column, char bu
     return buffer;
 }
 
-/* ---- What a header cannot have */
+/* ---- Models that cannot be exported */
 
-/* Numbers, and for HPL, which need not include <math.h>, only products of m, n and k. */
+/* -EINVAL unless all terms are products of numbers; for HPL, which need not include <math.h>, of m, n and
+ * k. */
 static int check_factors(const struct kernel *kernel) {
     const struct model *model = kernel->model;
     for (size_t t = 0; t < model->term_count; t++)
@@ -106,8 +110,8 @@ static int check_factors(const struct kernel *kernel) {
     return 0;
 }
 
-/* The number by which HPL on SMPI asks for GROUP: of the node, the first in its host's name; or of the cpu,
- * 2 node + cpu, or what forms the groups. -1: none. */
+/* The number by which HPL on SMPI selects GROUP: the node's (the first in its name), the cpu's, or 2 node +
+ * cpu; -1: none. */
 static long number_of(const struct model *model, const struct model_group *group) {
     long number = 0;
     size_t count = model->by_count;
@@ -125,6 +129,7 @@ static long number_of(const struct model *model, const struct model_group *group
     return number;
 }
 
+/* -EINVAL if HPL cannot select a group, or its noise is a mixture. */
 static int check_groups(const struct kernel *kernel) {
     const struct model *model = kernel->model;
     for (size_t g = 0; g < model->group_count; g++) {
@@ -149,9 +154,9 @@ static int check_groups(const struct kernel *kernel) {
     return 0;
 }
 
-/* ---- Words of the header */
+/* ---- Placeholders of the template */
 
-/* In a string literal; bytes that C might take for something else are written in octal. */
+/* Writes TEXT for a string literal, with bytes that C might read otherwise in octal. */
 static void escape(struct predict_output *output, const char *text) {
     for (; *text; text++) {
         char octal[8];
@@ -171,6 +176,7 @@ static void put_value(const struct kernel *kernel, double value) {
         put(kernel, value < 0 ? "-HUGE_VAL, " : "HUGE_VAL, ");
 }
 
+/* Writes the initialiser of a part. */
 static void put_part(const struct kernel *kernel, const struct model_part *part) {
     const struct model_noise *noise = &part->noise;
     double sigma = kernel->noisy ? kernel->seconds : 0;
@@ -190,6 +196,7 @@ static void put_part(const struct kernel *kernel, const struct model_part *part)
     put(kernel, "}},\n");
 }
 
+/* Writes what placeholder WORD stands for, for all groups: names, numbers, first parts, or parts. */
 static void put_groups(const struct kernel *kernel, char word) {
     size_t first = 0;
     for (size_t g = 0; g < kernel->model->group_count; g++) {
@@ -206,6 +213,8 @@ static void put_groups(const struct kernel *kernel, char word) {
         put(kernel, "%g", (double)first);
 }
 
+/* Writes what placeholder WORD stands for, for all columns: comments, parameters, arguments, or casts to
+ * void. */
 static void put_columns(const struct kernel *kernel, char word) {
     char argument[NAME_SIZE];
     for (size_t i = 0; i < kernel->model->column_count; i++) {
@@ -219,6 +228,7 @@ static void put_columns(const struct kernel *kernel, char word) {
     }
 }
 
+/* Writes the terms as C expressions, separated by commas. */
 static void put_terms(const struct kernel *kernel) {
     const struct model *model = kernel->model;
     char argument[NAME_SIZE];
@@ -335,7 +345,7 @@ static const char kernel_template[] =
     "    return mean < 0 ? 0 : mean;\n"
     "}\n";
 
-/* The mean over all groups is that of a node which the model does not have. */
+/* A node that the model does not have gets the mean over all groups. */
 static const char hpl_template[] =
     "/* The body of dgemm_time(M, N, K) of HPL on SMPI, in its src/blas/dgemm_model.c: seconds.\n * $o */\n"
     "static const int numbers[] = {$i};\n"
@@ -368,6 +378,7 @@ static const char hpl_template[] =
     "random_normal();\n"
     "return mean;\n";
 
+/* Writes what the placeholder $WORD of a template stands for. */
 static void put_word(const struct kernel *kernel, char word) {
     const struct model *model = kernel->model;
     bool greatest = strcmp(model->kind, "maximum") == 0;
@@ -397,6 +408,7 @@ static void put_word(const struct kernel *kernel, char word) {
         put_columns(kernel, word);
 }
 
+/* Writes one kernel by its template. -EINVAL: it cannot be exported. */
 static int write_kernel(struct kernel *kernel) {
     int r = name_kernel(kernel);
     r = r < 0 ? r : check_factors(kernel);
@@ -413,7 +425,7 @@ static int write_kernel(struct kernel *kernel) {
     return r;
 }
 
-/* What the models have together. */
+/* -EINVAL if two kernels have one name, or HPL's form gets more than one linear model. */
 static int check_models(const struct predict_inputs *inputs, struct plugin_message *message) {
     const struct predict_source *sources = inputs->sources[0];
     bool hpl = inputs->options[FORM].number == HPL;
@@ -431,6 +443,7 @@ static int check_models(const struct predict_inputs *inputs, struct plugin_messa
     return 0;
 }
 
+/* Writes the header, or the body of HPL's dgemm_time(). */
 static int run(void *state, const struct predict_inputs *inputs, const struct plugin_value *parameters,
                double *ret_values, struct predict_output *output, struct plugin_message *message) {
     (void)state, (void)parameters, (void)ret_values;

@@ -107,7 +107,7 @@ struct speeds {
     double mean; /* flop/s */
 };
 
-/* The file being written. */
+/* The platform file that is being written. */
 struct platform {
     const struct plugin_value *options;
     struct predict_output *output;
@@ -123,7 +123,7 @@ static double number(const struct platform *platform, enum option option) {
 
 /* ---- Text */
 
-/* TEXT in an attribute. What is neither ASCII nor printable is in no file of XML. */
+/* Writes TEXT in an XML attribute; characters that are not printable ASCII become _. */
 static void escape(struct predict_output *output, const char *text) {
     static const char special[] = "&<>\"'";
     static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
@@ -138,7 +138,8 @@ static void escape(struct predict_output *output, const char *text) {
 
 #define put(platform, ...) predict_print((platform)->output, escape, __VA_ARGS__)
 
-/* What may be a name of a host, and any attribute. */
+/* -EINVAL unless TEXT, of LEAST to TEXT_MAX characters, can be a name of a host or an attribute. WHAT names
+ * it in the message. */
 static int check_text(const struct platform *platform, const char *what, const char *text, size_t least) {
     size_t length = 0;
     while (text[length] > ' ' && text[length] < 127)
@@ -162,6 +163,7 @@ static int degree_of(const struct model_term *term) {
     return degree;
 }
 
+/* The term of the highest degree, whose coefficient gives the speed. -EINVAL: there is none, or several. */
 static int find_term(const struct model *model, size_t *ret, struct plugin_message *message) {
     size_t as_high = 0;
     *ret = 0;
@@ -178,6 +180,7 @@ static int find_term(const struct model *model, size_t *ret, struct plugin_messa
                          model->file);
 }
 
+/* The column of groups that names hosts. -EINVAL: there is none. */
 static int find_column(const struct model *model, size_t *ret, struct plugin_message *message) {
     *ret = 0;
     for (size_t j = 0; j < model->by_count; j++)
@@ -201,6 +204,8 @@ static struct host *find_host(struct speeds *speeds, const char *name) {
     return &speeds->hosts[speeds->count++];
 }
 
+/* The speed of each host: FLOP over the mean coefficient of its groups. -EINVAL: a coefficient is not above
+ * 0. The caller frees RET->hosts. */
 static int read_speeds(const struct model *model, double flop, struct speeds *ret,
                        struct plugin_message *message) {
     size_t term = 0, by = 0;
@@ -231,9 +236,9 @@ static int read_speeds(const struct model *model, double flop, struct speeds *re
     return 0;
 }
 
-/* ---- What cannot be simulated */
+/* ---- Platforms that cannot be simulated */
 
-/* Hosts that are alike, or those of a model. */
+/* -EINVAL unless hosts are given in one way: equal hosts by options, or hosts of a model. */
 static int check_hosts(const struct platform *platform) {
     static const enum option alike[] = {HOSTS, RADICAL, PREFIX, SUFFIX, SPEED, FAT_TREE};
     const struct plugin_value *set = platform->options;
@@ -258,7 +263,7 @@ static int check_hosts(const struct platform *platform) {
     return r;
 }
 
-/* A latency and a bandwidth come together; FIRST is the option of the latency. */
+/* -EINVAL unless a latency and a bandwidth are given together; FIRST is the option of the latency. */
 static int check_link(const struct platform *platform, enum option first) {
     bool missing = isnan(number(platform, first));
     if (missing == isnan(number(platform, first + 1)))
@@ -267,7 +272,8 @@ static int check_link(const struct platform *platform, enum option first) {
                          options[first + missing].name, options[first + !missing].name);
 }
 
-static int check(struct platform *platform) {
+/* Checks hosts and links, and computes the latency of a host's link. */
+static int check_platform(struct platform *platform) {
     double latency = platform->network.latency, shared = number(platform, BACKBONE_LATENCY);
     int r = check_hosts(platform);
     r = r < 0 ? r : check_link(platform, LOOPBACK_LATENCY);
@@ -290,7 +296,7 @@ static int check(struct platform *platform) {
 
 /* ---- Configuration */
 
-/* "smpi/iprobe=3e-7", as the user sets it. */
+/* Writes a setting of SimGrid, NAME=VALUE, as a <prop>. -EINVAL: it has no name. */
 static int put_setting(const struct platform *platform, const char *setting) {
     char name[TEXT_MAX + 1] = "";
     const char *sign = strchr(setting, '=');
@@ -305,6 +311,7 @@ static int put_setting(const struct platform *platform, const char *setting) {
     return 0;
 }
 
+/* Writes the configuration: SMPI's tables, the speed of the measuring host, and the user's settings. */
 static int put_configuration(const struct platform *platform) {
     const struct plugin_value *config = &platform->options[CONFIG];
     put(platform, "  <config id=\"General\">\n");
@@ -321,6 +328,7 @@ static int put_configuration(const struct platform *platform) {
 
 /* ---- Hosts and links */
 
+/* Writes equal hosts as a <cluster>. */
 static void put_cluster(const struct platform *platform) {
     const struct plugin_value *set = platform->options;
     char radical[32];
@@ -341,7 +349,7 @@ static void put_cluster(const struct platform *platform) {
     put(platform, "/>\n");
 }
 
-/* A zone has its routes after all else. */
+/* Writes hosts with speeds of their own as a <zone>, whose routes must come last. */
 static void put_zone(const struct platform *platform) {
     const struct plugin_value *set = platform->options;
     const struct speeds *speeds = &platform->speeds;
@@ -371,8 +379,9 @@ static void put_zone(const struct platform *platform) {
     put(platform, "    </zone>\n");
 }
 
-/* ---- All of it */
+/* ---- The file */
 
+/* Writes the head: source files with checksums, units. */
 static void put_head(const struct platform *platform, const struct predict_inputs *inputs) {
     put(platform,
         "<?xml version=\"1.0\"?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n");
@@ -392,7 +401,8 @@ static void put_head(const struct platform *platform, const struct predict_input
         platform->network.latency, platform->network.bandwidth);
 }
 
-static int write(struct platform *platform, const struct predict_inputs *inputs) {
+/* Writes the platform. -EINVAL: it cannot be simulated. */
+static int write_platform(struct platform *platform, const struct predict_inputs *inputs) {
     const struct plugin_value *set = platform->options;
     int r = 0;
     if (inputs->model_counts[NETWORK] > 0)
@@ -400,7 +410,7 @@ static int write(struct platform *platform, const struct predict_inputs *inputs)
                          &platform->network, platform->message);
     if (r == 0 && inputs->model_counts[SPEEDS] > 0)
         r = read_speeds(inputs->models[SPEEDS][0], set[FLOP].number, &platform->speeds, platform->message);
-    r = r < 0 ? r : check(platform);
+    r = r < 0 ? r : check_platform(platform);
     if (r < 0)
         return r;
     put_head(platform, inputs);
@@ -414,13 +424,14 @@ static int write(struct platform *platform, const struct predict_inputs *inputs)
     return r;
 }
 
+/* Writes the platform file of the given models and options. */
 static int run(void *state, const struct predict_inputs *inputs, const struct plugin_value *parameters,
                double *ret_values, struct predict_output *output, struct plugin_message *message) {
     (void)state, (void)parameters, (void)ret_values;
     struct platform platform = {.options = inputs->options, .output = output, .message = message};
     platform.network.latency = inputs->options[LATENCY].number;
     platform.network.bandwidth = inputs->options[BANDWIDTH].number;
-    int r = write(&platform, inputs);
+    int r = write_platform(&platform, inputs);
     free(platform.speeds.hosts);
     return r;
 }

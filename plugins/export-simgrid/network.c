@@ -24,8 +24,8 @@ static double seconds_of(const struct network *network, const struct model_part 
     return part->estimates[term].estimate * network->share;
 }
 
-/* The first part called NAME after AT (NULL: from the beginning), or NULL. All parts of durations are those
- * of the ping-pong, and there are no others. */
+/* The first part called NAME after AT (NULL: from the beginning); NULL: none. All parts of a model of
+ * durations count as PingPong, and it has no others. */
 static const struct model_part *next_part(const struct network *network, const char *name,
                                           const struct model_part *at) {
     const struct model_part *end = network->group->parts + network->group->part_count;
@@ -37,6 +37,7 @@ static const struct model_part *next_part(const struct network *network, const c
 
 /* ---- Opening */
 
+/* Finds the terms 1 and size. false: the model has others. */
 static bool find_terms(const struct model *model, struct network *network) {
     network->one = network->size = SIZE_MAX;
     for (size_t t = 0; t < model->term_count && t < 2; t++) {
@@ -55,7 +56,8 @@ static double start_of(const struct model_part *part) {
     return part->from > 0 ? ceil(part->from) : 0;
 }
 
-/* The latency and bandwidth to which the factors are relative. */
+/* Finds latency and bandwidth, which the factors are relative to: those of the model, or of the options.
+ * -EINVAL: none, or both are given. */
 static int find_base(struct network *network, struct plugin_message *message) {
     const char *file = network->model->file;
     const struct model_part *first = next_part(network, "PingPong", NULL), *last = first, *at = first,
@@ -91,6 +93,7 @@ static int find_base(struct network *network, struct plugin_message *message) {
                          file, network->latency, network->bandwidth);
 }
 
+/* Opens a model of a network, of one GROUP. -EINVAL: its terms or parts do not describe one. */
 int network_open(const struct model *model, const char *group, bool round_trip, struct network *ret,
                  struct plugin_message *message) {
     ret->model = model;
@@ -107,8 +110,9 @@ int network_open(const struct model *model, const char *group, bool round_trip, 
 
 /* ---- Printing */
 
-/* SMPI takes an entry for sizes above its own, those of factors with the envelope. Where the model knows an
- * envelope its segments are to begin as they say; tables that were published have the bare size. */
+/* The size at which SMPI's table has the entry of a segment. SMPI uses an entry for sizes above it, with the
+ * envelope for factors; a model that knows its envelope has entries that make its segments begin where they
+ * say, published tables have bare sizes. */
 static double entry_of(const struct network *network, const struct property *property,
                        const struct model_part *part) {
     const struct model_part *protocol = next_part(network, "protocol", NULL);
@@ -119,8 +123,8 @@ static double entry_of(const struct network *network, const struct property *pro
     return start - 1 + (property->type == FACTORS ? envelope : 0);
 }
 
-/* The number of a property where the segment PART begins; of COSTS those in s (INDEX 0) and in s/By (1), 0
- * where SMPI is not to charge the operation. */
+/* The value of a property at the segment PART; for COSTS in s (INDEX 0) or s/By (1), 0 where SMPI does not
+ * charge the operation. */
 static double find_number(const struct network *network, const struct property *property,
                           const struct model_part *part, size_t index) {
     const struct model_part *cost = NULL;
@@ -138,7 +142,8 @@ static double find_number(const struct network *network, const struct property *
     return cost ? seconds_of(network, cost, index == 0 ? network->one : network->size) : 0;
 }
 
-/* A table has an entry where each segment of the ping-pong begins. */
+/* Writes a property; tables have an entry where each segment of PingPong begins. -EINVAL: SMPI does not
+ * accept a value. */
 static int print_property(const struct network *network, const struct property *property,
                           struct predict_output *output, struct plugin_message *message) {
     bool is_table = property->type == COSTS || property->type == FACTORS,

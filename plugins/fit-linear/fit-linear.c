@@ -35,8 +35,8 @@ static const struct plugin_parameter parameters[] = {
 
 enum { OUTLIER_ROUNDS_MAX = 100 };
 
-/* Each term is a cost where the response is one; the levels of a category may cost more or less than the
- * first. */
+/* Chooses the bounds of the terms: each is at least 0 if the response is a cost; levels of a category are
+ * free, since they are relative to the first level. */
 static void choose_roles(const struct fit_request *request, enum least_squares_role *roles) {
     enum bounds bounds = (enum bounds)linear_number(request, BOUNDS);
     bool nonnegative =
@@ -49,8 +49,8 @@ static void choose_roles(const struct fit_request *request, enum least_squares_r
     }
 }
 
-/* Selects terms, in ROLES, and fits PROBLEM; then rows that are outliers go, and it begins again, until there
- * is none. PROBLEM becomes that of the rows that stay. */
+/* Selects terms, in ROLES, and fits; then outliers are deleted, and it begins again, until there are none.
+ * PROBLEM becomes that of the remaining rows. */
 static int fit_without_outliers(struct problem *problem, enum least_squares_role *roles, struct linear *ret,
                                 struct fit_result *result, struct plugin_message *message) {
     const struct fit_request *request = problem->request;
@@ -78,6 +78,7 @@ static int fit_without_outliers(struct problem *problem, enum least_squares_role
     }
 }
 
+/* Gives estimates, covariance and degrees of freedom; covariances are scaled by the variance. */
 static void give_terms(const struct problem *problem, const struct linear *linear,
                        struct fit_result *result) {
     const struct fit_request *request = problem->request;
@@ -105,7 +106,7 @@ static void give_terms(const struct problem *problem, const struct linear *linea
         fit_result_freedom(result, linear->covariance_freedom);
 }
 
-/* What is of the group's fit alone, and how sure it is. */
+/* Gives the quality of the fit, and its noise. */
 static void give_values(const struct problem *problem, const struct linear *linear,
                         struct fit_result *result) {
     double count = (double)(linear->fit.rank + linear->scale_parameters), n = (double)problem->sums.rows;
@@ -122,6 +123,7 @@ static void give_values(const struct problem *problem, const struct linear *line
         fit_result_noise_model(result, &linear->noise);
 }
 
+/* Notes a fit that is exact, constant or ill-conditioned. */
 static void give_notes(const struct linear *linear, struct fit_result *result) {
     enum { CONDITION_MAX = 30 };
     if (linear->freedom == 0)
@@ -139,7 +141,7 @@ static void give_notes(const struct linear *linear, struct fit_result *result) {
                         linear->condition);
 }
 
-/* The rows of fit() that PROBLEM has not. */
+/* Gives the rows of fit() that PROBLEM no longer has as outliers. -ENOMEM. */
 static int give_outliers(const struct problem *problem, size_t rows, struct fit_result *result) {
     if (problem->rows == rows)
         return 0;
@@ -154,6 +156,7 @@ static int give_outliers(const struct problem *problem, size_t rows, struct fit_
     return 0;
 }
 
+/* Fits one group: selection and outliers, then robust weights or noise. */
 static int fit_linear(const struct fit_rows *rows, const struct fit_request *request,
                       struct fit_result *result, struct plugin_message *message) {
     struct problem problem = {.rows = rows->count,
@@ -185,6 +188,7 @@ static int fit_linear(const struct fit_rows *rows, const struct fit_request *req
     return r;
 }
 
+/* -EINVAL for terms or settings that are not possible together. */
 static int check_linear(const struct fit_request *request, struct plugin_message *message) {
     double noise = linear_number(request, NOISE);
     bool other = linear_number(request, OUTLIERS) > 0 || linear_number(request, SELECT) != SELECT_NONE ||

@@ -27,6 +27,7 @@ struct profile {
     double best; /* likelihood */
 };
 
+/* Allocates the profile; bounds of ROLES are ignored. -ENOMEM. To be cleared in any case. */
 static int profile_init(struct profile *ret, const struct problem *problem,
                         const enum least_squares_role *roles) {
     size_t n = problem->rows;
@@ -46,7 +47,7 @@ static void profile_clear(struct profile *profile) {
     free(profile->mean);
 }
 
-/* The deviation of a row of weight 1, but for a factor. */
+/* The deviation of a row of weight 1, up to a factor. */
 static double shape(double lambda, double mean) {
     return isinf(lambda) ? 1 : lambda + (mean > 0 ? mean : 0);
 }
@@ -66,10 +67,10 @@ static double least_mean(const struct profile *profile) {
     return least;
 }
 
-/* Weighted least squares with the deviations that LAMBDA gives at the means in hand; then the means are its
- * own. RET: the restricted likelihood (H. Patterson, R. Thompson, Biometrika 58 (1971), 545) but for a
- * constant, of which the factor of the deviations, `scale`, is that of its maximum. */
-static int weigh(struct profile *profile, double lambda, bool is_last, struct candidate *ret) {
+/* Weighted least squares with the deviations that LAMBDA gives at the present means; then the means are those
+ * of this fit. RET: the restricted likelihood (H. Patterson, R. Thompson, Biometrika 58 (1971), 545) up to a
+ * constant, and `scale`, the factor of the deviations that maximises it. -EDOM: not defined. */
+static int fit_with_lambda(struct profile *profile, double lambda, bool is_last, struct candidate *ret) {
     const struct problem *problem = profile->problem;
     for (size_t i = 0; i < problem->rows; i++)
         profile->weights[i] = shape(lambda, profile->mean[i]);
@@ -93,10 +94,10 @@ static int weigh(struct profile *profile, double lambda, bool is_last, struct ca
     return profile->fit.dependent == problem->terms && isfinite(ret->likelihood) ? 0 : -EDOM;
 }
 
-/* Adds a candidate, in the order of lambda. */
+/* Adds a candidate, ordered by lambda. -EDOM: its likelihood is not defined. */
 static int try_lambda(struct profile *profile, double lambda) {
     struct candidate found;
-    int r = weigh(profile, lambda, false, &found);
+    int r = fit_with_lambda(profile, lambda, false, &found);
     r = r == 0 && lambda > 0 && least_mean(profile) < -lambda / 2 ? -EDOM : r;
     if (r < 0)
         return r;
@@ -111,8 +112,8 @@ static int try_lambda(struct profile *profile, double lambda) {
     return 0;
 }
 
-/* Candidates from constant noise on, each from the means of the one before, so that small means are known
- * better the more their rows weigh; at last noise in proportion to the mean, where all means are above 0. */
+/* Tries candidates from constant noise on, each from the means of the one before, so that small means become
+ * more accurate; at last noise in proportion to the mean, if all means are above 0. */
 static int descend(struct profile *profile) {
     double greatest = 0, lambda;
     int r = try_lambda(profile, INFINITY);
@@ -126,13 +127,13 @@ static int descend(struct profile *profile) {
         r = try_lambda(profile, lambda);
     for (size_t step = 0; r == 0 && step < ITERATIONS; step++) {
         struct candidate ignored;
-        r = least_mean(profile) > 0 ? weigh(profile, 0, false, &ignored) : -EDOM;
+        r = least_mean(profile) > 0 ? fit_with_lambda(profile, 0, false, &ignored) : -EDOM;
     }
     r = r == 0 && least_mean(profile) > 0 ? try_lambda(profile, 0) : r;
     return r == -ENOMEM ? r : 0;
 }
 
-/* More candidates about the best, where the likelihood may be narrow. */
+/* Tries more candidates around the best, where the likelihood may be narrow. -ENOMEM. */
 static int refine(struct profile *profile) {
     for (size_t k = 0; k < REFINEMENTS; k++) {
         size_t best = 0;
@@ -151,14 +152,14 @@ static int refine(struct profile *profile) {
     return 0;
 }
 
-/* How much the two simple kinds of noise weigh beside a factor e of lambda, and from which share of all
- * weight on they are taken as they are: README.md has the simulations that these were chosen by. */
+/* Prior weights of the two simple kinds of noise, relative to a factor e of lambda, and the shares of all
+ * weight above which a simple kind is chosen. README.md has the simulations behind these. */
 static const double constant_weight = 3, ratio_weight = 2, constant_share = 0.5, ratio_share = 0.4;
-/* What stands for 0, beside the least lambda tried: sigma stays above 0 where the mean does not. */
+/* A lambda of 0 becomes this share of the least lambda tried, so that sigma stays above 0 with the mean. */
 static const double next_to_nothing = 1.0 / 16;
 
-/* The mean of the constant and of the ratio over the candidates, each by its likelihood and a prior that is
- * flat in the logarithm of lambda: returns the lambda that they have. INFINITY: constant noise. */
+/* The lambda of the posterior means of constant and ratio over the candidates; the prior is flat in log
+ * lambda. INFINITY: constant noise. */
 static double choose_lambda(const struct profile *profile) {
     double all = 0, constant = 0, ratio = 0, of_constant = 0, of_ratio = 0, least = 0;
     for (size_t i = 0; i < profile->count; i++) {
@@ -186,10 +187,10 @@ static double choose_lambda(const struct profile *profile) {
     return of_constant > constant_share * all || ratio == 0 ? INFINITY : constant / ratio;
 }
 
-/* Degrees of freedom of the ratio and of the constant, 1 / (2 variance of the logarithm of sigma)
- * (F. Satterthwaite, Biometrics Bull. 2 (1946), 110), by the information that rows less their leverages have;
- * and which share of the estimates' covariance is the constant's, C X'W S_c W X C. */
-static int share_out(const struct profile *profile, double lambda, double scale, struct linear *linear) {
+/* Divides the degrees of freedom between ratio and constant of the noise, 1 / (2 variance of log sigma) (F.
+ * Satterthwaite, Biometrics Bull. 2 (1946), 110), by the information of rows less their leverages; and finds
+ * the constant's share of the estimates' covariance, C X'W S_c W X C. -ENOMEM. */
+static int split_freedom(const struct profile *profile, double lambda, double scale, struct linear *linear) {
     const struct problem *problem = profile->problem;
     size_t p = problem->terms;
     double most = (double)(problem->rows - profile->fit.rank), information[3] = {0};
@@ -236,9 +237,10 @@ static int share_out(const struct profile *profile, double lambda, double scale,
     return 0;
 }
 
-/* LINEAR becomes the fit with the deviations that LAMBDA gives; bounds are those of ROLES. */
-static int take(struct profile *profile, double lambda, const enum least_squares_role *roles,
-                struct linear *linear, struct plugin_message *message) {
+/* Replaces LINEAR by the fit with the deviations that LAMBDA gives; bounds are those of ROLES. On failure
+ * LINEAR may be half changed. */
+static int apply_lambda(struct profile *profile, double lambda, const enum least_squares_role *roles,
+                        struct linear *linear, struct plugin_message *message) {
     static char method[] = "restricted-maximum-likelihood";
     const struct problem *problem = profile->problem;
     struct candidate last = {0};
@@ -248,7 +250,7 @@ static int take(struct profile *profile, double lambda, const enum least_squares
     memcpy(profile->mean, profile->best_mean, problem->rows * sizeof *profile->mean);
     for (size_t step = 0; r == 0 && step < ITERATIONS; step++) {
         memcpy(profile->best_mean, profile->mean, problem->rows * sizeof *profile->mean);
-        r = weigh(profile, lambda, step + 1 == ITERATIONS, &last);
+        r = fit_with_lambda(profile, lambda, step + 1 == ITERATIONS, &last);
     }
     r = r < 0 ? r : least_squares_solve(&profile->sums, roles, &fit);
     if (r < 0) {
@@ -279,7 +281,7 @@ static int take(struct profile *profile, double lambda, const enum least_squares
     linear->has_free_covariance = true;
     linear->scale_parameters = lambda > 0 ? 2 : 1;
     linear->covariance_freedom = (double)(problem->rows - profile->fit.rank);
-    return lambda > 0 ? share_out(profile, lambda, last.scale, linear) : 0;
+    return lambda > 0 ? split_freedom(profile, lambda, last.scale, linear) : 0;
 }
 
 /* Whether a term can have a part in the scatter; otherwise noise is constant. */
@@ -290,6 +292,8 @@ static bool has_scale(const struct problem *problem, const enum least_squares_ro
     return has;
 }
 
+/* Finds noise that grows with the mean, for noise=auto; LINEAR is unchanged if constant noise suffices.
+ * -ENOMEM. */
 int growth_find(const struct problem *problem, const enum least_squares_role *roles, struct linear *linear,
                 struct plugin_message *message) {
     struct profile profile;
@@ -300,7 +304,7 @@ int growth_find(const struct problem *problem, const enum least_squares_role *ro
     r = r < 0 || problem->request->is_fold ? r : refine(&profile); /* a fold's scores need fewer digits */
     double lambda = r == 0 ? choose_lambda(&profile) : INFINITY;
     if (!isinf(lambda))
-        r = take(&profile, lambda, roles, linear, message);
+        r = apply_lambda(&profile, lambda, roles, linear, message);
     profile_clear(&profile);
     return r == -ENOMEM ? r : 0;
 }

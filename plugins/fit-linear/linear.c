@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A fit whose residuals are this much of the response, and less, has none but rounding. */
+/* Residuals up to this share of the response are rounding. */
 static const double perfect = 1e-12;
 /* Squares of values below it, and the rounding of their sums, are below the range of a double. */
 static const double tiny = 1e-140;
@@ -26,7 +26,8 @@ static bool has_intercept(const struct problem *problem, const struct least_squa
     return false;
 }
 
-/* sum w y^2, and the residuals' sum of squares again from the rows, where it has more digits. */
+/* The sum of w y^2, and the residual sum of squares again from the rows, where it has more digits.
+ * -ENOMEM. */
 static int sum_squares(const struct problem *problem, struct linear *linear, double *ret_squares) {
     double *residuals = malloc((problem->rows + 1) * sizeof *residuals);
     if (!residuals)
@@ -42,7 +43,7 @@ static int sum_squares(const struct problem *problem, struct linear *linear, dou
     return 0;
 }
 
-/* -EDOM where all of VALUES are so near 0 that their squares are none. */
+/* -EDOM if all VALUES are so near 0 that their squares underflow. */
 static int refuse_tiny(size_t count, const double *values, const char *name, struct plugin_message *message) {
     double least, most;
     find_range(count, values, &least, &most);
@@ -55,7 +56,7 @@ static int refuse_tiny(size_t count, const double *values, const char *name, str
                : 0;
 }
 
-/* Some sum is not a normal double. */
+/* Fails because a sum is not a normal double. Returns -EDOM. */
 static int refuse_range(const struct problem *problem, struct plugin_message *message) {
     for (size_t t = 0; t < problem->terms; t++)
         if (refuse_tiny(problem->rows, problem->x + t * problem->stride, problem->request->terms[t].name,
@@ -64,6 +65,7 @@ static int refuse_range(const struct problem *problem, struct plugin_message *me
     return plugin_refuse(message, -EDOM, "sums over the rows exceed the range of a double");
 }
 
+/* Computes sums of squares, R2, likelihood and constant noise of a fit. -EDOM, -ENOMEM. */
 int linear_describe(const struct problem *problem, struct linear *linear, struct plugin_message *message) {
     static char method[] = "least-squares";
     const struct least_squares *sums = &problem->sums;
@@ -94,8 +96,7 @@ int linear_describe(const struct problem *problem, struct linear *linear, struct
     return problem->request->is_fold ? 0 : least_squares_condition(sums, &linear->fit, &linear->condition);
 }
 
-/* The factor that SHORTER lacks and LONGER has besides all of SHORTER's; NULL: there is none, or there are
- * two. */
+/* The one factor that LONGER has besides all factors of SHORTER; NULL: there is none, or several. */
 static const struct model_factor *find_extra(const struct model_term *shorter,
                                              const struct model_term *longer) {
     const struct model_factor *extra = NULL;
@@ -114,7 +115,8 @@ static const struct model_factor *find_extra(const struct model_term *shorter,
     return extra && extra->power == 1 && !extra->level && !extra->function ? extra : NULL;
 }
 
-/* The column that never changes, so that one term is another times its value; NULL: there is none. */
+/* The column that has one value in all rows, which makes a term a multiple of another; NULL: there is
+ * none. */
 static const char *find_constant(const struct problem *problem, double *ret_value) {
     const struct model_term *terms = problem->request->terms;
     for (size_t a = 0; a < problem->terms; a++)
@@ -132,6 +134,7 @@ static const char *find_constant(const struct problem *problem, double *ret_valu
     return NULL;
 }
 
+/* Fails because a term depends linearly on others; the message says by which column. Returns -EDOM. */
 static int refuse_dependent(const struct problem *problem, const struct linear *linear,
                             struct plugin_message *message) {
     size_t t = linear->fit.dependent;
@@ -157,6 +160,8 @@ static int refuse_dependent(const struct problem *problem, const struct linear *
                          linear->fit.rank, problem->terms, name);
 }
 
+/* Fits the terms of ROLES, and describes the fit if DESCRIBED. -EDOM: too few rows, or dependent terms. RET
+ * is to be cleared after failures too. */
 int linear_solve(const struct problem *problem, const enum least_squares_role *roles, bool described,
                  struct linear *ret, struct plugin_message *message) {
     size_t terms = 0;
@@ -176,7 +181,7 @@ int linear_solve(const struct problem *problem, const enum least_squares_role *r
     return r < 0 || !described ? r : linear_describe(problem, ret, message);
 }
 
-/* Rows that have less than half of their weight are outliers. */
+/* Gives rows with less than half of their weight as outliers. -ENOMEM. */
 static int give_weighted_down(const struct problem *problem, const double *factors,
                               struct fit_result *result) {
     bool *flags = calloc(problem->rows + 1, sizeof *flags);
@@ -189,6 +194,7 @@ static int give_weighted_down(const struct problem *problem, const double *facto
     return 0;
 }
 
+/* Replaces LINEAR by a robust fit (robust.h); a note tells if that is not possible. */
 int linear_reweight(const struct problem *problem, enum robust_choice kind,
                     const enum least_squares_role *roles, struct linear *linear, struct fit_result *result,
                     struct plugin_message *message) {
@@ -249,6 +255,7 @@ int problem_sum(struct problem *problem) {
                                         problem->y, problem->w);
 }
 
+/* The problem of COUNT of the rows, which owns its memory. -ENOMEM. To be cleared in any case. */
 int problem_select(const struct problem *problem, const size_t *rows, size_t count, struct problem *ret) {
     size_t p = problem->terms;
     double *numbers = malloc(((p + 3) * count + 1) * sizeof *numbers), *y = numbers + p * count;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a search of the noise term by term takes: with fewer rows it is worse, in the mean of rows left out,
- * than noise with two parameters. */
+/* Rows per term that a search of the noise term by term needs: with fewer, it predicts rows that were left
+ * out worse than noise with two parameters. */
 enum { ROWS_A_TERM = 16 };
 
 /* A half-normal's edge is moved by rounding, so that its least row is not beyond it. */
@@ -48,9 +48,9 @@ static void scale_noise(const struct problem *problem, struct linear *linear, do
         linear->noise.coefficients[t] *= factor;
 }
 
-/* ---- Of greatest likelihood */
+/* ---- Noise by maximum likelihood */
 
-/* The mean, of the terms of ROLES, and the noise that make the response likeliest. */
+/* Fits mean, of the terms of ROLES, and noise by maximum likelihood. -EDOM: a term depends on others. */
 static int fit_noise(const struct problem *problem, const enum least_squares_role *roles, bool rough,
                      struct noise *ret) {
     const struct noise_problem search = {.rows = problem->rows,
@@ -77,8 +77,8 @@ static bool has_enough_rows(const struct problem *problem, const enum least_squa
     return problem->sums.rows >= ROWS_A_TERM * count_terms(problem, roles);
 }
 
-/* LINEAR gets the noise that was found. */
-static void take_noise(const struct problem *problem, struct noise *found, struct linear *linear) {
+/* Moves the noise that was found to LINEAR. */
+static void move_noise(const struct problem *problem, struct noise *found, struct linear *linear) {
     static char method[] = "maximum-likelihood";
     linear->log_likelihood = found->log_likelihood;
     linear->noise = (struct model_noise){.kind = MODEL_NOISE_HETEROSCEDASTIC,
@@ -90,7 +90,8 @@ static void take_noise(const struct problem *problem, struct noise *found, struc
         linear->scale_parameters += linear->noise.coefficients[t] != 0;
 }
 
-/* LINEAR becomes the fit of greatest likelihood. -EDOM, -EAGAIN: there is none; LINEAR is as it was. */
+/* Replaces LINEAR by the fit of maximum likelihood. -EDOM or -EAGAIN: there is none, and LINEAR is
+ * unchanged. */
 static int maximise(const struct problem *problem, const enum least_squares_role *roles, bool rough,
                     struct linear *linear, struct plugin_message *message) {
     struct noise found = {0};
@@ -103,12 +104,14 @@ static int maximise(const struct problem *problem, const enum least_squares_role
         r = linear_describe(problem, linear, message);
         linear->condition = condition;
         linear->variance = 1;
-        take_noise(problem, &found, linear);
+        move_noise(problem, &found, linear);
     }
     noise_clear(&found);
     return r;
 }
 
+/* Finds heteroscedastic noise by maximum likelihood; if there is none, a note says why and LINEAR keeps its
+ * noise. -ENOMEM. */
 static int find_likelihood(const struct problem *problem, const enum least_squares_role *roles,
                            struct linear *linear, struct fit_result *result, struct plugin_message *message) {
     if (linear->sigma > 0 && !has_enough_rows(problem, roles)) {
@@ -128,12 +131,12 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
     return r == -ENOMEM ? r : 0;
 }
 
-/* ---- What auto finds */
+/* ---- noise=auto */
 
-/* By the terms of the mean, where the rows are enough to say so and it is likelier by the Bayesian
- * information criterion (G. Schwarz, Ann. Statist. 6 (1978), 461) than LINEAR's noise, which grows with the
- * mean. Each of its coefficients counts, those that the search puts at 0 too, for the search chose them. Its
- * deviations and errors get the factor sqrt(n / (n - p)): those of greatest likelihood are too small. */
+/* Replaces LINEAR's noise, which grows with the mean, by noise of the terms, if BIC prefers it (G. Schwarz,
+ * Ann. Statist. 6 (1978), 461) and there are enough rows. Each coefficient of the noise counts, also those
+ * that are 0. Deviations and errors get the factor sqrt(n / (n - p)), since those of maximum likelihood are
+ * too small. -ENOMEM. */
 static int find_by_terms(const struct problem *problem, const enum least_squares_role *roles,
                          struct linear *linear, struct plugin_message *message) {
     struct linear other = {.sigma = linear->sigma, .condition = linear->condition};
@@ -164,6 +167,7 @@ static int find_by_terms(const struct problem *problem, const enum least_squares
     return r == -ENOMEM ? r : 0;
 }
 
+/* Finds the noise for noise=auto: constant, growing with the mean, or by terms. -ENOMEM. */
 static int find_auto(const struct problem *problem, const enum least_squares_role *roles,
                      struct linear *linear, struct fit_result *result, struct plugin_message *message) {
     if (!(linear->sigma > 0))
@@ -182,6 +186,8 @@ static int find_auto(const struct problem *problem, const enum least_squares_rol
 
 /* ---- The rule, and half-normals */
 
+/* Finds the noise for noise=rule; if the rule cannot be applied, a note says why and LINEAR keeps its noise.
+ * -ENOMEM. */
 static int find_rule(const struct problem *problem, const enum least_squares_role *roles,
                      struct linear *linear, struct fit_result *result) {
     static char method[] = "rule";
@@ -214,7 +220,7 @@ static int find_rule(const struct problem *problem, const enum least_squares_rol
     return 0;
 }
 
-/* Scales sigma to the half-normal's greatest likelihood. */
+/* Scales sigma to the maximum likelihood of a half-normal. */
 static void scale_half_normal(const struct problem *problem, struct linear *linear) {
     double sum = 0, squares = 0, least = INFINITY;
     for (size_t i = 0; i < problem->rows; i++) {
@@ -227,8 +233,10 @@ static void scale_half_normal(const struct problem *problem, struct linear *line
                 edge * distribution_half_normal_factor((double)problem->rows, sum, squares, least));
 }
 
-/* The covariance becomes that of the fit without bounds. WEIGHTED: by the deviations of the noise. */
-static int free_covariance(const struct problem *problem, bool weighted, struct linear *linear) {
+/* Replaces the covariance by that of the fit without bounds, with weights by the noise if WEIGHTED.
+ * -ENOMEM. */
+static int set_covariance_without_bounds(const struct problem *problem, bool weighted,
+                                         struct linear *linear) {
     enum least_squares_role roles[LEAST_SQUARES_COLUMNS_MAX];
     struct problem other = *problem;
     struct least_squares_fit fit = {0};
@@ -261,6 +269,7 @@ static int free_covariance(const struct problem *problem, bool weighted, struct 
     return r;
 }
 
+/* Finds the noise and covariance of a fit by the parameters (linear.h). -ENOMEM. */
 int scatter_find(const struct problem *problem, const enum least_squares_role *roles, struct linear *linear,
                  struct fit_result *result, struct plugin_message *message) {
     const struct fit_request *request = problem->request;
@@ -274,7 +283,7 @@ int scatter_find(const struct problem *problem, const enum least_squares_role *r
         return r;
     bool by_rule = choice == NOISE_RULE && linear->noise.coefficients;
     if (!linear->has_free_covariance)
-        r = free_covariance(problem, linear->noise.coefficients && !by_rule, linear);
+        r = set_covariance_without_bounds(problem, linear->noise.coefficients && !by_rule, linear);
     if (r < 0)
         return r;
     linear->noise.kind = choice == NOISE_NONE ? MODEL_NOISE_NONE : linear->noise.kind;

@@ -1,4 +1,4 @@
-/* Which terms stay. */
+/* Selection of terms by backward elimination. */
 #include "plugins/fit-linear/linear.h"
 
 #include "engine/numerics/distribution.h"
@@ -10,7 +10,7 @@ static bool is_same_column(const struct model_factor *a, const struct model_fact
            !a->function == !b->function;
 }
 
-/* Whether every factor of PART is one of WHOLE, whatever the levels. */
+/* Whether every factor of PART is a factor of WHOLE, levels ignored. */
 static bool is_part(const struct model_term *part, const struct model_term *whole) {
     for (size_t i = 0; i < part->factor_count; i++) {
         bool found = false;
@@ -27,7 +27,8 @@ static bool is_same_unit(const struct model_term *a, const struct model_term *b)
     return a->factor_count == b->factor_count && is_part(a, b);
 }
 
-/* Whether a term that is kept is this one times more categories: `host` beside `host*mode`. */
+/* Whether a kept term is this one times further categories, as `host*mode` beside `host`: then it must
+ * stay. */
 static bool is_needed(const struct problem *problem, const enum least_squares_role *roles, size_t term) {
     const struct model_term *terms = problem->request->terms;
     for (size_t t = 0; t < problem->terms; t++) {
@@ -44,7 +45,7 @@ static bool is_needed(const struct problem *problem, const enum least_squares_ro
     return false;
 }
 
-/* Leaves the unit of TERM out of ROLES; returns how many terms that is. */
+/* Leaves TERM and all dummies of its categories out of ROLES. Returns the number of terms. */
 static size_t leave_out(const struct problem *problem, enum least_squares_role *roles, size_t term) {
     size_t count = 0;
     for (size_t t = 0; t < problem->terms; t++)
@@ -56,7 +57,7 @@ static size_t leave_out(const struct problem *problem, enum least_squares_role *
     return count;
 }
 
-/* p of the hypothesis that the unit of TERM has no part in the response: F of the fit without it. */
+/* The p value of the F test of TERM, with all dummies of its categories, into *RET. */
 static int test_term(const struct problem *problem, const enum least_squares_role *roles, size_t term,
                      const struct least_squares_fit *full, double *ret, struct plugin_message *message) {
     enum least_squares_role fewer[LEAST_SQUARES_COLUMNS_MAX];
@@ -79,7 +80,7 @@ static bool is_first_of_unit(const struct problem *problem, const enum least_squ
     return true;
 }
 
-/* Whether COLUMN is in LIST, names with '|' between. */
+/* Whether COLUMN is in LIST, names separated by '|'. */
 static bool is_listed(const char *list, const char *column) {
     size_t length = strlen(column);
     for (const char *at = list; *at; at += strspn(at, "|")) {
@@ -100,8 +101,8 @@ static bool is_apart(const struct problem *problem, const enum least_squares_rol
     return roles[term] == LEAST_SQUARES_LEFT_OUT || !listed;
 }
 
-/* The first kind of the setting one-of that several terms have; NULL: there is none. */
-static const char *find_crowded(const struct problem *problem, const enum least_squares_role *roles) {
+/* The first kind of the setting one-of that several kept terms have; NULL: there is none. */
+static const char *find_repeated_kind(const struct problem *problem, const enum least_squares_role *roles) {
     const struct plugin_value *kinds = &problem->request->values[ONE_OF];
     for (size_t k = 0; k < kinds->count; k++) {
         size_t count = 0;
@@ -113,8 +114,8 @@ static const char *find_crowded(const struct problem *problem, const enum least_
     return NULL;
 }
 
-/* The unit with the largest p, of those with a column of KIND unless it is NULL: its first term in *RET_TERM,
- * or the number of terms where none may go. The intercept stays, and so does a last term. */
+/* Finds the term with the largest p value into *RET_TERM; with KIND, of the terms with a column of it. The
+ * number of terms: none may be dropped, since the intercept and a last term stay. */
 static int find_worst(const struct problem *problem, const enum least_squares_role *roles, const char *kind,
                       size_t *ret_term, double *ret_p, struct plugin_message *message) {
     struct linear full;
@@ -142,10 +143,12 @@ static int find_worst(const struct problem *problem, const enum least_squares_ro
     return r;
 }
 
+/* Drops terms, the one with the largest p value first, until all are below the threshold and each kind of
+ * one-of has one term; a note for each. */
 int linear_eliminate(const struct problem *problem, enum least_squares_role *roles, struct fit_result *result,
                      struct plugin_message *message) {
     for (;;) {
-        const char *crowded = find_crowded(problem, roles);
+        const char *crowded = find_repeated_kind(problem, roles);
         size_t worst;
         double p;
         int r = find_worst(problem, roles, crowded, &worst, &p, message);

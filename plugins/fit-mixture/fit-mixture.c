@@ -59,7 +59,8 @@ static size_t segment_of(const struct fit_request *request, double x) {
     return segment;
 }
 
-/* SCRATCH has rows->count numbers. */
+/* Gathers the values of SEGMENT into SAMPLE, with their mean, variance and least difference. SCRATCH has room
+ * for all rows. */
 static void gather(const struct fit_rows *rows, const struct fit_request *request, size_t segment,
                    double *scratch, struct sample *sample) {
     double sum = 0, squares = 0;
@@ -95,6 +96,7 @@ static double bic_of(const struct sample *sample, const struct mixture *mixture)
     return log(sample->weight) * (3 * (double)mixture->components - 1) - 2 * mixture->log_likelihood;
 }
 
+/* Fits a mixture of COMPONENTS normals. -EDOM: the values do not allow it. */
 static int find_one(const struct sample *sample, const struct fit_request *request, size_t components,
                     struct mixture *ret) {
     double starts = number(request, STARTS);
@@ -108,8 +110,8 @@ static int find_one(const struct sample *sample, const struct fit_request *reque
     return mixture_fit(sample->count, 1, sample->values, sample->count, sample->weights, &wanted, ret);
 }
 
-/* The mixture that is asked for, or that of the least BIC: more components are tried until two more have not
- * lowered it. */
+/* Fits the mixture that is asked for, or the one with the least BIC: more components are tried until two more
+ * have not lowered it. */
 static int find_mixture(const struct sample *sample, const struct fit_request *request, struct mixture *ret) {
     size_t asked = (size_t)number(request, COMPONENTS);
     size_t most = sample->distinct / VALUES_A_COMPONENT, limit = (size_t)number(request, MOST);
@@ -130,6 +132,7 @@ static int find_mixture(const struct sample *sample, const struct fit_request *r
     return r;
 }
 
+/* Fails because the values are too few for the components, or their sums overflow. Returns -EDOM. */
 static int refuse(const struct sample *sample, const struct fit_request *request,
                   struct plugin_message *message) {
     if (!isfinite(sample->variance) || !(sample->variance > 0 || sample->distinct < 2))
@@ -144,6 +147,7 @@ static int refuse(const struct sample *sample, const struct fit_request *request
 
 /* ---- Results */
 
+/* Gives mean, covariance and values of a part. */
 static void give_values(const struct sample *sample, const struct mixture *mixture,
                         struct fit_result *result) {
     double n = sample->weight, k = (double)mixture->components;
@@ -163,6 +167,7 @@ static void give_values(const struct sample *sample, const struct mixture *mixtu
     fit_result_value(result, "floored", (double)mixture->floored, "1");
 }
 
+/* Gives the mixture as noise around the mean. */
 static void give_noise(const struct sample *sample, const struct mixture *mixture,
                        struct fit_result *result) {
     static char method[] = "maximum-likelihood";
@@ -177,6 +182,7 @@ static void give_noise(const struct sample *sample, const struct mixture *mixtur
                                                              .component_count = mixture->components});
 }
 
+/* Notes values that are equal, rounded, or a number of components at its limit. */
 static void give_notes(const struct sample *sample, const struct fit_request *request,
                        const struct mixture *mixture, const char *place, struct fit_result *result) {
     if (sample->count == 1)
@@ -205,6 +211,7 @@ static void give_notes(const struct sample *sample, const struct fit_request *re
                         place, mixture->components);
 }
 
+/* Fits a mixture to one part. -EDOM: it is not possible. */
 static int fit_part(const struct sample *sample, const struct fit_request *request, const char *place,
                     struct fit_result *result, struct plugin_message *message) {
     struct mixture mixture = {0};
@@ -223,6 +230,7 @@ static int fit_part(const struct sample *sample, const struct fit_request *reque
     return r == -EDOM || r == -EINVAL ? refuse(sample, request, message) : r;
 }
 
+/* Fits a segment; one without rows is only noted. */
 static int fit_segment(const struct sample *sample, const struct fit_request *request, size_t segment,
                        struct fit_result *result, struct plugin_message *message) {
     const struct plugin_value *breaks = &request->values[BREAKS];
@@ -243,6 +251,7 @@ static int fit_segment(const struct sample *sample, const struct fit_request *re
     return r;
 }
 
+/* Fits one group, segment by segment. -EDOM: too many or unsuitable rows. */
 static int fit_mixture(const struct fit_rows *rows, const struct fit_request *request,
                        struct fit_result *result, struct plugin_message *message) {
     const struct plugin_value *breaks = &request->values[BREAKS];
@@ -265,6 +274,7 @@ static int fit_mixture(const struct fit_rows *rows, const struct fit_request *re
     return r;
 }
 
+/* -EINVAL unless breaks ascend and have a column. */
 static int check_mixture(const struct fit_request *request, struct plugin_message *message) {
     const struct plugin_value *breaks = &request->values[BREAKS];
     if (breaks->count > 0 && request->values[OVER].count == 0)

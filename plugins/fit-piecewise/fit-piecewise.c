@@ -35,6 +35,7 @@ static const struct plugin_parameter parameters[] = {
     {0},
 };
 
+/* -EINVAL unless breaks ascend, and names and segments fit them. */
 static int check_piecewise(const struct fit_request *request, struct plugin_message *message) {
     const struct plugin_value *breaks = &request->values[BREAKS], *names = &request->values[NAMES];
     for (size_t i = 1; i < breaks->count; i++)
@@ -55,8 +56,9 @@ static int check_piecewise(const struct fit_request *request, struct plugin_mess
 
 /* ---- Results */
 
-static void note(const struct segmentation *segmentation, const struct fit_request *request,
-                 struct fit_result *result) {
+/* Notes what limits the fit: rows left out, breaks that may not be optimal or are ignored, overfitting. */
+static void note_limits(const struct segmentation *segmentation, const struct fit_request *request,
+                        struct fit_result *result) {
     const char *size = request->values[SIZE].text;
     const struct points *points = &segmentation->points;
     size_t below = 0;
@@ -92,7 +94,7 @@ static void note(const struct segmentation *segmentation, const struct fit_reque
                         below, size);
 }
 
-/* The noise of one row: in proportion to the line where errors are relative. */
+/* Gives the noise of one row: in proportion to the line if errors are relative. */
 static void give_noise(const struct part *part, bool relative, struct fit_result *result) {
     static char method[] = "least-squares";
     double coefficients[] = {0, part->noise * part->estimates[1]};
@@ -104,6 +106,7 @@ static void give_noise(const struct part *part, bool relative, struct fit_result
         fit_result_noise_model(result, &noise);
 }
 
+/* Gives a segment: line, covariance, noise, interval of its break. */
 static void give_part(const struct fit_request *request, const struct segmentation *segmentation, size_t i,
                       struct fit_result *result) {
     const struct part *part = &segmentation->parts[i];
@@ -130,6 +133,7 @@ static void give_part(const struct fit_request *request, const struct segmentati
     }
 }
 
+/* Fits one group. -EDOM: the rows do not suffice. */
 static int fit_piecewise(const struct fit_rows *rows, const struct fit_request *request,
                          struct fit_result *result, struct plugin_message *message) {
     struct segmentation segmentation;
@@ -153,7 +157,7 @@ static int fit_piecewise(const struct fit_rows *rows, const struct fit_request *
                                "1");
     }
     if (r == 0 && !request->is_fold)
-        note(&segmentation, request, result);
+        note_limits(&segmentation, request, result);
     segmentation_clear(&segmentation);
     return r;
 }

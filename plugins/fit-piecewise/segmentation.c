@@ -1,10 +1,10 @@
-/* Where to break, and what is said of all lines together. */
+/* Finds the breaks, fits the lines, and describes the fit as a whole. */
 #include "plugins/fit-piecewise/piecewise.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What is this much of the response's squares, and less, is rounding. */
+/* A sum of squares up to this share of the response's is rounding. */
 static const double rounding = 1e-28;
 
 struct work {
@@ -15,8 +15,9 @@ struct work {
     struct plugin_message *message;
 };
 
-/* ---- Breaks that are given */
+/* ---- Given breaks */
 
+/* Converts the given breaks to points; breaks without points on both sides are counted and ignored. */
 static void find_borders(struct work *work) {
     const struct plugin_value *given = &work->request->values[BREAKS];
     const struct points *points = &work->result->points;
@@ -33,7 +34,7 @@ static void find_borders(struct work *work) {
     work->result->points.problem.given_count = count;
 }
 
-/* Whether lines can be fitted at all. */
+/* -EDOM if lines cannot be fitted: too few values, or too many segments. */
 static int check_points(const struct work *work) {
     const struct points *points = &work->result->points;
     const struct segments_problem *problem = &points->problem;
@@ -67,8 +68,9 @@ static int check_points(const struct work *work) {
     return 0;
 }
 
-/* ---- The best breaks */
+/* ---- Finding breaks */
 
+/* Finds the best breaks, or, with given breaks alone, keeps these. -EDOM: sums overflow. */
 static int find_breaks(const struct work *work, struct segments *ret) {
     struct segments_problem problem = work->result->points.problem;
     size_t segments = (size_t)piecewise_number(work->request, SEGMENTS);
@@ -81,6 +83,7 @@ static int find_breaks(const struct work *work, struct segments *ret) {
                : r;
 }
 
+/* Makes a part of each segment, with bounds and name. -ENOMEM. */
 static int set_parts(struct work *work, const struct segments *segments) {
     struct segmentation *result = work->result;
     const struct plugin_value *given = &work->request->values[BREAKS], *names = &work->request->values[NAMES];
@@ -104,7 +107,7 @@ static int set_parts(struct work *work, const struct segments *segments) {
     return result->parts ? 0 : -ENOMEM;
 }
 
-/* The line of a part, with the errors of R's lm. */
+/* Fits the line of a part, with the standard errors of R's lm. */
 static void fit_line(const struct points *points, struct part *part) {
     struct segment line;
     double scatter = 0, squares = 0;
@@ -127,7 +130,7 @@ static void fit_line(const struct points *points, struct part *part) {
     part->covariance[3] = variance / line.spread;
 }
 
-/* The best breaks, and their lines. */
+/* Finds the breaks and fits a line between them. */
 static int fit_parts(struct work *work) {
     struct segmentation *result = work->result;
     struct segments segments;
@@ -141,24 +144,26 @@ static int fit_parts(struct work *work) {
     return r;
 }
 
-/* ---- What is said of them */
+/* ---- Intervals and noise */
 
-/* All places of the break before part I, the others held, whose likelihood ratio N (R' - R) / R is at most
- * -2 log(1 - sqrt(confidence)): B. E. Hansen, Econometrica 68 (2000), 575, theorem 2 and table I; that breaks
- * may be looked at one by one: J. Bai, P. Perron, Econometrica 66 (1998), 47. ROOM: two numbers a point. */
+/* The confidence interval of the break before part I, with other breaks fixed: all places whose likelihood
+ * ratio N (R' - R) / R is at most -2 log(1 - sqrt(confidence)) (B. E. Hansen, Econometrica 68 (2000), 575,
+ * theorem 2 and table I). Breaks may be treated one by one (J. Bai, P. Perron, Econometrica 66 (1998), 47).
+ * ROOM: two numbers a point. */
 static void find_interval(const struct work *work, size_t i, double *room) {
     const struct points *points = &work->result->points;
     const struct segments_problem *problem = &points->problem;
     struct part *left = &work->result->parts[i - 1], *right = left + 1;
-    size_t count = right->end - left->begin, here = right->begin - left->begin, low = here, high = here;
-    double *before = room, *behind = room + points->count;
+    size_t count = right->end - left->begin, present = right->begin - left->begin, low = present,
+           high = present;
+    double *before = room, *after = room + points->count;
     double limit = -2 * log1p(-sqrt(piecewise_number(work->request, CONFIDENCE)));
     segments_scan(problem, left->begin, right->end, false, before);
-    segments_scan(problem, left->begin, right->end, true, behind);
+    segments_scan(problem, left->begin, right->end, true, after);
     double most =
-        before[here - 1] + behind[count - here - 1] + limit * work->result->rss / problem->measurements;
+        before[present - 1] + after[count - present - 1] + limit * work->result->rss / problem->measurements;
     for (size_t at = problem->minimum; at + problem->minimum <= count; at++)
-        if (before[at - 1] + behind[count - at - 1] <= most) {
+        if (before[at - 1] + after[count - at - 1] <= most) {
             low = at < low ? at : low;
             high = at > high ? at : high;
         }
@@ -166,7 +171,8 @@ static void find_interval(const struct work *work, size_t i, double *room) {
     right->high = points->x[left->begin + high];
 }
 
-/* Intervals, and the likelihood of y itself, so that criteria can be compared. */
+/* Finds the intervals of all breaks that were found, and the likelihood of the response, which makes criteria
+ * comparable. -ENOMEM. */
 static int find_intervals(struct work *work) {
     struct segmentation *result = work->result;
     const struct points *points = &result->points;
@@ -180,9 +186,8 @@ static int find_intervals(struct work *work) {
     return room ? 0 : -ENOMEM;
 }
 
-/* How far the table's rows are from the line of their part; in units of the line where errors are relative,
- * or of the mean of their x where the line is below a hundredth of it: one x that a line misses so far is not
- * to be the noise of all others. */
+/* The scatter of rows about the line of their part; relative to the line if RELATIVE, or to the mean at an x
+ * where the line is below a hundredth of it, so that one bad x does not dominate. */
 static void measure_noise(const struct points *points, bool relative, struct part *part) {
     double squares = 0, rows = 0;
     for (size_t k = part->begin; k < part->end; k++) {
@@ -195,8 +200,9 @@ static void measure_noise(const struct points *points, bool relative, struct par
     part->noise = rows > 2 ? sqrt(squares / (rows - 2)) : NAN;
 }
 
-/* ---- Altogether */
+/* ---- The segmentation */
 
+/* Finds breaks and lines of a group (segmentation.h). -EDOM, -ENOMEM. To be cleared after failures too. */
 int segmentation_fit(const struct fit_rows *rows, const struct fit_request *request, struct segmentation *ret,
                      struct plugin_message *message) {
     *ret = (struct segmentation){0};

@@ -1,5 +1,5 @@
-/* Squares of Mahalanobis' distances, which are chi-squared with as many degrees of freedom as there are
- * coefficients where all are normal. */
+/* Squared Mahalanobis distances. Of normal values they are chi-squared, with a degree of freedom for each
+ * coefficient. */
 #include "plugins/fit-population/population.h"
 
 #include "engine/numerics/cholesky.h"
@@ -9,8 +9,8 @@
 
 enum { SHOWN_LEAST = 5, SHOWN_MAX = 1000, NAMED_MAX = 12, LABEL_SIZE = 512 };
 
-/* Of what is normal so few are further (P. J. Rousseeuw, B. C. van Zomeren, J. Amer. Statist. Assoc. 85
- * (1990), 633). */
+/* Distant: further than this share of a normal population (P. J. Rousseeuw, B. C. van Zomeren, J. Amer.
+ * Statist. Assoc. 85 (1990), 633). */
 static const double distant = 0.025;
 
 struct distance {
@@ -25,9 +25,10 @@ static int furthest_first(const void *a, const void *b) {
     return (left->row > right->row) - (left->row < right->row);
 }
 
-/* Machines from the mean of their component; those of a singular covariance have none. */
-static size_t of_machines(const struct machines *machines, const struct population *population,
-                          struct distance *ret) {
+/* The distance of each machine from the mean of its population; none for a singular covariance. Returns their
+ * number. */
+static size_t distances_of_machines(const struct machines *machines, const struct population *population,
+                                    struct distance *ret) {
     size_t p = machines->p, count = 0;
     double factor[COEFFICIENTS_MAX * COEFFICIENTS_MAX], away[COEFFICIENTS_MAX], scratch[COEFFICIENTS_MAX];
     for (size_t k = 0; k < population->count; k++) {
@@ -50,8 +51,9 @@ static size_t of_machines(const struct machines *machines, const struct populati
     return count;
 }
 
-/* Runs from the mean of their machine, in which each has a share: n / (n - 1) makes up for it. */
-static size_t of_runs(const struct machines *machines, struct distance *ret) {
+/* The distance of each run from the mean of its machine. The run is part of that mean, which the factor n /
+ * (n - 1) makes up for. Returns their number; 0 if machines have single runs. */
+static size_t distances_of_runs(const struct machines *machines, struct distance *ret) {
     size_t p = machines->p, count = 0;
     double factor[COEFFICIENTS_MAX * COEFFICIENTS_MAX], away[COEFFICIENTS_MAX], scratch[COEFFICIENTS_MAX];
     if (machines->repeated == 0 || cholesky_factor(p, machines->within, factor) < 0)
@@ -74,10 +76,11 @@ static size_t of_runs(const struct machines *machines, struct distance *ret) {
     return count;
 }
 
-/* Counts those that are distant, and lists them; the furthest five in any case. */
-static void give(const struct machines *machines, const struct population *population,
-                 const struct fit_rows *rows, const struct fit_request *request, struct distance *distances,
-                 size_t count, bool are_runs, struct fit_result *result) {
+/* Counts the distant ones, and gives a table of them, at least of the furthest five. */
+static void give_distances(const struct machines *machines, const struct population *population,
+                           const struct fit_rows *rows, const struct fit_request *request,
+                           struct distance *distances, size_t count, bool are_runs,
+                           struct fit_result *result) {
     const char *const columns[] = {"distance", "p", request->response, "expected"};
     const char *const units[] = {"1", "1", request->response_unit, request->response_unit};
     size_t beyond = 0;
@@ -107,7 +110,7 @@ static void give(const struct machines *machines, const struct population *popul
                            distant * (double)count, "1");
 }
 
-/* "slow: node 3, cpu 0; node 7, cpu 1 (2 of 40 machines)" */
+/* Notes the machines of the slow population, as "slow: node 3, cpu 0; node 7, cpu 1 (2 of 40 machines)". */
 static void note_slow(const struct machines *machines, const struct population *population,
                       const struct fit_rows *rows, const struct fit_request *request,
                       struct fit_result *result) {
@@ -131,16 +134,17 @@ static void note_slow(const struct machines *machines, const struct population *
                         machines->count);
 }
 
+/* Gives the distances of machines and of runs. -ENOMEM. */
 int distances_give(const struct machines *machines, const struct population *population,
                    const struct fit_rows *rows, const struct fit_request *request,
                    struct fit_result *result) {
     struct distance *distances = malloc((machines->rows + 1) * sizeof *distances);
     if (!distances)
         return -ENOMEM;
-    size_t count = of_machines(machines, population, distances);
-    give(machines, population, rows, request, distances, count, false, result);
-    count = of_runs(machines, distances);
-    give(machines, population, rows, request, distances, count, true, result);
+    size_t count = distances_of_machines(machines, population, distances);
+    give_distances(machines, population, rows, request, distances, count, false, result);
+    count = distances_of_runs(machines, distances);
+    give_distances(machines, population, rows, request, distances, count, true, result);
     note_slow(machines, population, rows, request, result);
     free(distances);
     return 0;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* With fewer machines BIC sees several populations in more than one in twenty draws from one. */
+/* With fewer machines BIC finds several populations in more than 5 % of samples from a single one. */
 enum { MACHINES_FEW = 64 };
 
 static const char *const machine_names[] = {"node", "host", "cpu", "core", NULL};
@@ -29,7 +29,7 @@ static const struct plugin_parameter parameters[] = {
     {0},
 };
 
-/* The name of coefficient I as a formula. */
+/* Gives coefficient I, by its name as a formula. */
 static void give_term(const struct fit_request *request, size_t i, double estimate, double standard_error,
                       struct fit_result *result) {
     const struct plugin_value *coefficients = &request->values[COEFFICIENTS];
@@ -44,6 +44,7 @@ static void give_term(const struct fit_request *request, size_t i, double estima
     fit_result_term(result, term, estimate, standard_error);
 }
 
+/* Gives a population: means, covariance, weight. */
 static void give_component(const struct machines *machines, const struct population *population,
                            const struct component *component, const struct fit_request *request,
                            struct fit_result *result) {
@@ -70,6 +71,7 @@ static void give_days(const struct machines *machines, double mean, const struct
     fit_result_value(result, "variability", sqrt(machines->within[0]) / fabs(mean), "1");
 }
 
+/* Gives the values of the group: machines, days, populations, likelihood. */
 static void give_values(const struct machines *machines, const struct population *population,
                         struct fit_result *result) {
     double n = (double)machines->count, slow = 0;
@@ -86,6 +88,7 @@ static void give_values(const struct machines *machines, const struct population
                            "1");
 }
 
+/* Notes machines that are too few, or were measured once. */
 static void give_notes(const struct machines *machines, const struct population *population,
                        const struct fit_request *request, struct fit_result *result) {
     bool varies = true;
@@ -108,7 +111,7 @@ static void give_notes(const struct machines *machines, const struct population 
                         population->count, machines->count);
 }
 
-/* Squares of values that a double can hold may be beyond it. */
+/* Whether all covariances are finite: squares of large values may overflow. */
 static bool is_finite(const struct machines *machines, const struct population *population) {
     bool finite = machines->repeated == 0 || isfinite(machines->within[0]);
     for (size_t k = 0; k < population->count; k++)
@@ -119,9 +122,10 @@ static bool is_finite(const struct machines *machines, const struct population *
     return finite;
 }
 
-static int give(const struct machines *machines, const struct population *population,
-                const struct fit_rows *rows, const struct fit_request *request, struct fit_result *result,
-                struct plugin_message *message) {
+/* Gives populations, variation between days, values, notes and distant machines. -EDOM: squares overflow. */
+static int give_results(const struct machines *machines, const struct population *population,
+                        const struct fit_rows *rows, const struct fit_request *request,
+                        struct fit_result *result, struct plugin_message *message) {
     double mean = machines->columns[0][0];
     if (!is_finite(machines, population))
         return plugin_refuse(message, -EDOM, "the squares of the coefficients exceed the range of a double");
@@ -136,6 +140,7 @@ static int give(const struct machines *machines, const struct population *popula
     return distances_give(machines, population, rows, request, result);
 }
 
+/* Fits one group. -EDOM: too few machines for the populations. */
 static int fit_population(const struct fit_rows *rows, const struct fit_request *request,
                           struct fit_result *result, struct plugin_message *message) {
     struct machines machines;
@@ -154,12 +159,13 @@ static int fit_population(const struct fit_rows *rows, const struct fit_request 
                       "no mixture of %g populations was found that assigns enough of the %zu "
                       "machines to each population; set fewer components",
                       request->values[COMPONENTS].number, machines.count);
-    r = r < 0 ? r : give(&machines, &population, rows, request, result, message);
+    r = r < 0 ? r : give_results(&machines, &population, rows, request, result, message);
     population_clear(&population);
     machines_clear(&machines);
     return r;
 }
 
+/* -EINVAL for too many coefficients, or one given twice. */
 static int check_population(const struct fit_request *request, struct plugin_message *message) {
     const struct plugin_value *coefficients = &request->values[COEFFICIENTS];
     if (coefficients->count >= COEFFICIENTS_MAX)

@@ -2,13 +2,14 @@
 
 #include <stdlib.h>
 
-/* What the rows on one side of the ridge say of its peak: with z = F or B the criterion is square p^2 - 2
- * product p + rest, where p is x or y, or for BY_LOG log x or log y. */
+/* Sums over the rows on one side of the ridge: with z = F or B the criterion is square p^2 - 2 product p +
+ * rest in the inverse peak p = x or y, or for BY_LOG in p = log x or log y. */
 struct side {
     long double square, product, rest;
 };
 
-static struct side plus(struct side side, const struct kernel *row, enum criterion criterion, double z) {
+/* SIDE with one more row, whose operations or bytes are Z. */
+static struct side add_row(struct side side, const struct kernel *row, enum criterion criterion, double z) {
     long double t = row->duration, w = criterion == BY_RELATIVE ? row->w / (t * t) : row->w;
     if (z == 0) /* it is of the other side: a partition that puts it here is not looked at */
         return side;
@@ -19,9 +20,9 @@ static struct side plus(struct side side, const struct kernel *row, enum criteri
     return (struct side){side.square + w * z * z, side.product + w * z * t, side.rest + w * t * t};
 }
 
-/* The sum of both sides where y = ridge x, as one of p = x. */
-static struct side join(const struct side *memory, const struct side *compute, enum criterion criterion,
-                        long double ridge) {
+/* The sums of both sides for a ridge at which y = ridge x, as sums in p = x. */
+static struct side join_sides(const struct side *memory, const struct side *compute, enum criterion criterion,
+                              long double ridge) {
     struct side m = *memory;
     if (criterion == BY_LOG) {
         long double shift = logl(ridge);
@@ -34,7 +35,7 @@ static struct side join(const struct side *memory, const struct side *compute, e
     return (struct side){m.square + compute->square, m.product + compute->product, m.rest + compute->rest};
 }
 
-/* What is nothing but rounding is 0. */
+/* The least value of the criterion; 0 if that is only rounding. */
 static long double least(const struct side *side) {
     long double value = side->square > 0 ? side->rest - side->product * side->product / side->square : 0;
     return fabsl(value) > 1e-16L * side->rest ? value : 0;
@@ -61,15 +62,17 @@ struct candidate {
     struct side memory, compute;
 };
 
-/* Of equal ones that with one side only. */
-static void offer(struct candidate *best, const struct candidate *other) {
+/* Replaces BEST by OTHER if that is better; of equal ones, one with a single side. */
+static void keep_better(struct candidate *best, const struct candidate *other) {
     bool is_simpler = other->x == 0 || other->y == 0;
     if (isfinite(other->value) && (other->value < best->value || (other->value == best->value && is_simpler)))
         *best = *other;
 }
 
-static void offer_free(struct candidate *best, const struct kernels *kernels, size_t first,
-                       const struct side *memory, const struct side *compute) {
+/* Tries the candidate whose first FIRST rows are memory bound, each side with its own peak, if the ridge lies
+ * between the two rows. */
+static void try_free(struct candidate *best, const struct kernels *kernels, size_t first,
+                     const struct side *memory, const struct side *compute) {
     const struct kernel *low = first > 0 ? &kernels->rows[first - 1] : NULL;
     const struct kernel *high = first < kernels->count ? &kernels->rows[first] : NULL;
     if ((low && low->bytes == 0) || (high && high->flops == 0))
@@ -80,24 +83,26 @@ static void offer_free(struct candidate *best, const struct kernels *kernels, si
     one.x = high ? peak_inverse(compute, kernels->criterion) : 0;
     if (!low || !high ||
         (low->flops * one.x <= low->bytes * one.y && high->flops * one.x >= high->bytes * one.y))
-        offer(best, &one);
+        keep_better(best, &one);
 }
 
-static void offer_tied(struct candidate *best, const struct kernels *kernels, size_t first,
-                       const struct side *memory, const struct side *compute) {
+/* Tries the candidate whose ridge lies at row FIRST - 1. */
+static void try_tied(struct candidate *best, const struct kernels *kernels, size_t first,
+                     const struct side *memory, const struct side *compute) {
     const struct kernel *row = first > 0 ? &kernels->rows[first - 1] : NULL;
     if (!row || row->flops == 0 || row->bytes == 0)
         return;
     long double ridge = (long double)row->flops / row->bytes;
-    struct side both = join(memory, compute, kernels->criterion, ridge);
+    struct side both = join_sides(memory, compute, kernels->criterion, ridge);
     struct candidate one = {
         .first = first, .tied = true, .value = least(&both), .memory = *memory, .compute = *compute};
     one.x = peak_inverse(&both, kernels->criterion);
     one.y = (double)(ridge * one.x);
-    offer(best, &one);
+    keep_better(best, &one);
 }
 
-static void take(const struct kernels *kernels, const struct candidate *best, struct roofline *ret) {
+/* Fills in the fit from the best candidate: peaks, residual sums, bounds of a missing peak. */
+static void describe_best(const struct kernels *kernels, const struct candidate *best, struct roofline *ret) {
     const double peaks[] = {best->x, best->y};
     const struct side *const sides[] = {&best->compute, &best->memory};
     double weight = 0, mean = 0;
@@ -128,6 +133,8 @@ static void take(const struct kernels *kernels, const struct candidate *best, st
         ret->bound = low->bytes / low->flops / best->x;
 }
 
+/* Fits time = max(F x, B y) exactly, by trying all partitions of the rows by intensity. -EDOM: no rows, or
+ * sums overflow. */
 int classical_fit(struct kernels *kernels, struct roofline *ret, struct plugin_message *message) {
     size_t n = kernels->count;
     *ret = (struct roofline){.bound = NAN};
@@ -139,16 +146,16 @@ int classical_fit(struct kernels *kernels, struct roofline *ret, struct plugin_m
         return -ENOMEM;
     qsort(kernels->rows, n, sizeof *kernels->rows, by_intensity);
     for (size_t i = n; i-- > 0;)
-        compute[i] = plus(compute[i + 1], &kernels->rows[i], kernels->criterion, kernels->rows[i].flops);
+        compute[i] = add_row(compute[i + 1], &kernels->rows[i], kernels->criterion, kernels->rows[i].flops);
     for (size_t first = 0; first <= n; first++) {
-        offer_free(&best, kernels, first, &memory, &compute[first]);
-        offer_tied(&best, kernels, first, &memory, &compute[first]);
+        try_free(&best, kernels, first, &memory, &compute[first]);
+        try_tied(&best, kernels, first, &memory, &compute[first]);
         if (first < n)
-            memory = plus(memory, &kernels->rows[first], kernels->criterion, kernels->rows[first].bytes);
+            memory = add_row(memory, &kernels->rows[first], kernels->criterion, kernels->rows[first].bytes);
     }
     free(compute);
     if (isfinite(best.value))
-        take(kernels, &best, ret);
+        describe_best(kernels, &best, ret);
     return isfinite(best.value) && isfinite(ret->rss) && isfinite(ret->total)
                ? 0
                : plugin_refuse(message, -EDOM, "sums over the rows exceed the range of a double");

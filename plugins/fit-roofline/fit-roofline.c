@@ -35,7 +35,9 @@ static bool is_word(const struct fit_request *request, enum parameter parameter,
     return (int)request->values[parameter].number == word;
 }
 
-static int take_rows(const struct fit_rows *rows, const struct fit_request *request, struct kernels *ret,
+/* Reads the rows with operations, bytes and a time above 0; others are noted. -ENOMEM. The caller frees
+ * RET->rows. */
+static int read_rows(const struct fit_rows *rows, const struct fit_request *request, struct kernels *ret,
                      struct fit_result *result) {
     bool is_time = request->response_choice == RESPONSE_TIME;
     bool overhead = is_word(request, FORM, IMPROVED) && is_word(request, WITH_OVERHEAD, 0);
@@ -60,13 +62,14 @@ static int take_rows(const struct fit_rows *rows, const struct fit_request *requ
     return ret->rows ? 0 : -ENOMEM;
 }
 
-/* What follows from a fit: sums of squares and errors. */
+/* How well a fit describes its rows. */
 struct quality {
     size_t estimated;
     double freedom, rss, sigma, log_likelihood;
     bool saturated, perfect;
 };
 
+/* Degrees of freedom, sigma and likelihood of a fit. */
 static struct quality fit_quality(const struct kernels *kernels, const struct roofline *roofline) {
     double n = (double)kernels->count, logarithms = 0;
     struct quality q = {.estimated = 0};
@@ -84,8 +87,8 @@ static struct quality fit_quality(const struct kernels *kernels, const struct ro
     return q;
 }
 
-/* The terms of times are F, B and 1 with x, y and a; those of performances 1, F/B and F with 1/x, 1/y, 1/a.
- */
+/* Gives the terms: for times F, B and 1 with x, y and a; for performances 1, F/B and F with 1/x, 1/y and
+ * 1/a. */
 static void give_terms(const struct kernels *kernels, const struct fit_request *request,
                        const struct roofline *roofline, double sigma, struct fit_result *result) {
     static const char *const kinds[2][2] = {{"linear", "maximum"}, {"harmonic", "minimum"}};
@@ -115,7 +118,7 @@ static void give_terms(const struct kernels *kernels, const struct fit_request *
         fit_result_covariance(result, covariance);
 }
 
-/* Of times whose model is a sum: a constant, or a share of the mean. */
+/* Gives the noise of times whose model is a sum: a constant, or a share of the mean. */
 static void give_noise(const struct kernels *kernels, const struct fit_request *request,
                        const struct roofline *roofline, double sigma, struct fit_result *result) {
     static char method[] = "least-squares";
@@ -134,6 +137,7 @@ static void give_noise(const struct kernels *kernels, const struct fit_request *
     }
 }
 
+/* Gives a peak (1 / estimate) or the overhead, with its standard error; NaN if it was not estimated. */
 static void give_peak(const struct roofline *roofline, size_t i, double sigma, const char *name,
                       const char *unit, struct fit_result *result) {
     char error_name[64];
@@ -148,6 +152,7 @@ static void give_peak(const struct roofline *roofline, size_t i, double sigma, c
                      unit);
 }
 
+/* Gives peaks, ridge and the quality of the fit. */
 static void give_values(const struct kernels *kernels, const struct fit_request *request,
                         const struct roofline *roofline, const struct quality *q, struct fit_result *result) {
     const char *squared = kernels->criterion == BY_TIME ? "s2" : "1";
@@ -176,6 +181,7 @@ static void give_values(const struct kernels *kernels, const struct fit_request 
     }
 }
 
+/* Notes peaks that were not estimated, and standard errors that are not defined. */
 static void give_notes(const struct kernels *kernels, const struct roofline *roofline,
                        const struct quality *q, struct fit_result *result) {
     static const char *const what[] = {"peak flop rate", "peak bandwidth", "overhead"};
@@ -199,11 +205,12 @@ static void give_notes(const struct kernels *kernels, const struct roofline *roo
         fit_result_note(result, "the model passes through all rows: the likelihood is not defined");
 }
 
+/* Fits one group. -EDOM: the rows do not suffice. */
 static int fit_roofline(const struct fit_rows *rows, const struct fit_request *request,
                         struct fit_result *result, struct plugin_message *message) {
     struct kernels kernels;
     struct roofline roofline;
-    int r = take_rows(rows, request, &kernels, result);
+    int r = read_rows(rows, request, &kernels, result);
     if (r == 0)
         r = is_word(request, FORM, CLASSICAL) ? classical_fit(&kernels, &roofline, message)
                                               : improved_fit(&kernels, &roofline, message);
@@ -219,6 +226,7 @@ static int fit_roofline(const struct fit_rows *rows, const struct fit_request *r
     return r;
 }
 
+/* -EINVAL for settings that do not go together. */
 static int check_roofline(const struct fit_request *request, struct plugin_message *message) {
     if (is_word(request, FORM, IMPROVED) && is_word(request, CRITERION, BY_LOG))
         return plugin_refuse(message, -EINVAL,

@@ -61,6 +61,7 @@ static const struct plugin_parameter parameters[] = {
     {0},
 };
 
+/* -EINVAL unless breaks ascend and the operation column names known operations. */
 static int check_smpi(const struct fit_request *request, struct plugin_message *message) {
     const struct plugin_value *breaks = &request->values[BREAKS];
     const struct fit_levels *levels = &request->levels[request->values[OPERATION].first];
@@ -87,7 +88,7 @@ static int check_smpi(const struct fit_request *request, struct plugin_message *
 
 /* ---- Results */
 
-/* SIGMA is relative to LINE, or in s where that is NULL. */
+/* Gives the noise SIGMA: relative to LINE, or in s if LINE is NULL. */
 static void give_noise(struct fit_result *result, double sigma, const struct segment *line) {
     static char method[] = "least-squares";
     double coefficients[] = {0, line ? sigma * line->slope : 0};
@@ -99,6 +100,7 @@ static void give_noise(struct fit_result *result, double sigma, const struct seg
         fit_result_noise_model(result, &noise);
 }
 
+/* Gives lat_factor and bw_factor of a segment, with standard errors. */
 static void give_factors(const struct tables *tables, size_t segment, struct fit_result *result) {
     const struct fit_request *request = tables->request;
     struct transfer transfer = tables_transfer(tables, segment);
@@ -112,7 +114,7 @@ static void give_factors(const struct tables *tables, size_t segment, struct fit
                      fabs(sqrt(transfer.pace_variance) / transfer.pace * bw_factor), "1");
 }
 
-/* How many segments SMPI cannot use, the first of these, and what to do about it. */
+/* Counts the segments that SMPI cannot use, and notes the first of these and the remedy. */
 static void note_refused(const struct tables *tables, bool has_ping_pong, struct fit_result *result) {
     static const char *const names[] = {[ISEND] = "smpi/ois", [SEND] = "smpi/os", [RECV] = "smpi/or"};
     size_t refused = !has_ping_pong;
@@ -138,6 +140,7 @@ static void note_refused(const struct tables *tables, bool has_ping_pong, struct
     fit_result_group_value(result, "refused_by_simgrid", (double)refused, "1");
 }
 
+/* Gives the line of an operation in a segment: estimates, covariance, noise, values. */
 static void give_line(const struct tables *tables, enum operation operation, size_t segment,
                       struct fit_result *result) {
     const struct segment *line = tables_line(tables, operation, segment);
@@ -170,7 +173,7 @@ static void give_line(const struct tables *tables, enum operation operation, siz
     fit_result_value(result, "bic", 3 * log(n) - 2 * log_likelihood, "1");
 }
 
-/* What a call costs whatever its size. */
+/* Gives the cost of a call that does not depend on size. */
 static void give_cost(const struct tables *tables, enum operation operation, size_t rows,
                       struct fit_result *result) {
     const struct cost *cost = &tables->costs[operation - LINES];
@@ -181,7 +184,8 @@ static void give_cost(const struct tables *tables, enum operation operation, siz
     fit_result_value(result, "sigma", cost->sigma, NULL);
 }
 
-static void note(const struct group *group, struct fit_result *result) {
+/* Notes which rows were left out, and which operations are missing. */
+static void note_rows(const struct group *group, struct fit_result *result) {
     static const char *const of[LINES + 3] = {
         "smpi/ois is",    "smpi/os is",   "smpi/or is",   "smpi/lat-factor and smpi/bw-factor are",
         "smpi/iprobe is", "smpi/test is", "smpi/wtime is"};
@@ -197,6 +201,7 @@ static void note(const struct group *group, struct fit_result *result) {
             fit_result_note(result, "there are no rows of %s: %s not known", operation_names[o], of[o]);
 }
 
+/* Fits one group: lines of each operation and segment, costs, and the protocol. */
 static int fit_smpi(const struct fit_rows *rows, const struct fit_request *request, struct fit_result *result,
                     struct plugin_message *message) {
     struct tables tables = {.request = request, .result = result};
@@ -205,7 +210,7 @@ static int fit_smpi(const struct fit_rows *rows, const struct fit_request *reque
     if (r == 0 && rows->weights)
         r = plugin_refuse(message, -EINVAL, "fit smpi accepts no weights; remove --weights");
     if (r == 0)
-        note(&group, result);
+        note_rows(&group, result);
     r = r < 0 ? r : tables_make(&group, &tables, message);
     if (r == 0) {
         fit_result_kind(result, "smpi", request->values[SIZE].text, request->values[OPERATION].text);
@@ -231,7 +236,7 @@ static int fit_smpi(const struct fit_rows *rows, const struct fit_request *reque
     return r;
 }
 
-/* ---- What the model says of rows */
+/* ---- Predicting rows */
 
 static const struct model_part *find_part(const struct model_group *group, enum operation operation,
                                           double size) {
@@ -243,7 +248,8 @@ static const struct model_part *find_part(const struct model_group *group, enum 
     return NULL;
 }
 
-/* The Recv of a raw ping-pong is what its Send leaves of it; a Wtime row is many calls. */
+/* Predicts rows by the lines of a group; the Recv of a raw ping-pong is PingPong less its Send, and a Wtime
+ * row is many calls. NaN where there is no line. */
 static int predict_smpi(const struct model *model, const struct model_group *group,
                         const struct fit_rows *rows, const struct fit_request *request, double *mean,
                         double *sigma, struct plugin_message *message) {

@@ -20,6 +20,8 @@ static const double negligible = 0.01; /* durations below this share of their me
 static const double noteworthy = 0.1;  /* a share by which a bound lowers a cost */
 static const double exact = 1e4;       /* weight of the ping-pong, which all else has to leave as it is */
 
+/* Fits a line by relative errors with Huber's weights, iteratively reweighted. WEIGHTS and ROOM are scratch,
+ * a number a row. */
 void lines_weigh(const double *x, const double *y, size_t count, double *weights, double *room,
                  struct segment *line) {
     struct segments_problem problem = {.x = x, .y = y, .weights = weights};
@@ -54,7 +56,8 @@ struct bounded {
     enum least_squares_role roles[COLUMNS];
 };
 
-static int solve(struct bounded *problem) {
+/* Solves the bounded problem, into `found`. */
+static int solve_bounded(struct bounded *problem) {
     struct least_squares sums;
     struct least_squares_fit fit = {0};
     int r = least_squares_init(&sums, COLUMNS);
@@ -73,6 +76,8 @@ static bool is_part(const struct tables *tables, enum operation part, enum opera
            (operation == PING_PONG && part != ISEND && tables_is_charged(tables, part, s));
 }
 
+/* Bounds the lines of segment S together, so that SMPI can charge them, and notes costs that this lowers
+ * much. */
 int lines_bound(struct tables *tables, size_t s) {
     struct bounded problem = {.roles = {0}};
     const struct segment *ping_pong = tables_line(tables, PING_PONG, s);
@@ -96,7 +101,7 @@ int lines_bound(struct tables *tables, size_t s) {
                                      (is_both ? 2 * (delay + pace * (mean + SMPI_ENVELOPE)) : 0));
         problem.y[2 * o + 1] = spread * (line->slope - (is_both ? 2 * pace : 0));
     }
-    int r = solve(&problem);
+    int r = solve_bounded(&problem);
     problem.found[TRANSFER] += delay + SMPI_ENVELOPE * (problem.found[TRANSFER + 1] + pace);
     problem.found[TRANSFER + 1] += pace;
     for (enum operation o = 0; r == 0 && o < LINES; o++) {

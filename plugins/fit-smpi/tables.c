@@ -1,4 +1,4 @@
-/* Where segments begin, and the lines of each. */
+/* The tables of SMPI: where segments begin, and the line of each operation in each segment. */
 #include "plugins/fit-smpi/smpi.h"
 
 #include "engine/numerics/quantile.h"
@@ -48,8 +48,9 @@ bool tables_is_charged(const struct tables *tables, enum operation operation, si
 
 /* ---- Trimming */
 
-static void trim(const struct tables *tables, enum operation operation, struct calls *calls,
-                 double *scratch) {
+/* Trims the calls of OPERATION at both ends, size by size or by blocks of rows, and notes which. */
+static void trim_calls(const struct tables *tables, enum operation operation, struct calls *calls,
+                       double *scratch) {
     const struct fit_request *request = tables->request;
     double share = smpi_number(request, operation == PING_PONG ? TRIM_PING_PONG : TRIM);
     if (isnan(share))
@@ -73,7 +74,7 @@ static void trim(const struct tables *tables, enum operation operation, struct c
                         mixed, blocks, block);
 }
 
-/* ---- Breaks that are found */
+/* ---- Finding breaks */
 
 /* A point for each size: the mean duration, and how much single points scatter about it, relative to it. */
 struct points {
@@ -82,7 +83,7 @@ struct points {
     double tick; /* the least difference of two durations */
 };
 
-/* The mean of each size of CALLS, sorted by size and trimmed, where it is above 0. */
+/* The mean of each size of CALLS, which are sorted and trimmed, if it is above 0. */
 static void average(const struct calls *calls, struct points *ret) {
     for (size_t begin = 0, end; begin < calls->count; begin = end) {
         double sum = 0;
@@ -110,8 +111,8 @@ static double median_around(const double *values, size_t count, size_t i, size_t
     return quantile_median(room, 2 * side + 1);
 }
 
-/* How far each point is from the line between its neighbours tells the noise there, whatever breaks there
- * are: the median of such distances around it. */
+/* Estimates the noise at each point by its distance from the line between its neighbours, and takes the
+ * median of such distances around it, so that breaks do not matter. */
 static void find_scales(struct points *points) {
     double *x = points->x, *y = points->y, *distances = points->weights;
     size_t n = points->count;
@@ -130,7 +131,7 @@ static void find_scales(struct points *points) {
     }
 }
 
-/* Leaves out single points far from the median around them: outliers that trimming left. */
+/* Leaves out points far from the median around them: outliers that trimming left. */
 static void drop_outliers(struct points *points) {
     size_t kept = 0;
     for (size_t i = 0; i < points->count; i++) {
@@ -147,15 +148,15 @@ static void drop_outliers(struct points *points) {
     points->count = kept;
 }
 
-/* What a break must gain in N log R, N = COUNT points. Two more coefficients are significant where R falls by
- * the factor that the F test with 2 and N - 4 degrees of freedom asks for, p^(2 / (N - 4)); p is the level
- * over the number of segments there can be (Bonferroni). */
+/* The price of a break, in N log R with N = COUNT points: two more coefficients are significant where R falls
+ * by the factor of the F test with 2 and N - 4 degrees of freedom, p^(2 / (N - 4)), at the level divided by
+ * the possible number of segments (Bonferroni). */
 static double price_of_break(double count) {
     return 2 * count / fmax(count - 4, 1) * log(count * count / level);
 }
 
-/* Costs are charged by segments that end at the threshold, so that it is a break whatever is found, where
- * both sides have points enough for a line. */
+/* Finds the breaks by penalised segmentation. The detached threshold is always a break if both sides have
+ * points for a line, since costs are charged by segments that end there. -EDOM: no breaks can be found. */
 static int find_in_points(struct tables *tables, struct points *points, struct plugin_message *message) {
     size_t border = 0, count, minimum;
     struct segments segments;
@@ -199,6 +200,7 @@ static int find_in_points(struct tables *tables, struct points *points, struct p
     return r;
 }
 
+/* Finds breaks in copies of the PingPong calls; none with too few sizes. -ENOMEM. */
 static int find_breaks(struct tables *tables, const struct calls *ping_pong, double *scratch,
                        struct plugin_message *message) {
     size_t all = ping_pong->count;
@@ -221,6 +223,7 @@ static int find_breaks(struct tables *tables, const struct calls *ping_pong, dou
     return r;
 }
 
+/* Takes the breaks that are given, or finds them, with a note. */
 static int choose_breaks(struct tables *tables, const struct calls *ping_pong, double *scratch,
                          struct plugin_message *message) {
     const struct plugin_value *given = &tables->request->values[BREAKS];
@@ -248,7 +251,7 @@ static int choose_breaks(struct tables *tables, const struct calls *ping_pong, d
 
 /* ---- Lines */
 
-/* What is set; else the least that was measured; else FALLBACK. */
+/* The value of PARAMETER if set, else the least measured size, else FALLBACK. */
 static double choose_threshold(const struct tables *tables, enum parameter parameter,
                                const struct calls *measured, double fallback) {
     double set = smpi_number(tables->request, parameter), least = INFINITY;
@@ -257,6 +260,7 @@ static double choose_threshold(const struct tables *tables, enum parameter param
     return !isnan(set) ? set : isfinite(least) ? fmin(least, INT32_MAX) : fallback;
 }
 
+/* Fits a line to the calls of OPERATION in each segment, with a note where a line is missing. */
 static void fit_lines(struct tables *tables, enum operation operation, const struct calls *calls,
                       double *room) {
     double *x = room, *y = room + calls->count;
@@ -285,6 +289,8 @@ static void fit_lines(struct tables *tables, enum operation operation, const str
     }
 }
 
+/* Makes the tables of a group: thresholds, breaks, lines, costs. -EDOM: the rows do not suffice. To be
+ * cleared in any case. */
 int tables_make(struct group *group, struct tables *tables, struct plugin_message *message) {
     size_t longest = 0;
     for (size_t o = 0; o < OPERATIONS; o++)
@@ -297,7 +303,7 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
     tables->lines = calloc(LINES * (tables->break_count + 1), sizeof *tables->lines);
     r = r == 0 && !tables->lines ? -ENOMEM : r;
     for (enum operation o = 0; r == 0 && o < LINES; o++) {
-        trim(tables, o, &group->calls[o], room);
+        trim_calls(tables, o, &group->calls[o], room);
         fit_lines(tables, o, &group->calls[o], room);
     }
     for (size_t s = 0; r == 0 && !smpi_is_published(tables->request) && s <= tables->break_count; s++)
@@ -334,7 +340,7 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
     return r;
 }
 
-/* Of the line: the variances of intercept and slope, and their covariance; NaN with two calls. */
+/* The variances of intercept and slope of LINE, and their covariance; NaN with two calls. */
 void line_variances(const struct segment *line, double ret[static 3]) {
     double n = (double)(line->end - line->begin), variance = n > 2 ? line->rss / (n - 2) : NAN;
     ret[0] = variance * (1 / line->weight + line->mean * line->mean / line->spread);
@@ -342,6 +348,8 @@ void line_variances(const struct segment *line, double ret[static 3]) {
     ret[2] = -variance * line->mean / line->spread;
 }
 
+/* The delay and pace of a message in a segment: half of PingPong, less what SMPI charges for Send and
+ * Recv. */
 struct transfer tables_transfer(const struct tables *tables, size_t segment) {
     static const double published[] = {[SEND] = 0, [RECV] = 0.5}, all[] = {[SEND] = 1, [RECV] = 1};
     const struct segment *line = tables_line(tables, PING_PONG, segment);

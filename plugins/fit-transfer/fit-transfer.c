@@ -31,7 +31,9 @@ struct transfers {
     size_t left_out, negative;
 };
 
-static int take_rows(const struct fit_rows *rows, const struct fit_request *request, struct transfers *ret) {
+/* Reads the rows whose size and time suit the criterion; others are counted. -ENOMEM. The caller frees
+ * RET->memory. */
+static int read_rows(const struct fit_rows *rows, const struct fit_request *request, struct transfers *ret) {
     enum curve_criterion criterion = (enum curve_criterion)request->values[CRITERION].number;
     double *size = malloc((3 * rows->count + 1) * sizeof *size), *duration = size + rows->count,
            *weight = duration + rows->count;
@@ -65,6 +67,7 @@ static double explained(enum curve_criterion criterion, double size, double dura
     return criterion == CURVE_TIME ? duration : criterion == CURVE_LOG ? log(duration) : size / duration;
 }
 
+/* Fits t0 + b s by the criterion. -EDOM: there are too few rows or sizes. */
 static int fit_curve(const struct transfers *transfers, const char *size, struct curve *ret,
                      struct plugin_message *message) {
     const struct curve_problem *problem = &transfers->problem;
@@ -100,7 +103,9 @@ struct estimates {
     bool saturated, perfect;
 };
 
-static int estimate(const struct transfers *transfers, const struct curve *curve, struct estimates *ret) {
+/* Computes residual sums, likelihood and scatter of the fitted curve. -ENOMEM. */
+static int compute_estimates(const struct transfers *transfers, const struct curve *curve,
+                             struct estimates *ret) {
     const struct curve_problem *problem = &transfers->problem;
     double n = (double)problem->rows, weight = 0, mean = 0, squares = 0, logarithms = 0;
     *ret = (struct estimates){.latency = curve->latency, .inverse = curve->inverse};
@@ -132,7 +137,7 @@ static int estimate(const struct transfers *transfers, const struct curve *curve
     return code;
 }
 
-/* The terms are those of the response: T = t0 + b s, or s/T = 1 / (1/B0 + 1/(s/t0)). */
+/* Gives the terms in the form of the response: T = t0 + b s, or s/T = 1 / (1/B0 + 1/(s/t0)). */
 static void give_terms(const struct fit_request *request, const struct estimates *e,
                        struct fit_result *result) {
     char size[512];
@@ -157,7 +162,7 @@ static void give_terms(const struct fit_request *request, const struct estimates
         fit_result_covariance(result, covariance);
 }
 
-/* A response that is a bandwidth has the noise of its criterion, if that is the bandwidth's. */
+/* Gives the noise, where the response is a time, or a bandwidth that is also the criterion. */
 static void give_noise(const struct transfers *transfers, const struct fit_request *request,
                        const struct estimates *e, struct fit_result *result) {
     static char method[] = "maximum-likelihood";
@@ -182,6 +187,7 @@ static double defined(double value) {
     return isfinite(value) ? value : NAN;
 }
 
+/* Gives bandwidth, latency and half size with standard errors, and the quality of the fit. */
 static void give_values(const struct transfers *transfers, const struct estimates *e,
                         struct fit_result *result) {
     static const char *const units[][2] = {{"s", "s2"}, {"By/s", "By2/s2"}, {"1", "1"}};
@@ -203,6 +209,7 @@ static void give_values(const struct transfers *transfers, const struct estimate
     fit_result_value(result, "bic", log(n) * 3 - 2 * e->log_likelihood, "1");
 }
 
+/* Notes rows that were left out, and estimates that are not defined. */
 static void give_notes(const struct transfers *transfers, const struct estimates *e,
                        struct fit_result *result) {
     static const char *const needs[] = {"a size below 0", "a size or a duration that is not above 0",
@@ -236,14 +243,15 @@ static void give_notes(const struct transfers *transfers, const struct estimates
         fit_result_note(result, "the best fit has a latency of 0");
 }
 
+/* Fits one group. -EDOM: the rows do not suffice. */
 static int fit_transfer(const struct fit_rows *rows, const struct fit_request *request,
                         struct fit_result *result, struct plugin_message *message) {
     struct transfers transfers;
     struct curve curve;
     struct estimates estimates;
-    int r = take_rows(rows, request, &transfers);
+    int r = read_rows(rows, request, &transfers);
     r = r < 0 ? r : fit_curve(&transfers, request->values[SIZE].text, &curve, message);
-    r = r < 0 ? r : estimate(&transfers, &curve, &estimates);
+    r = r < 0 ? r : compute_estimates(&transfers, &curve, &estimates);
     if (r == 0) {
         give_terms(request, &estimates, result);
         give_noise(&transfers, request, &estimates, result);

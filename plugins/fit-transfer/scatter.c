@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Satterthwaite's degrees of freedom of the deviation, 1 / (2 var log deviation), at the size that has the
+/* Satterthwaite's degrees of freedom of the deviation, 1 / (2 var log deviation), at the size with the
  * fewest, at least 1. The variance is from Fisher's information 2 sum u u' / deviation^2, u = (1, SHAPE).
- * Where the growth of the noise is less than 1.5 times its own standard error: ROWS - 2. */
+ * ROWS - 2 if the growth of the noise is less than 1.5 times its standard error. */
 static double find_freedom(const struct noise *noise, size_t rows, const double *shape) {
     double share = noise->coefficients[1], all = (double)rows - 2, fewest = all, sums[3] = {0};
     for (size_t i = 0; i < rows; i++) {

@@ -92,7 +92,8 @@ static int find_parameter(const char *column) {
     return p;
 }
 
-/* The kind of TERM: that of its column that is a microkernel. A speed must divide, a latency multiply. */
+/* The kind of TERM: that of its one microkernel, SIZE without any. -EINVAL: an unknown column, or no single
+ * inverse speed or latency. */
 static int find_kind(const struct model_term *term, const char *file, enum kind *ret,
                      struct plugin_message *message) {
     *ret = SIZE;
@@ -116,7 +117,7 @@ static int find_kind(const struct model_term *term, const char *file, enum kind 
     return 0;
 }
 
-/* Whether the terms of GROUP are at most one of a kind. */
+/* -EINVAL if two terms of GROUP are of one kind. */
 static int check_group(const struct model *model, const struct model_group *group,
                        struct plugin_message *message) {
     const struct model_term *of_kind[KIND_COUNT] = {NULL};
@@ -139,6 +140,7 @@ static int check_group(const struct model *model, const struct model_group *grou
     return 0;
 }
 
+/* -EINVAL if the model has a column in another unit than the experiment hpcc. */
 static int check_units(const struct model *model, struct plugin_message *message) {
     for (size_t c = 0; c < model->column_count; c++) {
         int p = find_parameter(model->columns[c].about.name);
@@ -153,7 +155,7 @@ static int check_units(const struct model *model, struct plugin_message *message
     return 0;
 }
 
-/* The state is a call for each group. */
+/* Checks the model and binds a call for each group. */
 static int hpcc_open(const struct predict_inputs *inputs, void **ret_state, struct plugin_message *message) {
     const struct model *model = inputs->models[0][0];
     const struct predict_call **calls = NULL;
@@ -166,7 +168,7 @@ static int hpcc_open(const struct predict_inputs *inputs, void **ret_state, stru
     return r;
 }
 
-/* TERM without its coefficient; -EINVAL: a parameter is not set. */
+/* TERM without its coefficient, into *RET. -EINVAL: a parameter is not set. */
 static int find_product(const struct model_term *term, const struct plugin_value *values, double *ret,
                         struct plugin_message *message) {
     *ret = 1;
@@ -184,6 +186,7 @@ static int find_product(const struct model_term *term, const struct plugin_value
     return 0;
 }
 
+/* Predicts the application of group G, and writes its row. -EDOM: the time is not above 0. */
 static int predict_application(const struct predict_inputs *inputs, const struct predict_call *call, size_t g,
                                const struct plugin_value *values, double *ret, struct predict_output *output,
                                struct plugin_message *message) {
@@ -218,6 +221,7 @@ static int predict_application(const struct predict_inputs *inputs, const struct
     return output->row(output->context, ret, texts);
 }
 
+/* Predicts one scenario, for one group or for all. */
 static int hpcc_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                     double *ret, struct predict_output *output, struct plugin_message *message) {
     const struct predict_call *const *calls = state;

@@ -124,10 +124,10 @@ static const struct predict_table tables[] = {
     {0},
 };
 
-/* More panels than so many are refused: they take 50 ns each. */
+/* Limit of panels, which take 50 ns each. */
 static const double panels_max = 1e6;
 
-/* What a run asks of the model of dgemm, if there is one, and what came of it. */
+/* dgemm as one run uses it: by the model, or at a rate. */
 struct machine {
     const struct predict_inputs *inputs;
     const struct predict_call *call; /* of the slowest group; NULL: no model */
@@ -137,7 +137,8 @@ struct machine {
     int error;
 };
 
-/* Of one process. Where the model's time is not positive, -EDOM. */
+/* The time of one dgemm call of one process, s. After a failure machine->error is set: -EDOM if the model
+ * predicts less than 0. */
 static double dgemm(void *context, double m, double n, double k) {
     struct machine *machine = context;
     double sizes[] = {m, n, k};
@@ -171,7 +172,7 @@ static int accelerator_open(const struct predict_inputs *inputs, void **ret, str
     return r;
 }
 
-/* Chooses the group that takes longest for the first update. The rate becomes that of this update. */
+/* Chooses the group that takes longest for the first update, and sets the rate to that of this update. */
 static void choose_group(const struct predict_call *const *calls, const struct accelerator_scenario *s,
                          struct machine *machine) {
     double longest = -INFINITY, sizes[] = {s->n / s->p, s->n / s->q, s->nb};
@@ -185,6 +186,7 @@ static void choose_group(const struct predict_call *const *calls, const struct a
     }
 }
 
+/* Reads the parameters. -EINVAL: one is missing, or grid and nodes do not fit; -EDOM: too many panels. */
 static int read_scenario(const struct plugin_value *values, bool has_model, struct accelerator_scenario *s,
                          struct plugin_message *message) {
     double processes = values[P].number * values[Q].number,
@@ -235,6 +237,7 @@ static int read_scenario(const struct plugin_value *values, bool has_model, stru
     return 0;
 }
 
+/* Predicts one scenario. */
 static int accelerator_run(void *state, const struct predict_inputs *inputs,
                            const struct plugin_value *values, double *ret, struct predict_output *output,
                            struct plugin_message *message) {

@@ -135,12 +135,12 @@ static const struct predict_table tables[] = {
     {0},
 };
 
-/* More panels than so many are refused: they take 20 ns each. */
+/* Limit of panels, which take 20 ns each. */
 static const double panels_max = 1e6;
 
 /* ---- The rate, by a model */
 
-/* The state is a call for each group of the model of dgemm; none without one. */
+/* Binds a call for each group of the model of dgemm; no state without a model. */
 static int layers_open(const struct predict_inputs *inputs, void **ret, struct plugin_message *message) {
     const struct predict_call **calls = NULL;
     int r = predict_bind_dgemm(inputs, DGEMM, &calls, message);
@@ -148,7 +148,8 @@ static int layers_open(const struct predict_inputs *inputs, void **ret, struct p
     return r;
 }
 
-/* gamma3 of the group that takes longest for the first update: half its coefficient of m*n*k. */
+/* Sets gamma3 from the group that takes longest for the first update: half its coefficient of m*n*k. -EINVAL:
+ * it is not above 0. */
 static int find_gamma(const struct predict_call *const *calls, const struct predict_inputs *inputs,
                       struct layers_scenario *s, struct plugin_message *message) {
     const struct model *model = inputs->models[DGEMM][0];
@@ -176,8 +177,8 @@ static int find_gamma(const struct predict_call *const *calls, const struct pred
 
 /* ---- The layers */
 
-/* Latency and bandwidth of the model number INDEX of a transfer, of its group with the least bandwidth: its
- * terms are 1 and the bytes. */
+/* Reads latency and bandwidth of a layer from model number INDEX of a transfer, by its group with the least
+ * bandwidth. -EINVAL: its terms are not 1 and bytes, or it gives no bandwidth. */
 static int read_model(const struct predict_inputs *inputs, size_t index, struct layer *layer,
                       struct plugin_message *message) {
     const struct model *model = inputs->models[LAYER][index];
@@ -208,7 +209,8 @@ static int read_model(const struct predict_inputs *inputs, size_t index, struct 
                                file);
 }
 
-/* Layer 1 of an accelerator, and gamma3 of its peak, equation (10); nothing where none is given. */
+/* Sets layer 1 to the accelerator's memory, and gamma3 by its peak (equation 10), if the parameters describe
+ * one. -EINVAL: they do so in part, or layer 1 is given too. */
 static int read_accelerator(const struct plugin_value *values, struct layers_scenario *s,
                             struct plugin_message *message) {
     size_t missing = LAYERS, given = LAYERS;
@@ -239,6 +241,8 @@ static int read_accelerator(const struct plugin_value *values, struct layers_sce
     return 0;
 }
 
+/* Reads latency and bandwidth of all layers, from models or parameters. -EINVAL: a value is missing or given
+ * twice. */
 static int read_layers(const struct plugin_value *values, const struct predict_inputs *inputs,
                        struct layers_scenario *s, struct plugin_message *message) {
     size_t first = s->count, end = first;
@@ -281,7 +285,8 @@ static int read_layers(const struct plugin_value *values, const struct predict_i
     return 0;
 }
 
-/* The boundaries of the layers, section 3.1.4. */
+/* Computes the boundaries of the layers, section 3.1.4. -EINVAL: the processes of a layer do not fit the
+ * grid. */
 static int place_layers(const struct plugin_value *values, struct layers_scenario *s,
                         struct plugin_message *message) {
     double before = 1, all = s->p * s->q;
@@ -334,8 +339,9 @@ static void panel_done(void *context, const struct layers_panel *panel) {
     (void)output->table_row(output->context, TABLE_PANELS, values, NULL); /* the host remembers failures */
 }
 
-static void fill(const struct layers_scenario *s, const struct layers_time *time,
-                 struct predict_output *output, double *ret) {
+/* Fills in the columns of the result, and the table of layers. */
+static void fill_result(const struct layers_scenario *s, const struct layers_time *time,
+                        struct predict_output *output, double *ret) {
     double flops = (2.0 / 3.0 * s->n + 1.5) * s->n * s->n;
     ret[PIVOTS] = ret[BROADCAST] = ret[SWAP] = 0;
     ret[COMPUTATION] = time->computation;
@@ -359,6 +365,7 @@ static void fill(const struct layers_scenario *s, const struct layers_time *time
     ret[EFFICIENCY] = flops / ret[TIME] * s->gamma / (s->p * s->q);
 }
 
+/* Predicts one scenario. */
 static int layers_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                       double *ret_values, struct predict_output *output, struct plugin_message *message) {
     struct layers_scenario s = {
@@ -398,7 +405,7 @@ static int layers_run(void *state, const struct predict_inputs *inputs, const st
                        blocks, blocks, s.p, s.q);
     bool has_panels = output->wants(output->context, TABLE_PANELS);
     struct layers_time time = layers_predict(&s, has_panels ? panel_done : NULL, output);
-    fill(&s, &time, output, ret_values);
+    fill_result(&s, &time, output, ret_values);
     return 0;
 }
 

@@ -28,7 +28,8 @@ static double closed_form(const struct hpl_scenario *s) {
            s->latency * s->n * ((s->nb + 1) * log2(s->p) + s->p) / s->nb;
 }
 
-/* (rows/P - width/3) width^2 gamma: negative where a process has fewer rows than the term takes away. */
+/* The published time to factor a panel, (rows/P - width/3) width^2 gamma; 0, counted in `clamped`, where it
+ * would be negative. */
 static double published_work(struct sum *sum, double count, double rows, double width) {
     const struct hpl_scenario *s = sum->scenario;
     double work =
@@ -40,7 +41,7 @@ static double published_work(struct sum *sum, double count, double rows, double 
     return 0;
 }
 
-/* The same call for each panel; their m are set. */
+/* Calls dgemm with the same N and K for each waiting panel; their m are set. */
 static void call_dgemm(struct sum *sum, double times, double n, double k) {
     struct hpl_calls *calls = &sum->calls;
     calls->count = sum->panel_count;
@@ -53,9 +54,9 @@ static void call_dgemm(struct sum *sum, double times, double n, double k) {
     sum->dgemm(sum->context, calls);
 }
 
-/* A panel is factored by halves: the left one, dtrsm, dgemm with as many columns as the half has, the right
- * one. At a level there are CALLS dgemm of (rows/P - width/2 on average) x half x half. All levels together
- * are the flops of the source. RET: seconds of each panel. */
+/* The time to factor each waiting panel by halves, into RET: the left half, dtrsm, dgemm with as many columns
+ * as the half, the right half. A level has CALLS dgemm of (rows/P - width/2 on average) x half x half. All
+ * levels together have the flops of the published term. */
 static void recursive_work(struct sum *sum, double *ret) {
     const struct hpl_scenario *s = sum->scenario;
     const double width = sum->width, least = s->least_half, *seconds = sum->calls.seconds;
@@ -75,7 +76,8 @@ static void recursive_work(struct sum *sum, double *ret) {
         ret[i] += seconds[i] * width * half / (least * least) + s->gamma * width * 4 * half * half / 6;
 }
 
-/* dgemm of the trailing matrices, which all panels but the last leave: the seconds of each into `calls`. */
+/* The time of dgemm on the trailing matrix of each waiting panel, into `calls`; the last panel leaves
+ * none. */
 static void update_work(struct sum *sum) {
     const struct hpl_scenario *s = sum->scenario;
     struct hpl_calls *calls = &sum->calls;
@@ -92,7 +94,7 @@ static void update_work(struct sum *sum) {
     sum->dgemm(sum->context, calls);
 }
 
-/* Adds the time of the panels in hand. */
+/* Adds the time of all waiting panels. */
 static void finish_panels(struct sum *sum) {
     const struct hpl_scenario *s = sum->scenario;
     struct hpl_time *time = &sum->time;
@@ -143,6 +145,7 @@ static void add_block(struct sum *sum, double count, double centre) {
     add_panel(sum, count / 2, (centre + off) * nb, nb);
 }
 
+/* The time of HPL, summed over panels or, for many panels, by quadrature (hpl.h). */
 struct hpl_time hpl_predict(const struct hpl_scenario *s, hpl_dgemm dgemm, hpl_panel_done panel_done,
                             void *context) {
     struct sum sum = {.scenario = s,

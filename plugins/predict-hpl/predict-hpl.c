@@ -106,7 +106,7 @@ static const struct column panel_columns[] = {
     {"panel_swap", .unit = "s", .help = "time to swap rows and to broadcast U"},
     {.name = NULL},
 };
-/* The table `changes`: what something better would be worth. */
+/* The table `changes`: the gain from a better network, dgemm or memory. */
 static const struct column change_columns[] = {
     {"change", .help = "change: what is 10 % better, or N_half, the order at which half of "
                        "the rate is reached"},
@@ -127,17 +127,17 @@ static const struct predict_table tables[] = {
     {.name = NULL},
 };
 
-/* Panels are summed by so many nodes: where a draw is an integral of few, its error is still far below the
- * interval. */
+/* Nodes of the quadrature over panels: for a draw and for searches fewer suffice, since its error stays far
+ * below the interval. */
 enum { NODES = 1024, NODES_DRAW = 128, NODES_SEARCH = 32 };
-/* From so many processes on, some most likely share a node. */
+/* With this many processes or more, some most likely share a node. */
 enum { PROCESSES_MANY = 16 };
-/* What is worth a warning, as a share of the time. */
+/* Effects above this share of the time get a warning. */
 static const double noteworthy = 0.01;
 
 /* ---- dgemm by the model */
 
-/* What a run asks of the model, and what came of it. */
+/* dgemm by the model, as one run uses it, and sums over the calls for remarks. */
 struct machine {
     const struct predict_inputs *inputs;
     const struct model *model;
@@ -158,7 +158,8 @@ struct machine {
     double all, outside, replaced, variance;
 };
 
-/* gamma3 of the groups that are used: half the mean of their coefficients. */
+/* Sets gamma, half the mean coefficient of m*n*k over the groups in use. -EINVAL (-EDOM in a draw): a
+ * coefficient is not above 0. */
 static int find_gamma(struct machine *machine) {
     const struct model *model = machine->model;
     size_t product = predict_product_term(model);
@@ -176,7 +177,8 @@ static int find_gamma(struct machine *machine) {
     return 0;
 }
 
-/* The time of call I that the share WAIT of all calls is below, each of any group as likely: by bisection. */
+/* The time of call I that the share WAIT of all calls is below, each group being equally likely; by
+ * bisection. */
 static double slowest_call(const struct machine *machine, size_t i) {
     const double *means = machine->means + i, *sigmas = machine->sigmas + i;
     double low = INFINITY, high = -INFINITY;
@@ -199,8 +201,9 @@ static double slowest_call(const struct machine *machine, size_t i) {
     return (low + high) / 2;
 }
 
-/* The calls by group GROUP of those that are used, which is SHARE of the processes: adds to the seconds, and
- * to VARIANCES where the noise matters. Where the model's time is not positive, it is 2mnk gamma3. */
+/* Adds the times of the calls by group GROUP, which is SHARE of the processes, to calls->seconds, and their
+ * variances where noise matters. Where the model's time is not positive, 2 m n k gamma is used and counted in
+ * `replaced`. */
 static void add_group(struct machine *machine, size_t group, double share, struct hpl_calls *calls,
                       double *variances) {
     const double *const sizes[] = {calls->m, calls->n, calls->k};
@@ -230,7 +233,7 @@ static void add_group(struct machine *machine, size_t group, double share, struc
     machine->replaced += replaced;
 }
 
-/* Of one process. */
+/* The times of dgemm calls of one process (hpl.h). After a failure machine->error is set. */
 static void dgemm(void *context, struct hpl_calls *calls) {
     struct machine *machine = context;
     double variances[HPL_CALLS_MAX] = {0};
@@ -259,6 +262,7 @@ static void add_panel(void *context, const struct hpl_panel *panel) {
 
 /* ---- A scenario */
 
+/* Reads the parameters. -EINVAL: the network is not known; -EDOM: NB is larger than N. */
 static int read_scenario(const struct plugin_value *values, struct hpl_scenario *ret,
                          struct plugin_message *message) {
     bool is_alone = values[P].number == 1 && values[Q].number == 1;
@@ -288,7 +292,7 @@ static int read_scenario(const struct plugin_value *values, struct hpl_scenario 
     return 0;
 }
 
-/* The smallest k or n that was calibrated: narrower halves of a panel go at the rate of these. */
+/* The smallest k or n that the model was calibrated for: narrower halves of a panel go at its rate. */
 static double find_least_half(const struct machine *machine) {
     double least = 1;
     for (size_t g = machine->first; g < machine->first + machine->count; g++) {
@@ -300,7 +304,7 @@ static double find_least_half(const struct machine *machine) {
     return least;
 }
 
-/* Which group takes longest for the updates of this scenario. */
+/* The group that takes longest for the updates of this scenario. */
 static size_t find_slowest(const struct machine *machine, const struct hpl_scenario *scenario) {
     struct hpl_scenario rough = *scenario;
     size_t slowest = 0;
@@ -320,7 +324,7 @@ static size_t find_slowest(const struct machine *machine, const struct hpl_scena
     return slowest;
 }
 
-/* Which groups the processes are like. */
+/* Chooses the groups whose speed the processes have, by SPEED, with a remark. -EINVAL as find_gamma(). */
 static int choose_groups(struct machine *machine, struct hpl_scenario *scenario, int speed,
                          struct predict_output *output) {
     const struct model *model = machine->model;
@@ -348,6 +352,7 @@ static int choose_groups(struct machine *machine, struct hpl_scenario *scenario,
     return r;
 }
 
+/* Warns of idle processes, of terms taken as 0, of replaced times, and of a model without a domain. */
 static void warn(const struct hpl_scenario *s, const struct hpl_time *time, const struct machine *machine,
                  struct predict_output *output) {
     double blocks = ceil(s->n / s->nb); /* the last may be narrow, but whoever has it is not idle */
@@ -373,13 +378,14 @@ static void warn(const struct hpl_scenario *s, const struct hpl_time *time, cons
                        "calibrated for these sizes");
 }
 
-/* ---- What else a scenario could be */
+/* ---- Changed scenarios */
 
 static double seconds_of(const struct hpl_time *time) {
     return time->factorisation + time->broadcast + time->update + time->swap;
 }
 
-/* The seconds of SCENARIO by fewer nodes, with dgemm in FACTOR of its time. What MACHINE counts stays. */
+/* The seconds of SCENARIO, summed by fewer nodes, with dgemm in FACTOR of its time; NaN: not possible.
+ * MACHINE is unchanged. */
 static double predict_other(const struct machine *machine, struct hpl_scenario scenario, double factor) {
     struct machine own = *machine;
     own.rows = 0; /* no progress */
@@ -392,7 +398,7 @@ static double predict_other(const struct machine *machine, struct hpl_scenario s
     return own.error == 0 ? seconds_of(&time) : NAN;
 }
 
-/* The flop/s of all processes if each did what one does alone with its share of the memory. */
+/* The flop/s of all processes if each ran at the rate of one process alone with its share of the memory. */
 static double predict_linear(const struct machine *machine, struct hpl_scenario scenario) {
     double processes = scenario.p * scenario.q;
     scenario.n = fmax(scenario.n / sqrt(processes), scenario.nb);
@@ -400,7 +406,7 @@ static double predict_linear(const struct machine *machine, struct hpl_scenario 
     return processes * hpl_flops(scenario.n) / predict_other(machine, scenario, 1);
 }
 
-/* The order at which half of RATE is reached, by bisection; NaN: one block is faster. */
+/* The order of the matrix at which half of RATE is reached, by bisection; NaN: one block is faster. */
 static double find_half(const struct machine *machine, const struct hpl_scenario *scenario, double rate) {
     struct hpl_scenario other = *scenario;
     double low = scenario->nb, high = scenario->n;
@@ -411,6 +417,7 @@ static double find_half(const struct machine *machine, const struct hpl_scenario
     return low > scenario->nb ? ceil(high) : NAN;
 }
 
+/* Adds a row to the table `changes` for each change. */
 static void add_changes(const struct machine *machine, const struct hpl_scenario *scenario) {
     static const struct {
         const char *label;
@@ -439,8 +446,9 @@ static void add_changes(const struct machine *machine, const struct hpl_scenario
     }
 }
 
-static void fill(const struct hpl_scenario *s, const struct hpl_time *time, const struct machine *machine,
-                 double *ret) {
+/* Fills in the columns of the result. */
+static void fill_result(const struct hpl_scenario *s, const struct hpl_time *time,
+                        const struct machine *machine, double *ret) {
     ret[TIME] = seconds_of(time);
     ret[GFLOPS] = hpl_flops(s->n) / ret[TIME] / 1e9;
     ret[FACTORISATION] = time->factorisation;
@@ -463,6 +471,7 @@ static int hpl_open(const struct predict_inputs *inputs, void **ret_state, struc
     return r;
 }
 
+/* Predicts one scenario. */
 static int hpl_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                    double *ret_values, struct predict_output *output, struct plugin_message *message) {
     struct hpl_scenario scenario;
@@ -493,7 +502,7 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
                            "where the processes of a node share a card, set "
                            "ranks-per-card=PROCESSES-A-NODE",
                            scenario.p * scenario.q);
-        fill(&scenario, &time, &machine, ret_values);
+        fill_result(&scenario, &time, &machine, ret_values);
         warn(&scenario, &time, &machine, output);
         if (output->wants(output->context, TABLE_CHANGES))
             add_changes(&machine, &scenario);

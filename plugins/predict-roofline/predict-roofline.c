@@ -76,14 +76,14 @@ static const struct predict_table tables[] = {
     {0},
 };
 
-/* What one operation, one byte and each call take, s. */
+/* The time of one operation and of one byte, and the overhead of a call, s. */
 struct roof {
     double flop, byte, overhead;
 };
 
 /* ---- The machine, from models and parameters */
 
-/* Whether TERM is COUNT columns, to the power 1; *RET_COLUMN: the last of them. */
+/* Whether TERM is a product of COUNT columns, each to the power 1; *RET_COLUMN is the last of them. */
 static bool is_plain(const struct model_term *term, size_t count, const char **ret_column) {
     bool plain = term->factor_count == count;
     for (size_t f = 0; plain && f < count; f++) {
@@ -93,7 +93,8 @@ static bool is_plain(const struct model_term *term, size_t count, const char **r
     return plain;
 }
 
-/* The names of the two columns of a model of 'assay fit roofline', whose terms are F, B and perhaps 1. */
+/* The names of the two columns of a model of 'assay fit roofline', whose terms are F, B and perhaps 1.
+ * -EINVAL: it is another model. */
 static int find_columns(const struct predict_inputs *inputs, const char **ret,
                         struct plugin_message *message) {
     const struct model *model = inputs->models[MACHINE][0];
@@ -111,7 +112,8 @@ static int find_columns(const struct predict_inputs *inputs, const char **ret,
                                  inputs->sources[MACHINE]->file);
 }
 
-/* The coefficient of TERM in the group of the model of ROLE that the user chose, in s. */
+/* The coefficient of TERM in the chosen group of the model of ROLE, in s, into *RET. -EINVAL (-EDOM in a
+ * draw): it is not above 0. */
 static int find_cost(const struct predict_inputs *inputs, size_t role, const struct plugin_value *values,
                      size_t term, double *ret, struct plugin_message *message) {
     const struct model *model = inputs->models[role][0];
@@ -129,7 +131,8 @@ static int find_cost(const struct predict_inputs *inputs, size_t role, const str
                                model->terms[term].name, group->name, inputs->sources[role]->file, cost);
 }
 
-/* 1 / peak, from the parameter PEAK or the coefficient of a model of ROLE, which is DIVISOR of them. */
+/* 1 / peak into *RET: from the parameter PEAK, or the coefficient of a model of ROLE over DIVISOR. -EINVAL:
+ * neither is given. */
 static int find_peak(const struct predict_inputs *inputs, const struct plugin_value *values, size_t role,
                      int peak, double divisor, double *ret, struct plugin_message *message) {
     size_t term = 0;
@@ -160,6 +163,8 @@ static int find_peak(const struct predict_inputs *inputs, const struct plugin_va
     return r;
 }
 
+/* Finds the roof by the model of the machine, or by peaks from models and parameters. -EINVAL: they are
+ * missing or given twice. */
 static int find_roof(const struct predict_inputs *inputs, const struct plugin_value *values, struct roof *ret,
                      struct plugin_message *message) {
     int r = 0;
@@ -187,6 +192,7 @@ static double time_of(const struct roof *roof, int form, double flops, double by
     return form == FORM_CLASSICAL ? fmax(compute, transfer) : compute + transfer + roof->overhead;
 }
 
+/* Adds the table of the roof over intensity. */
 static int add_roof(const struct roof *roof, double flops, struct predict_output *output) {
     double ridge = roof->byte / roof->flop;
     int r = 0;
@@ -200,7 +206,7 @@ static int add_roof(const struct roof *roof, double flops, struct predict_output
     return r;
 }
 
-/* The state is a call for each group of the model of the machine, or nothing. */
+/* Binds a call for each group of the model of the machine; no state without a model. */
 static int roofline_open(const struct predict_inputs *inputs, void **ret_state,
                          struct plugin_message *message) {
     if (inputs->model_counts[MACHINE] == 0)
@@ -215,6 +221,7 @@ static int roofline_open(const struct predict_inputs *inputs, void **ret_state,
     return r;
 }
 
+/* Predicts one scenario. */
 static int roofline_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                         double *ret, struct predict_output *output, struct plugin_message *message) {
     const struct predict_call *const *calls = state;

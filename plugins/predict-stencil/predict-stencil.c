@@ -150,8 +150,9 @@ struct scenario {
 
 /* ---- The time of a part, a message, a copy */
 
-/* What the model of ROLE says at SIZES, in s. */
-static int ask(const struct scenario *s, size_t role, const double *sizes, double *ret) {
+/* The time that the model of ROLE predicts for SIZES, in s, into *RET. -EINVAL: no such group; -EDOM: below
+ * 0. */
+static int evaluate_model(const struct scenario *s, size_t role, const double *sizes, double *ret) {
     const struct model *model = s->inputs->models[role][0];
     const struct model_group *group =
         predict_group_by(model, parameters[GROUPS + role].name, s->values[GROUPS + role].text, s->message);
@@ -178,7 +179,8 @@ static bool has_column(const struct model *model, const char *name) {
     return found;
 }
 
-/* V/P: the time of a part of POINTS. */
+/* V/P, the time to update a part of POINTS, into *RET. -EINVAL: the speed is given in no way, or in
+ * several. */
 static int find_compute(const struct scenario *s, double points, double *ret) {
     const struct plugin_value *v = s->values;
     bool has_model = s->inputs->model_counts[COMPUTE_MODEL] > 0,
@@ -198,14 +200,16 @@ static int find_compute(const struct scenario *s, double points, double *ret) {
         return plugin_refuse(s->message, -EINVAL, "%s is not set; equation (1) needs both peaks: set it, too",
                              v[PEAK_FLOPS].is_set ? "peak-bandwidth" : "peak-flops");
     if (has_model)
-        return ask(s, COMPUTE_MODEL, (double[]){v[FLOPS].number * points, v[BYTES].number * points}, ret);
+        return evaluate_model(s, COMPUTE_MODEL,
+                              (double[]){v[FLOPS].number * points, v[BYTES].number * points}, ret);
     *ret = points * (has_peaks
                          ? v[FLOPS].number / v[PEAK_FLOPS].number + v[BYTES].number / v[PEAK_BANDWIDTH].number
                          : v[FLOPS].number / v[PERFORMANCE].number);
     return 0;
 }
 
-/* SIZE/B(SIZE) of a path, by its model or equation (5). */
+/* SIZE/B(SIZE), the time of a message or copy, by its model or equation (5), into *RET; 0 for copies without
+ * a path. -EINVAL: latency or bandwidth is missing or given twice. */
 static int find_transfer(const struct scenario *s, size_t role, double size, double *ret) {
     static const char *const names[] = {[NETWORK_MODEL] = "network", [COPY_MODEL] = "copy"};
     const struct plugin_value *path = &s->values[PATHS + 2 * (role - NETWORK_MODEL)];
@@ -216,7 +220,7 @@ static int find_transfer(const struct scenario *s, size_t role, double size, dou
                              "too; remove one",
                              names[role], names[role], names[role]);
     if (has_model)
-        return ask(s, role, &size, ret);
+        return evaluate_model(s, role, &size, ret);
     *ret = 0;
     if (role == COPY_MODEL && !path[0].is_set && !path[1].is_set)
         return 0;
@@ -232,7 +236,7 @@ static int find_transfer(const struct scenario *s, size_t role, double size, dou
 
 /* ---- A scenario */
 
-/* How many parts there are in x, y and z. */
+/* The number of parts in x, y and z. -EINVAL or -EDOM: they do not fit devices or mesh. */
 static int find_parts(const struct scenario *s, double *ret) {
     const struct plugin_value *v = s->values;
     double devices = v[DEVICES].number, product = 1;
@@ -257,7 +261,7 @@ static int find_parts(const struct scenario *s, double *ret) {
                                devices);
 }
 
-/* Equation (3): the sum over the faces of a part of the times on each path. */
+/* Equation (3): the sums over the faces of a part of the times on each path, and of the bytes sent. */
 static int find_exchange(const struct scenario *s, const double *parts, double *ret) {
     const struct plugin_value *v = s->values;
     double share = (v[DUPLEX].number == 0 ? 2 : 1) * fmin(v[DEVICES_PER_NODE].number, v[DEVICES].number);
@@ -288,6 +292,7 @@ static void stencil_close(void *data) {
     free(state);
 }
 
+/* Binds a call for each group of each given model. */
 static int stencil_open(const struct predict_inputs *inputs, void **ret_state,
                         struct plugin_message *message) {
     static const char *const names[][2] = {
@@ -306,6 +311,7 @@ static int stencil_open(const struct predict_inputs *inputs, void **ret_state,
     return r;
 }
 
+/* Predicts one scenario. */
 static int stencil_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                        double *ret, struct predict_output *output, struct plugin_message *message) {
     (void)output;

@@ -21,13 +21,13 @@ report $(output '^\* +linear +1 \+ m\*n\*k  +host ' && [ "$(grep -c ' linear  *M
     "are tried, each once"
 sed '$a x,0,10,10,10,2' gemm.csv >straggler.csv
 check "a group of one row" "$ASSAY" fit alternatives linear straggler.csv --by host,core
-report $(output '^rows judged +600$' && output '^rows left out, as some model cannot predict them +1$' && output '^\* +linear +M-1 +host ' && output '^note: linear M-1 by host: 1 of 3 groups'; echo $?) \
+report $(output '^rows compared +600$' && output '^rows left out, as some model cannot predict them +1$' && output '^\* +linear +M-1 +host ' && output '^note: linear M-1 by host: 1 of 3 groups'; echo $?) \
     "is left out for all of them, and named"
 awk -F, 'NR == 1 || ++rows[$1] < ($1 == "n0" ? 60 : 3)' gemm.csv | sed 's/^n1,/x,/; $a y,1,9,9,9,7' >few.csv
 check "groups of a few rows" "$ASSAY" fit alternatives linear few.csv --by host --terms M-1
 awk 'NR == 1 || NR % 5 == 0' gemm.csv | awk -F, -v OFS=, 'NR == 1 {print; next} {$1 = "h" int(NR / 4); print}' >many.csv
 check "many groups too small for M-2" "$ASSAY" fit alternatives linear many.csv --by host
-report $(output '^note: linear M-2 by host: not judged: '; echo $?) "is not judged, and says why"
+report $(output '^note: linear M-2 by host: not compared: '; echo $?) "is not compared, and says why"
 awk 'BEGIN {print "n,duration"; for (i = 0; i < 90; i++) print i % 9 "," (i * 7919 % 101) ^ 6}' >wild.csv
 check "rows that nothing explains" "$ASSAY" fit alternatives linear wild.csv --sizes n
 report $(output '^warning: \* is not usable for prediction: cross-validated error [0-9.]+ % \(median [0-9.]+ %\) over 90 rows'; echo $?) "are warned of"

@@ -18,7 +18,7 @@ bad() { # bad NAME PATTERN: runs c.yaml
     refuse "$1" 2 "$2" "$ASSAY" run "$scratch/c.yaml" -o "$scratch/runs"
 }
 refuse "a missing campaign" 2 "cannot open '.*none.yaml'" "$ASSAY" run "$scratch/none.yaml"
-write </dev/null; bad "an empty campaign" "c.yaml:1:1: nothing, expected a document"
+write </dev/null; bad "an empty campaign" "c.yaml:1:1: the file is empty; expected a document"
 write <<<'experiment: tinny'; bad "an experiment that does not exist, nearest named" "c.yaml:1:13: .*'tinny'.*'tiny'"
 write <<<'experiment: ./nowhere'; bad "an experiment's path that leads nowhere" "c.yaml:1:13: .*experiment.yaml"
 mkdir -p "$scratch/extracted/experiment"
@@ -27,7 +27,7 @@ touch "$scratch/extracted/experiment/experiment.yaml"
 refuse "a campaign without its experiment" 2 "c.yaml:1:13: there is no 'experiment.yaml' in .*expected the folder of an experiment$" \
     "$ASSAY" run "$scratch/extracted/c.yaml"
 touch "$scratch/extracted/inputs.json"
-refuse "... which in an archive that was extracted is the copy beside it" 2 "extracted/experiment/experiment.yaml:1:1: nothing, expected a document" \
+refuse "... which in an archive that was extracted is the copy beside it" 2 "extracted/experiment/experiment.yaml:1:1: the file is empty; expected a document" \
     "$ASSAY" run "$scratch/extracted/c.yaml"
 write <<<$'experiment: tiny\ndesing: x.csv'; bad "an unknown key, nearest named" "c.yaml:2:1: 'desing'.*'design'"
 write <<<$'experiment: tiny\nseed: 42'; bad "a key of the design beside it" "c.yaml:2:1: 'seed' belongs inside 'design'"

@@ -102,8 +102,8 @@ TEST(quoted_rows) {
 }
 
 TEST(refused_headers) {
-    check("", "r.csv:1:1: nothing, expected a header row\n");
-    check("\xef\xbb\xbf", "r.csv:1:1: nothing, expected a header row\n");
+    check("", "r.csv:1:1: the table is empty; expected a header row\n");
+    check("\xef\xbb\xbf", "r.csv:1:1: the table is empty; expected a header row\n");
     check("a,b,a\n", "r.csv:1:5: two columns are called 'a'\n");
     check("a,\"a\"\n", "r.csv:1:3: two columns are called 'a'\n");
     check("a,,c\n", "r.csv:1:3: column 2 has no name, expected one\n");
@@ -185,8 +185,8 @@ TEST(foreign_rows) {
     check_foreign(0, "a,b\n\"1\" \"2\",3\n",
                   "r.csv:2:5: text after a closing quote, expected a comma or the end of the row\n");
     check_foreign(0, "a,,c\n", "r.csv:1:3: column 2 has no name, expected one\n");
-    check_foreign(0, "# only a comment\n\n", "r.csv:1:1: nothing, expected a header row\n");
-    check_foreign(0, "# only a comment", "r.csv:1:1: nothing, expected a header row\n");
+    check_foreign(0, "# only a comment\n\n", "r.csv:1:1: the table is empty; expected a header row\n");
+    check_foreign(0, "# only a comment", "r.csv:1:1: the table is empty; expected a header row\n");
     check_foreign(0, "# c\na,b\n1,\xff\n", "r.csv:3:3: a byte that is not UTF-8, expected UTF-8 text\n");
 }
 

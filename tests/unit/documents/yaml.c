@@ -177,8 +177,8 @@ TEST(values_that_need_quotes) {
 }
 
 TEST(refusals) {
-    refuse("", "c.yaml:1:1: nothing, expected a document");
-    refuse("# only a comment\n", "c.yaml:1:1: nothing, expected a document");
+    refuse("", "c.yaml:1:1: the file is empty; expected a document");
+    refuse("# only a comment\n", "c.yaml:1:1: the file is empty; expected a document");
     refuse("a: 1\nb: 2\na: 3\n", "c.yaml:3:1: key 'a' is written twice, the first time in line 1");
     refuse("x: {a: 1, 'a': 2}\n", "c.yaml:1:11: key 'a' is written twice, the first time in line 1");
     refuse("a: &a [1, *a]\n", "c.yaml:1:11: alias '*a' lies inside the value of its own anchor");
