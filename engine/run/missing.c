@@ -60,7 +60,7 @@ static bool is_missing(const struct missing *missing, size_t place, size_t posit
     const struct run *run = missing->run;
     const struct run_node *node = missing->nodes[place];
     if (ledger_is_done(run->record.ledger, place, position) ||
-        settling_leaves_out(&run->progress.settling, position))
+        settling_skips(&run->progress.settling, position))
         return false;
     if (ledger_has_failed(run->record.ledger, place, position))
         return true;

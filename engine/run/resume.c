@@ -193,7 +193,7 @@ static int read_past(struct run *run, struct failure *failure) {
         .parse_flags = unit_state_parse_flags,
         .columns = tables_plan_columns(run->set.plan),
         .picked = run->set.plan->design->column_count + run->set.plan->repeat_response,
-        .take_row = run->progress.settling.rule ? settling_take_row : NULL,
+        .take_row = run->progress.settling.rule ? settling_add_row : NULL,
         .context = &run->progress.settling,
     };
     int r = run_history_read(run->record.folder, &units, past, failure);
