@@ -193,7 +193,7 @@ static int read_past(struct run *run, struct failure *failure) {
         .parse_flags = unit_state_parse_flags,
         .columns = tables_plan_columns(run->set.plan),
         .picked = run->set.plan->design->column_count + run->set.plan->repeat_response,
-        .take_row = run->progress.settling.rule ? settling_add_row : NULL,
+        .add_row = run->progress.settling.rule ? settling_add_row : NULL,
         .context = &run->progress.settling,
     };
     int r = run_history_read(run->record.folder, &units, past, failure);
@@ -213,7 +213,7 @@ static void adopt_past(struct run *run) {
     const struct run_history *past = &run->past;
     snprintf(run->record.id, sizeof run->record.id, "%.36s", past->run_id);
     for (size_t i = 0; i < past->replacement_count; i++)
-        ledger_hand_over(run->record.ledger, past->replacements[i].node);
+        ledger_replace_node(run->record.ledger, past->replacements[i].node);
     run->record.part = (unsigned)run_history_next_part(past);
     run->started_ns = past->parts[0].started_ns;
     run->progress.block_number = (size_t)past->last_block;

@@ -197,7 +197,7 @@ static void end_run(struct following *following, struct followed *run, const str
  */
 
 static int read_run(struct following *following, struct followed *run, struct failure *failure) {
-    int r = run->status ? run_status_read_on(&run->status, failure)
+    int r = run->status ? run_status_update(&run->status, failure)
                         : run_status_read(run->folder, &run->status, failure);
     if (r < 0)
         return r;

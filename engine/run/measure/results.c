@@ -112,7 +112,7 @@ static void count_unit(struct measurement *measurement, const struct lane *lane,
         measurement->failed_in_part += !done;
     }
     struct ledger_attempt attempt = {place, unit->position, unit->attempt, done, flags};
-    ledger_take(set->record->ledger, &attempt);
+    ledger_add_attempt(set->record->ledger, &attempt);
     if (done &&
         settling_add(&measurement->progress->settling, place, unit->position, unit->responses, &failure) < 0)
         measurement_fail(measurement, &failure);

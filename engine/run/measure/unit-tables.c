@@ -105,7 +105,7 @@ static int match_unit(struct making *making, const struct csv_field *fields, str
     bool job = set->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
     struct results_row row;
     for (enum results_column i = 0; i < RESULTS_FACTORS; i++)
-        if (!results_row_take(i, fields[i].bytes, fields[i].length, &row))
+        if (!results_row_parse_field(i, fields[i].bytes, fields[i].length, &row))
             return csv_failure(making->units, i, failure, "this is no unit of a run");
     cleanup_free char *node = job ? xstrdup(PLACEMENT_JOB_NODE) : xstrndup(row.node.bytes, row.node.length),
                       *core = xstrndup(row.core.bytes, row.core.length),

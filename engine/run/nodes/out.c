@@ -149,7 +149,7 @@ bool node_set_take_out_unreachable(struct node_set *set) {
 
 void node_set_note_replacement(const struct node_set *set, const struct run_node *lost,
                                const struct run_node *by) {
-    ledger_hand_over(set->record->ledger, lost->name);
+    ledger_replace_node(set->record->ledger, lost->name);
     struct journal *journal = node_set_begin_entry(set, "node-replaced", lost);
     journal_string(journal, "by", by->name);
     journal_integer(journal, "units_failed", (int64_t)set->record->units->failed);

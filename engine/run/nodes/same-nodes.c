@@ -43,7 +43,7 @@ void node_set_leave_old_nodes(struct node_set *set) {
     for (size_t i = 0; i < past->node_count; i++) {
         if (!past->nodes[i]->given || node_set_find(set, past->nodes[i]->name))
             continue;
-        ledger_hand_over(set->record->ledger, past->nodes[i]->name);
+        ledger_replace_node(set->record->ledger, past->nodes[i]->name);
         record_note(set->record,
                     "the testbed no longer gives node %s; its results are kept, and the "
                     "nodes of this part measure all units",
