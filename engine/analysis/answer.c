@@ -15,6 +15,7 @@ enum { OUTPUT_BYTES_MAX = 64 << 20, NAMES_BYTES_MAX = 4096, DIGITS_LEAST = 4, DI
 
 /* ---- The report */
 
+/* Adds the line about the response and the counts, and a verdict if rows were flagged. */
 static void report_head(struct report_section *section, const struct measurements *m) {
     cleanup_free char *verdict = m->all_flagged
                                      ? xformat("do not trust: every unit was flagged (%s)", m->flags)
@@ -37,6 +38,7 @@ static void report_head(struct report_section *section, const struct measurement
     report_number(section, "units_missing", NULL, (double)m->missing, NULL, 0, true);
 }
 
+/* Adds the level of factor F in SETTING, as a number if it is one. */
 static void add_level(struct report_table *table, const struct measurements *measurements, size_t setting,
                       size_t f) {
     const char *level = measurements_level(measurements, setting, f);
@@ -74,6 +76,7 @@ static int choose_digits(const struct ranked *best) {
     return isnan(digits) ? DIGITS_LEAST + 1 : (int)fmin(fmax(digits, DIGITS_LEAST), DIGITS_MOST);
 }
 
+/* Adds the first SETTINGS settings of the ranking, with intervals. */
 static void report_settings(struct report_section *section, const struct measurements *measurements,
                             const struct ranking *ranking, size_t settings) {
     static const char *const standings[] = /* enum ranking_standing */
@@ -101,6 +104,7 @@ static void report_settings(struct report_section *section, const struct measure
     }
 }
 
+/* Adds by which methods intervals and comparisons were made. */
 static void report_methods(struct report_section *section, const struct measurements *measurements,
                            const struct ranking *ranking) {
     cleanup(text_clear) struct text sizes;
@@ -131,7 +135,8 @@ static void report_methods(struct report_section *section, const struct measurem
                           "'assay fit' models how the response depends on the size");
 }
 
-/* Of the best setting: which share of what can be had it reached. */
+/* Adds the share of the attainable that the best setting has reached; nothing if the experiment declares no
+ * share. */
 static void report_share(struct report_section *section, const struct measurements *m,
                          const struct ranking *ranking) {
     const struct archive_answer *answer = m->table->answer;
@@ -169,8 +174,8 @@ void answer_report(struct report_section *section, const struct measurements *me
 
 /* ---- The best */
 
-/* Reads the standard output of the unit of ROW from its archive or folder. The file's name has the place of
- * the unit: the name of its node, or "job" where the unit had several nodes. */
+/* Reads the standard output of the unit of ROW from its archive or folder. The file's name has the unit's
+ * node, or "job" if it had several nodes. */
 static int read_output(const struct measurements *measurements, uint32_t row, struct text *ret,
                        struct failure *failure) {
     const struct table *table = measurements->table;
@@ -196,6 +201,7 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
     return r;
 }
 
+/* Appends what stands behind the marker in each line of OUTPUT that has it. FAILURE_INPUT: no line has. */
 static int append_lines(const struct measurements *measurements, const struct text *output, struct text *ret,
                         struct failure *failure) {
     size_t before = ret->length, length = strlen(measurements->lines);

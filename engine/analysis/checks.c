@@ -21,16 +21,17 @@ struct moments {
     size_t count;
     uint32_t *of_row;                    /* of each row, its moment */
     uint32_t *settings, *nodes, *blocks; /* of each moment */
-    double *level, *left;                /* means of y, and of what settings and cores leave of it */
+    double *level, *residual;            /* means of y, and of its residuals */
     double *order, *frequency, *temperature;
 };
 
 struct checking {
     const struct check_rows *rows;
     struct moments moments;
-    struct strata units, together; /* rows by setting and core; moments by setting and node */
-    double *left;                  /* of each row, what settings and cores leave of y */
-    double mean;                   /* of |y|, which changes are relative to; 0: y are logarithms */
+    struct strata units,
+        together;     /* units: rows by setting and core; together: moments by setting and node */
+    double *residual; /* of each row: y less the effects of settings and cores */
+    double mean;      /* of |y|, which changes are relative to; 0: y are logarithms */
     struct checks *ret;
 };
 
@@ -40,6 +41,7 @@ static double to_percent(const struct checking *checking, double change) {
 
 /* ---- Moments */
 
+/* By node, order and row, so that the rows of a moment are neighbours. */
 static int compare_rows(const void *a, const void *b, void *context) {
     const struct check_rows *rows = *(const struct check_rows *const *)context;
     uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
@@ -57,6 +59,7 @@ static double mean_of(const double *values, const uint32_t *rows, size_t count) 
     return sum / (double)count;
 }
 
+/* Makes the moments: the units of one node at one position of the order, with the means of their values. */
 static void make_moments(struct checking *checking) {
     const struct check_rows *rows = checking->rows;
     struct moments *moments = &checking->moments;
@@ -76,7 +79,7 @@ static void make_moments(struct checking *checking) {
         moments->blocks[m] = rows->blocks.codes[first];
         moments->order[m] = rows->order[first];
         moments->level[m] = mean_of(rows->y, sorted + i, end - i);
-        moments->left[m] = mean_of(checking->left, sorted + i, end - i);
+        moments->residual[m] = mean_of(checking->residual, sorted + i, end - i);
         moments->frequency[m] = mean_of(rows->frequency, sorted + i, end - i);
         moments->temperature[m] = mean_of(rows->temperature, sorted + i, end - i);
     }
@@ -84,7 +87,7 @@ static void make_moments(struct checking *checking) {
 
 static void moments_new(struct moments *moments, size_t rows) {
     uint32_t **const codes[] = {&moments->of_row, &moments->settings, &moments->nodes, &moments->blocks};
-    double **const values[] = {&moments->level, &moments->left, &moments->order, &moments->frequency,
+    double **const values[] = {&moments->level, &moments->residual, &moments->order, &moments->frequency,
                                &moments->temperature};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         *codes[i] = xcalloc(rows + 1, sizeof **codes[i]);
@@ -94,26 +97,30 @@ static void moments_new(struct moments *moments, size_t rows) {
 
 static void moments_clear(struct moments *moments) {
     free(moments->of_row), free(moments->settings), free(moments->nodes), free(moments->blocks);
-    free(moments->level), free(moments->left), free(moments->order), free(moments->frequency);
+    free(moments->level), free(moments->residual), free(moments->order), free(moments->frequency);
     free(moments->temperature);
 }
 
-/* ---- Of moments */
+/* ---- Checks of moments */
 
-static void note_association(const struct checking *checking, const struct association *association,
-                             double reach, struct check_result *result) {
+/* Sets RESULT from an association: the size is the change of the response over REACH of the covariate, in %.
+ */
+static void set_association_result(const struct checking *checking, const struct association *association,
+                                   double reach, struct check_result *result) {
     result->rows = association->rows;
     result->p = association->p;
     result->share = association->correlation * association->correlation;
     result->size = to_percent(checking, association->slope * reach);
 }
 
-/* How the response goes with X; the size is that between the ends of X, or of what is left of it. */
+/* Tests the response of moments against X. The size is the change of the response over the spread of X. */
 static void check_association(const struct checking *checking, enum check check, const double *x) {
-    const struct association found = strata_associate(&checking->together, checking->moments.left, x);
-    note_association(checking, &found, found.spread, &checking->ret->results[check]);
+    const struct association found = strata_associate(&checking->together, checking->moments.residual, x);
+    set_association_result(checking, &found, found.spread, &checking->ret->results[check]);
 }
 
+/* Tests the response against the order of measurement. The trend is then removed from the residuals, for the
+ * checks that follow. */
 static void check_trend(const struct checking *checking) {
     const struct moments *moments = &checking->moments;
     double first = INFINITY, last = -INFINITY;
@@ -121,11 +128,11 @@ static void check_trend(const struct checking *checking) {
         first = fmin(first, moments->order[m]);
         last = fmax(last, moments->order[m]);
     }
-    const struct association found = strata_associate(&checking->together, moments->left, moments->order);
-    note_association(checking, &found, last - first, &checking->ret->results[CHECK_TREND]);
+    const struct association found = strata_associate(&checking->together, moments->residual, moments->order);
+    set_association_result(checking, &found, last - first, &checking->ret->results[CHECK_TREND]);
     for (size_t m = 0; m < moments->count && isfinite(found.slope); m++) /* what follows is free of it */
-        moments->left[m] -= found.slope * moments->order[m];
-    strata_center(&checking->together, moments->left);
+        moments->residual[m] -= found.slope * moments->order[m];
+    strata_center(&checking->together, moments->residual);
 }
 
 /* Sums over pairs of values that have the mean 0 each. */
@@ -141,10 +148,11 @@ static void add_pair(struct likeness *likeness, double a, double b) {
     likeness->pairs++;
 }
 
-/* The p of as much likeness or more, by the sum of the products over the root of the sum of their squares,
- * which holds where pairs have variances of their own. REPEATED of all values are free: the rest follows from
- * their means. */
-static void note_likeness(const struct likeness *likeness, double repeated, struct check_result *result) {
+/* One-sided test of likeness, by t = sum of products / root of the sum of their squares, which allows for
+ * pairs of unequal variance. REPEATED: the share of values that is free; the rest follows from their means.
+ */
+static void set_likeness_result(const struct likeness *likeness, double repeated,
+                                struct check_result *result) {
     double freedom = floor(likeness->pairs * repeated) - 1;
     result->rows = (size_t)likeness->pairs;
     result->size = likeness->products / sqrt(likeness->squares[0] * likeness->squares[1]);
@@ -156,16 +164,18 @@ static void note_likeness(const struct likeness *likeness, double repeated, stru
     result->p = t > 0 ? p / 2 : 1 - p / 2;
 }
 
+/* Tests whether a moment is like the moment before it on the same node. */
 static void check_autocorrelation(const struct checking *checking) {
     const struct moments *moments = &checking->moments;
     struct likeness likeness = {0};
     for (size_t m = 1; m < moments->count; m++)
         if (moments->nodes[m] == moments->nodes[m - 1])
-            add_pair(&likeness, moments->left[m], moments->left[m - 1]);
+            add_pair(&likeness, moments->residual[m], moments->residual[m - 1]);
     double repeated = 1 - (double)strata_rank(&checking->together) / (double)moments->count;
-    note_likeness(&likeness, repeated, &checking->ret->results[CHECK_AUTOCORRELATION]);
+    set_likeness_result(&likeness, repeated, &checking->ret->results[CHECK_AUTOCORRELATION]);
 }
 
+/* Tests the response against the mean response of the setting that the node measured before. */
 static void check_carry_over(const struct checking *checking) {
     const struct moments *moments = &checking->moments;
     size_t levels = checking->rows->settings.levels;
@@ -183,7 +193,8 @@ static void check_carry_over(const struct checking *checking) {
     check_association(checking, CHECK_CARRY_OVER, before);
 }
 
-/* Nodes have the order in common: that of the node with most moments is tested. */
+/* Tests whether settings explain the order, within blocks. Nodes share the order, so the node with most
+ * moments is tested. */
 static void check_order(const struct checking *checking) {
     const struct moments *moments = &checking->moments;
     const struct check_rows *rows = checking->rows;
@@ -206,7 +217,8 @@ static void check_order(const struct checking *checking) {
 
 /* ---- Nodes and cores */
 
-/* The level whose median of VALUES is farthest from the median of the other levels', and how far. */
+/* Finds the level whose median of VALUES is farthest from the median of the other levels, and by how much, in
+ * %. */
 static void find_farthest(const double *values, const struct check_codes *codes, size_t count,
                           const struct checking *checking, struct check_result *result) {
     size_t levels = codes->levels, used = 0;
@@ -235,7 +247,7 @@ static void find_farthest(const double *values, const struct check_codes *codes,
     }
 }
 
-/* Whether VALUES differ by GROUPS beyond what COMMON takes out. */
+/* Tests whether VALUES differ by GROUPS after the means of COMMON are subtracted. */
 static void check_groups(const struct checking *checking, enum check check, const double *values,
                          size_t count, const struct check_codes *common, const struct check_codes *groups) {
     struct check_result *result = &checking->ret->results[check];
@@ -246,43 +258,44 @@ static void check_groups(const struct checking *checking, enum check check, cons
     result->share = effect.share;
     if (isnan(effect.p))
         return;
-    cleanup_free double *left = xcalloc(count + 1, sizeof *left);
-    memcpy(left, values, count * sizeof *left);
+    cleanup_free double *residual = xcalloc(count + 1, sizeof *residual);
+    memcpy(residual, values, count * sizeof *residual);
     strata.codes[1] = NULL;
-    strata_center(&strata, left);
-    find_farthest(left, groups, count, checking, result);
+    strata_center(&strata, residual);
+    find_farthest(residual, groups, count, checking, result);
 }
 
-/* Units on two cores of a node at one time. What is left of each was freed of the means of each setting on
- * each core, so that both are independent unless something disturbs them together. */
+/* Tests whether units on two cores of a node at one time are alike. The means of each setting on each core
+ * are subtracted, so that the residuals of both are independent unless something disturbs both. */
 static void check_neighbours(const struct checking *checking) {
     const struct check_rows *rows = checking->rows;
     size_t levels = rows->settings.levels * rows->cores.levels;
     if (rows->count == 0 || levels > UINT32_MAX)
         return;
     cleanup_free uint32_t *cells = xcalloc(rows->count, sizeof *cells);
-    cleanup_free double *left = xcalloc(rows->count + 2 * checking->moments.count, sizeof *left);
-    double *sums = left + rows->count, *counts = sums + checking->moments.count;
+    cleanup_free double *residual = xcalloc(rows->count + 2 * checking->moments.count, sizeof *residual);
+    double *sums = residual + rows->count, *counts = sums + checking->moments.count;
     for (size_t i = 0; i < rows->count; i++)
         cells[i] = (uint32_t)(rows->settings.codes[i] * rows->cores.levels + rows->cores.codes[i]);
-    memcpy(left, rows->y, rows->count * sizeof *left);
+    memcpy(residual, rows->y, rows->count * sizeof *residual);
     const struct strata strata = {rows->count, {cells}, {levels}};
-    strata_center(&strata, left);
+    strata_center(&strata, residual);
     struct likeness likeness = {0};
     for (size_t i = 0; i < rows->count; i++) { /* each unit and the mean of those before it in its moment */
         size_t m = checking->moments.of_row[i];
         if (counts[m] > 0)
-            add_pair(&likeness, left[i], sums[m] / counts[m]);
-        sums[m] += left[i];
+            add_pair(&likeness, residual[i], sums[m] / counts[m]);
+        sums[m] += residual[i];
         counts[m]++;
     }
     double repeated = 1 - (double)strata_rank(&strata) / (double)rows->count;
-    note_likeness(&likeness, repeated, &checking->ret->results[CHECK_NEIGHBOURS]);
+    set_likeness_result(&likeness, repeated, &checking->ret->results[CHECK_NEIGHBOURS]);
 }
 
 /* ---- Modes */
 
-/* The best cut of SORTED in two: how far apart the means of both parts are. */
+/* Splits SORTED in two so that the sum of squares within both parts is least. Returns the distance of their
+ * means; *RET_SHARE is the share of the upper part. */
 static double find_split(const double *sorted, size_t count, double *ret_share) {
     double all = 0, low = 0, best = -1, distance = 0;
     for (size_t i = 0; i < count; i++)
@@ -299,8 +312,8 @@ static double find_split(const double *sorted, size_t count, double *ret_share) 
     return distance;
 }
 
-/* Spreads equal ones of SORTED evenly over the least step between different ones, so that rounding makes no
- * modes. */
+/* Spreads equal values of SORTED evenly over the least step between different values: rounding would
+ * otherwise look like modes. */
 static void spread_ties(double *sorted, size_t count) {
     double range = sorted[count - 1] - sorted[0], step = range;
     for (size_t i = 1; i < count; i++)
@@ -315,9 +328,9 @@ static void spread_ties(double *sorted, size_t count) {
     }
 }
 
-/* Takes of each level the middle one of its VALUES out, of an even number the lower of both: it is at a mode,
- * and not between two. */
-static void take_middles_out(const uint32_t *codes, size_t levels, size_t count, double *values) {
+/* Subtracts from each of VALUES the middle value of its level; of an even number the lower one, which lies at
+ * a mode and not between two. */
+static void subtract_level_medians(const uint32_t *codes, size_t levels, size_t count, double *values) {
     cleanup_free size_t *first = xcalloc(levels + 2, sizeof *first);
     cleanup_free double *sorted = xcalloc(count + 1, sizeof *sorted);
     for (size_t i = 0; i < count; i++)
@@ -332,8 +345,8 @@ static void take_middles_out(const uint32_t *codes, size_t levels, size_t count,
         values[i] -= sorted[(first[codes[i]] + first[codes[i] + 1] - 1) / 2];
 }
 
-/* Tests units. Where the units of one moment may be alike, which would count one value several times, moments
- * are tested. */
+/* Tests the residuals for more than one mode (dip test). Units are tested, or moments if units of one moment
+ * are alike, which would count one value several times. */
 static void check_modes(const struct checking *checking) {
     const struct check_result *neighbours = &checking->ret->results[CHECK_NEIGHBOURS];
     struct check_result *result = &checking->ret->results[CHECK_MODES];
@@ -346,7 +359,7 @@ static void check_modes(const struct checking *checking) {
     cleanup_free double *sorted = xcalloc(count, sizeof *sorted);
     memcpy(sorted, y, count * sizeof *sorted);
     for (size_t set = 0; set < 2; set++)
-        take_middles_out(strata->codes[set], strata->level_counts[set], count, sorted);
+        subtract_level_medians(strata->codes[set], strata->level_counts[set], count, sorted);
     quantile_sort(sorted, count);
     spread_ties(sorted, count);
     result->rows = count;
@@ -356,7 +369,8 @@ static void check_modes(const struct checking *checking) {
 
 /* ---- All of them */
 
-static bool matters(enum check check, const struct check_result *result) {
+/* Is the size of RESULT large enough to matter, by the limits of checks.h? */
+static bool is_large_enough(enum check check, const struct check_result *result) {
     if (check == CHECK_MODES)
         return true;
     if (check == CHECK_AUTOCORRELATION || check == CHECK_NEIGHBOURS)
@@ -366,8 +380,8 @@ static bool matters(enum check check, const struct check_result *result) {
     return fabs(result->size) >= SIZE_LEAST || result->share >= SHARE_LEAST;
 }
 
-/* Holm's adjustment, and the decisions. */
-static void decide(struct checks *checks) {
+/* Adjusts the p values by Holm over the tests that were made, and decides which results are findings. */
+static void decide_findings(struct checks *checks) {
     double p[CHECK_COUNT];
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         p[i] = checks->results[i].p;
@@ -377,7 +391,7 @@ static void decide(struct checks *checks) {
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         struct check_result *result = &checks->results[i];
         result->adjusted = p[i];
-        result->is_finding = p[i] < P_MOST && matters((enum check)i, result);
+        result->is_finding = p[i] < P_MOST && is_large_enough((enum check)i, result);
         checks->findings += result->is_finding;
     }
 }
@@ -389,6 +403,7 @@ static double find_mean(const struct check_rows *rows) {
     return mean;
 }
 
+/* The trend is tested late, because it changes the residuals. */
 void checks_find(const struct check_rows *rows, struct checks *ret) {
     struct checking checking = {.rows = rows, .ret = ret, .mean = find_mean(rows)};
     *ret = (struct checks){0};
@@ -397,11 +412,11 @@ void checks_find(const struct check_rows *rows, struct checks *ret) {
     if (rows->count == 0)
         return;
     struct moments *moments = &checking.moments;
-    checking.left = xcalloc(rows->count, sizeof *checking.left);
-    memcpy(checking.left, rows->y, rows->count * sizeof *checking.left);
+    checking.residual = xcalloc(rows->count, sizeof *checking.residual);
+    memcpy(checking.residual, rows->y, rows->count * sizeof *checking.residual);
     checking.units = (struct strata){
         rows->count, {rows->settings.codes, rows->cores.codes}, {rows->settings.levels, rows->cores.levels}};
-    strata_center(&checking.units, checking.left);
+    strata_center(&checking.units, checking.residual);
     moments_new(moments, rows->count);
     make_moments(&checking);
     checking.together = (struct strata){
@@ -419,7 +434,7 @@ void checks_find(const struct check_rows *rows, struct checks *ret) {
     check_trend(&checking);
     check_autocorrelation(&checking);
     check_modes(&checking);
-    decide(ret);
+    decide_findings(ret);
     moments_clear(moments);
-    free(checking.left);
+    free(checking.residual);
 }

@@ -68,6 +68,7 @@ struct checks {
     size_t tested, findings;
 };
 
+/* Makes all checks for which there are enough rows; the results of others have p NaN. */
 void checks_find(const struct check_rows *rows, struct checks *ret);
 
 #endif

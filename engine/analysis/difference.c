@@ -37,7 +37,8 @@ struct sample {
 
 /* ---- Tests */
 
-static void sample_describe(struct sample *sample) {
+/* Sets mean and variance of SAMPLE from its items; NAN when there are too few. */
+static void summarize_sample(struct sample *sample) {
     double squares = 0, n = (double)sample->count;
     sample->mean = 0;
     for (size_t i = 0; i < sample->count; i++)
@@ -48,7 +49,9 @@ static void sample_describe(struct sample *sample) {
     sample->mean = sample->count > 0 ? sample->mean : NAN;
 }
 
-static struct difference_estimate estimate(double size, double variance, double freedom) {
+/* The estimate of a difference of SIZE with VARIANCE and FREEDOM: 95 % interval and two-sided p, by Student's
+ * t. Both are NAN if the variance is not known. */
+static struct difference_estimate make_estimate(double size, double variance, double freedom) {
     double error = sqrt(variance);
     struct difference_estimate ret = {size, NAN, NAN, NAN};
     if (!(freedom >= 1) || isnan(variance))
@@ -65,15 +68,16 @@ static struct difference_estimate compare_variances(double size, const double va
                                                     const double freedoms[SIDES]) {
     double sum = variances[0] + variances[1];
     double below = pow(variances[0], 2) / freedoms[0] + pow(variances[1], 2) / freedoms[1];
-    return estimate(size, sum, below > 0 ? sum * sum / below : fmin(freedoms[0], freedoms[1]));
+    return make_estimate(size, sum, below > 0 ? sum * sum / below : fmin(freedoms[0], freedoms[1]));
 }
 
+/* Estimates the difference of one setting by METHOD: NEW as one more run, pairs of nodes, or Welch. */
 static struct difference_estimate compare_samples(enum difference_method method,
                                                   const struct sample samples[SIDES]) {
     const struct sample *base = &samples[0], *now = &samples[1];
     double size = now->mean - base->mean, n = (double)base->count;
     if (method == DIFFERENCE_RUNS)
-        return estimate(size, base->variance * (1 + 1 / n), n - 1);
+        return make_estimate(size, base->variance * (1 + 1 / n), n - 1);
     if (method == DIFFERENCE_NODES) {
         cleanup_free struct replicate_value *pairs = xcalloc(base->count + 1, sizeof *pairs);
         struct sample paired = {.items = pairs};
@@ -83,15 +87,15 @@ static struct difference_estimate compare_samples(enum difference_method method,
             if (k < now->count && now->items[k].key == base->items[i].key)
                 pairs[paired.count++].value = now->items[k].value - base->items[i].value;
         }
-        sample_describe(&paired);
-        return paired.count > 1
-                   ? estimate(paired.mean, paired.variance / (double)paired.count, (double)paired.count - 1)
-                   : estimate(size, NAN, NAN);
+        summarize_sample(&paired);
+        return paired.count > 1 ? make_estimate(paired.mean, paired.variance / (double)paired.count,
+                                                (double)paired.count - 1)
+                                : make_estimate(size, NAN, NAN);
     }
     const double variances[SIDES] = {base->variance / n, now->variance / (double)now->count},
                  freedoms[SIDES] = {n - 1, (double)now->count - 1};
     return base->count > 1 && now->count > 1 ? compare_variances(size, variances, freedoms)
-                                             : estimate(size, NAN, NAN);
+                                             : make_estimate(size, NAN, NAN);
 }
 
 /* ---- Samples */
@@ -105,8 +109,10 @@ static int compare_keys(const void *a, const void *b) {
     return (left->key > right->key) - (left->key < right->key);
 }
 
-/* The means of each key of SETTING on SIDE. SAMPLE has room for its rows. */
-static void collect(const struct comparing *comparing, size_t setting, size_t side, struct sample *sample) {
+/* Sets SAMPLE to the means of the keys (runs, nodes, or rows) of SETTING on SIDE. It has room for all rows.
+ */
+static void collect_sample(const struct comparing *comparing, size_t setting, size_t side,
+                           struct sample *sample) {
     const struct measurements *m = comparing->of->measurements;
     const struct groups *settings = &m->settings;
     size_t count = 0, merged = 0;
@@ -123,13 +129,14 @@ static void collect(const struct comparing *comparing, size_t setting, size_t si
         sample->items[merged++] = (struct replicate_value){sample->items[i].key, sum / (double)(end - i)};
     }
     sample->count = merged;
-    sample_describe(sample);
+    summarize_sample(sample);
 }
 
+/* Compares one setting, if both sides have values of it; else counts it as measured on one side only. */
 static void compare_setting(struct comparing *comparing, size_t setting, struct sample samples[SIDES]) {
     struct difference *of = comparing->of;
     for (size_t side = 0; side < SIDES; side++)
-        collect(comparing, setting, side, &samples[side]);
+        collect_sample(comparing, setting, side, &samples[side]);
     const struct sample *base = &samples[0], *now = &samples[1];
     if (base->count == 0 || now->count == 0) {
         of->only[0] += base->count > 0;
@@ -149,7 +156,7 @@ static void compare_setting(struct comparing *comparing, size_t setting, struct 
 
 /* ---- What counts as a replicate */
 
-/* How many different CODES the used rows of each side have; and whether both have the same ones. */
+/* Counts the different CODES of the used rows of each side. True: both sides have the same codes. */
 static bool count_codes(const struct comparing *comparing, const uint32_t *codes, size_t levels,
                         size_t ret_counts[SIDES]) {
     const struct measurements *m = comparing->of->measurements;
@@ -167,17 +174,19 @@ static bool count_codes(const struct comparing *comparing, const uint32_t *codes
     return are_same;
 }
 
-/* Whether some setting has two values on both sides. */
+/* Is there a setting with two values or more on both sides? */
 static bool has_repetitions(const struct comparing *comparing, struct sample samples[SIDES]) {
     bool has = false;
     for (size_t g = 0; g < comparing->of->measurements->settings.count && !has; g++) {
         for (size_t side = 0; side < SIDES; side++)
-            collect(comparing, g, side, &samples[side]);
+            collect_sample(comparing, g, side, &samples[side]);
         has = samples[0].count > 1 && samples[1].count > 1;
     }
     return has;
 }
 
+/* Chooses what counts as a replicate (difference.h), and sets each row's key and, for blocks and units, its
+ * cluster. */
 static void choose_method(struct comparing *comparing, struct sample samples[SIDES]) {
     struct difference *of = comparing->of;
     const struct measurements *m = of->measurements;
@@ -220,11 +229,12 @@ struct tally {
     size_t count;
 };
 
-/* Sums over the settings that both have, and their number, of what each key has. */
+/* For each key (run or node) of SIDE, adds up its values over the compared settings, and how many settings it
+ * has. */
 static void tally_settings(const struct comparing *comparing, struct sample *sample, size_t side,
                            struct tally *tallies) {
     for (size_t i = 0; i < comparing->of->count; i++) {
-        collect(comparing, comparing->of->items[i].setting, side, sample);
+        collect_sample(comparing, comparing->of->items[i].setting, side, sample);
         for (size_t k = 0; k < sample->count; k++) {
             tallies[sample->items[k].key].sum += sample->items[k].value;
             tallies[sample->items[k].key].count++;
@@ -232,7 +242,7 @@ static void tally_settings(const struct comparing *comparing, struct sample *sam
     }
 }
 
-/* By runs or nodes: each has the mean over all settings. */
+/* The whole by runs or nodes: those that measured every setting count with their mean over the settings. */
 static struct difference_estimate compare_tallies(const struct comparing *comparing, size_t keys,
                                                   struct sample samples[SIDES]) {
     const struct difference *of = comparing->of;
@@ -245,15 +255,15 @@ static struct difference_estimate compare_tallies(const struct comparing *compar
             if (tallies[key].count == of->count)
                 means[side].items[means[side].count++] =
                     (struct replicate_value){(uint32_t)key, tallies[key].sum / (double)of->count};
-        sample_describe(&means[side]);
+        summarize_sample(&means[side]);
     }
     struct difference_estimate ret = compare_samples(of->method, means);
     free(means[0].items), free(means[1].items);
     return ret;
 }
 
-/* By blocks or units: the variance of the mean of all settings' differences, from what the clusters of rows
- * add to it (a cluster-robust variance: K.-Y. Liang, S. Zeger, Biometrika 73, 1986). */
+/* The whole by blocks or units: the variance of the mean difference of all settings, from the contribution of
+ * each cluster of rows (cluster-robust variance: K.-Y. Liang, S. Zeger, Biometrika 73, 1986). */
 static struct difference_estimate compare_clusters(const struct comparing *comparing,
                                                    struct sample samples[SIDES]) {
     const struct difference *of = comparing->of;
@@ -264,7 +274,7 @@ static struct difference_estimate compare_clusters(const struct comparing *compa
     for (size_t i = 0; i < of->count; i++)
         for (size_t side = 0; side < SIDES; side++) {
             struct sample *sample = &samples[side];
-            collect(comparing, of->items[i].setting, side, sample);
+            collect_sample(comparing, of->items[i].setting, side, sample);
             size += (side ? 1 : -1) * sample->mean / settings;
             for (size_t k = 0; k < sample->count; k++) { /* keys are rows */
                 uint32_t cluster = comparing->clusters[sample->items[k].key];
@@ -286,18 +296,20 @@ static struct difference_estimate compare_clusters(const struct comparing *compa
                                                            : used[side] / (used[side] - settings);
     }
     return freedoms[0] >= 1 && freedoms[1] >= 1 ? compare_variances(size, variances, freedoms)
-                                                : estimate(size, NAN, NAN);
+                                                : make_estimate(size, NAN, NAN);
 }
 
+/* The whole when nothing was measured twice: each setting's difference is one value. */
 static struct difference_estimate compare_settings(const struct difference *of) {
     struct sample sample = {.items = xcalloc(of->count + 1, sizeof *sample.items), .count = of->count};
     for (size_t i = 0; i < of->count; i++)
         sample.items[i].value = of->items[i].difference.size;
-    sample_describe(&sample);
+    summarize_sample(&sample);
     free(sample.items);
-    return estimate(sample.mean, sample.variance / (double)of->count, (double)of->count - 1);
+    return make_estimate(sample.mean, sample.variance / (double)of->count, (double)of->count - 1);
 }
 
+/* Estimates the mean difference over all settings, by the method that was chosen. */
 static struct difference_estimate compare_whole(const struct comparing *comparing,
                                                 struct sample samples[SIDES]) {
     const struct difference *of = comparing->of;
@@ -312,6 +324,8 @@ static struct difference_estimate compare_whole(const struct comparing *comparin
 
 /* ---- Decisions */
 
+/* 1: better, -1: worse, 0: no difference is shown, or it is below the least one that counts. BASE: the mean
+ * before. */
 static int decide(const struct difference *of, const struct difference_estimate *estimate, double base) {
     double share = of->is_logarithmic ? expm1(estimate->size) : estimate->size / fabs(base);
     if (!(estimate->p < P_MOST) || fabs(share) < of->least)
@@ -319,7 +333,9 @@ static int decide(const struct difference *of, const struct difference_estimate 
     return (estimate->size > 0) == of->measurements->most ? 1 : -1;
 }
 
-static void adjust(struct difference *of) {
+/* Adjusts p by Holm over the tested settings, and decides which settings, and the whole, are better or worse.
+ */
+static void adjust_and_decide(struct difference *of) {
     cleanup_free double *p = xcalloc(of->count + 1, sizeof *p);
     double base = 0;
     for (size_t i = 0; i < of->count; i++) {
@@ -338,6 +354,7 @@ static void adjust(struct difference *of) {
     of->sign = decide(of, &of->whole, base);
 }
 
+/* Values are compared as logarithms if all are positive. */
 int difference_find(const struct measurements *measurements, size_t new_run, double least,
                     struct difference *ret, struct failure *failure) {
     const struct measurements *m = measurements;
@@ -364,7 +381,7 @@ int difference_find(const struct measurements *measurements, size_t new_run, dou
         compare_setting(&comparing, g, samples);
     if (ret->count > 0) {
         ret->whole = compare_whole(&comparing, samples);
-        adjust(ret);
+        adjust_and_decide(ret);
     }
     free(samples[0].items), free(samples[1].items);
     return ret->count > 0
@@ -391,6 +408,7 @@ static double shown_size(const struct difference *of, double size) {
     return fabs(size) < ROUNDING ? 0 : 100 * expm1(size);
 }
 
+/* Adds the verdict and the figures of the whole. */
 static void report_whole(struct report_section *in, const struct difference *of) {
     static const char *const methods[] = {
         [DIFFERENCE_RUNS] = "each earlier run counts once; the new run is tested as one more run "
@@ -437,6 +455,7 @@ static void report_whole(struct report_section *in, const struct difference *of)
     report_text(in, "method", NULL, methods[of->method], false);
 }
 
+/* Adds the table of the settings that both sides have. */
 static void report_settings(struct report_section *in, const struct difference *of) {
     static const char *const standings[] = {"worse", "", "better"};
     const struct measurements *m = of->measurements;

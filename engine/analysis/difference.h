@@ -4,11 +4,13 @@
  *
  * What counts as a replicate, of a setting and of the whole:
  *
- *     RUNS      BASE has three runs or more: each run counts once, and NEW is one more run, tested by
- * Student's t for one new value, with s^2 (1 + 1 / runs); so differences from run to run do no harm NODES
- * both have the same two nodes or more: each node counts once, paired BLOCKS    both have three blocks or
- * more of repetitions: units count in a setting (Welch); in the whole each block of a node counts once UNITS
- * units count in a setting (Welch); in the whole the units of a node at one position of the order count once
+ *     RUNS      BASE has three runs or more: each run counts once, and NEW is tested as one more run
+ *               by Student's t, with the variance s^2 (1 + 1 / runs) of one new value
+ *     NODES     both have the same nodes, two or more: each node counts once, paired with itself
+ *     BLOCKS    both have three blocks of repetitions or more: units count in a setting (Welch); in
+ *               the whole each block of a node counts once
+ *     UNITS     units count in a setting (Welch); in the whole the units of a node at one position of
+ *               the order count once
  *     SETTINGS  nothing was measured twice: no setting is tested; in the whole each setting counts once
  *
  * The whole is the mean of the settings' differences. p of settings are adjusted for all that were tested
@@ -55,8 +57,9 @@ struct difference {
     double least; /* differences below this, a share of 1, do not count */
 };
 
-/* MEASUREMENTS are of all runs; input NEW_RUN is NEW. FAILURE_INPUT: no setting has values in both. RET is to
- * be cleared after failures, too. */
+/* Compares the runs in MEASUREMENTS; input NEW_RUN is NEW, the others are BASE. LEAST, a share of 1: smaller
+ * differences do not count. FAILURE_INPUT: no setting has values on both sides. RET is to be cleared after
+ * failures, too. */
 int difference_find(const struct measurements *measurements, size_t new_run, double least,
                     struct difference *ret, struct failure *failure);
 void difference_clear(struct difference *difference);

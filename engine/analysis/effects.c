@@ -44,7 +44,7 @@ static void add_term(struct analysis *analysis, size_t a, size_t b, size_t order
     analysis->columns += term->count;
 }
 
-/* The terms of MAIN effects, or of interactions as well. */
+/* Makes the terms: main effects, and WITH_INTERACTIONS those of two factors, except with nuisances. */
 static void make_terms(struct analysis *analysis, bool with_interactions) {
     size_t count = analysis->factor_count;
     analysis->terms = xcalloc(count + count * count / 2 + 1, sizeof *analysis->terms);
@@ -58,6 +58,7 @@ static void make_terms(struct analysis *analysis, bool with_interactions) {
                 add_term(analysis, a, b, 2);
 }
 
+/* Fills the columns of the model's matrix: the mean, then those of each term; interactions are products. */
 static void fill_columns(struct analysis *analysis) {
     size_t rows = analysis->rows;
     analysis->x = xcalloc(rows * analysis->columns, sizeof *analysis->x);
@@ -80,9 +81,9 @@ static bool contains(const struct term *outer, const struct term *inner) {
            (outer->factors[0] == inner->factors[0] || outer->factors[1] == inner->factors[0]);
 }
 
-/* The fit without the terms that contain LEFT_OUT, and with or without itself; NULL: of all terms. */
-static int fit(const struct analysis *analysis, const struct term *left_out, bool with_itself,
-               struct least_squares_fit *ret) {
+/* Fits without the terms that contain TERM, and with or without TERM itself; TERM NULL: all terms. */
+static int fit_terms(const struct analysis *analysis, const struct term *left_out, bool with_itself,
+                     struct least_squares_fit *ret) {
     enum least_squares_role roles[LEAST_SQUARES_COLUMNS_MAX] = {LEAST_SQUARES_FREE};
     for (size_t t = 0; left_out && t < analysis->term_count; t++) {
         const struct term *term = &analysis->terms[t];
@@ -93,10 +94,12 @@ static int fit(const struct analysis *analysis, const struct term *left_out, boo
     return least_squares_solve(&analysis->sums, roles, ret);
 }
 
+/* Finds freedom and sum of squares of one term: by how much the residual sum of squares falls when it is
+ * added (type II). */
 static int find_term(const struct analysis *analysis, const struct term *term, struct effect *ret) {
     cleanup(least_squares_fit_clear) struct least_squares_fit with = {0}, without = {0};
-    int r = fit(analysis, term, true, &with);
-    r = r < 0 ? r : fit(analysis, term, false, &without);
+    int r = fit_terms(analysis, term, true, &with);
+    r = r < 0 ? r : fit_terms(analysis, term, false, &without);
     *ret = (struct effect){
         .factors = {term->factors[0], term->factors[1]}, .order = term->order, .p = NAN, .f = NAN};
     if (r < 0)
@@ -106,7 +109,7 @@ static int find_term(const struct analysis *analysis, const struct term *term, s
     return 0;
 }
 
-/* The estimates of main effects, from a fit without interactions. */
+/* Finds the effects of levels, from a fit of the main effects alone. */
 static int find_levels(const struct analysis *analysis, struct effects *effects) {
     cleanup(least_squares_fit_clear) struct least_squares_fit main = {0};
     enum least_squares_role roles[LEAST_SQUARES_COLUMNS_MAX] = {LEAST_SQUARES_FREE};
@@ -134,8 +137,8 @@ static void analysis_clear(struct analysis *analysis) {
     analysis->x = NULL;
 }
 
-/* Prepares the analysis; 1: its residuals have too few degrees of freedom for interactions. */
-static int prepare(struct analysis *analysis, const double *y, bool with_interactions) {
+/* Sets up terms and sums. 1: there are too few rows, or too many columns, for interactions. */
+static int prepare_analysis(struct analysis *analysis, const double *y, bool with_interactions) {
     cleanup(least_squares_fit_clear) struct least_squares_fit all = {0};
     make_terms(analysis, with_interactions);
     if (analysis->columns > COLUMNS_MAX)
@@ -144,13 +147,14 @@ static int prepare(struct analysis *analysis, const double *y, bool with_interac
     int r = least_squares_init(&analysis->sums, analysis->columns);
     r = r < 0 ? r
               : least_squares_append(&analysis->sums, analysis->rows, analysis->x, analysis->rows, y, NULL);
-    r = r < 0 || !with_interactions ? r : fit(analysis, NULL, false, &all);
+    r = r < 0 || !with_interactions ? r : fit_terms(analysis, NULL, false, &all);
     return r < 0 ? r : with_interactions && analysis->rows < all.rank + FREEDOM_LEAST;
 }
 
+/* Finds the total, the residual, and each term's share, F and p. */
 static int find_all(const struct analysis *analysis, struct effects *ret) {
     cleanup(least_squares_fit_clear) struct least_squares_fit all = {0};
-    int r = fit(analysis, NULL, false, &all);
+    int r = fit_terms(analysis, NULL, false, &all);
     if (r < 0)
         return r;
     ret->total = analysis->sums.total;
@@ -170,6 +174,7 @@ static int find_all(const struct analysis *analysis, struct effects *ret) {
     return r < 0 ? r : find_levels(analysis, ret);
 }
 
+/* Interactions are left out when the rows are too few for them. */
 int effects_find(const double *y, size_t rows, const struct effects_factor *factors, size_t count,
                  struct effects *ret) {
     cleanup(analysis_clear) struct analysis analysis = {
@@ -182,11 +187,11 @@ int effects_find(const double *y, size_t rows, const struct effects_factor *fact
         is_constant = is_constant && y[row] == y[0];
     if (!varies || is_constant)
         return -EDOM;
-    int r = prepare(&analysis, y, true);
+    int r = prepare_analysis(&analysis, y, true);
     effects.has_interactions = r == 0;
     if (r == 1) {
         analysis_clear(&analysis);
-        r = prepare(&analysis, y, false);
+        r = prepare_analysis(&analysis, y, false);
     }
     r = r < 0 ? r : find_all(&analysis, &effects);
     if (r < 0)

@@ -33,6 +33,7 @@ static void influence_clear(struct influence *influence) {
     text_clear(&influence->following), text_clear(&influence->unknown);
 }
 
+/* Adds the category number CATEGORY as a factor called NAME. */
 static void add_levels(struct influence *influence, const char *name, size_t category, bool is_nuisance) {
     const struct measurements *measurements = influence->measurements;
     const struct table_category *levels = &measurements->table->categories[category];
@@ -46,6 +47,7 @@ static void add_levels(struct influence *influence, const char *name, size_t cat
         .codes = influence->codes[f], .level_count = levels->level_count, .is_nuisance = is_nuisance};
 }
 
+/* Chooses the rows that are used. The response is replaced by its logarithm if all are positive. */
 static void choose_rows(struct influence *influence) {
     const struct measurements *measurements = influence->measurements;
     const double *order = measurements->order;
@@ -63,8 +65,8 @@ static void choose_rows(struct influence *influence) {
         influence->y[i] = log(influence->y[i]);
 }
 
-/* Whether each level of factor A, in the rows that are used, goes with one level of factor B alone. */
-static bool determines(const struct influence *influence, size_t a, size_t b) {
+/* Does each level of factor A, in the rows that are used, go with only one level of factor B? */
+static bool is_determined_by(const struct influence *influence, size_t a, size_t b) {
     const struct measurements *measurements = influence->measurements;
     const struct table_category *from = &measurements->table->categories[a], *to = from - a + b;
     cleanup_free uint32_t *levels = xcalloc(from->level_count + 1, sizeof *levels); /* of B, and 1; 0: none */
@@ -84,12 +86,14 @@ static bool determines(const struct influence *influence, size_t a, size_t b) {
 static size_t find_source(const struct influence *influence, size_t f) {
     const struct measured_factor *factors = influence->measurements->factors;
     for (size_t other = 0; other < influence->measurements->factor_count; other++)
-        if (other != f && factors[other].varies && determines(influence, other, f) &&
-            (other < f || !determines(influence, f, other)))
+        if (other != f && factors[other].varies && is_determined_by(influence, other, f) &&
+            (other < f || !is_determined_by(influence, f, other)))
             return other;
     return SIZE_MAX;
 }
 
+/* Chooses the factors that vary and are not determined by others, and as nuisances the node and, in a single
+ * run, the order. */
 static void choose_factors(struct influence *influence) {
     const struct measurements *measurements = influence->measurements;
     size_t count = measurements->factor_count, nodes = count;
@@ -119,7 +123,8 @@ static void choose_factors(struct influence *influence) {
     influence->factors[order] = (struct effects_factor){.values = influence->order, .is_nuisance = true};
 }
 
-/* Of own factor F the best and the worst level that was measured, and by how much the worst is worse. */
+/* The best and the worst measured level of own factor F, and by how much the worst is worse: in %, or in the
+ * response's unit. */
 static void find_extremes(const struct influence *influence, const struct effects *effects, size_t f,
                           size_t *ret_best, size_t *ret_worst, double *ret_difference) {
     const struct effects_factor *factor = &influence->factors[f];
@@ -142,6 +147,7 @@ static void find_extremes(const struct influence *influence, const struct effect
         *ret_difference = 100 * expm1(*ret_difference);
 }
 
+/* Adds one term to TABLE. A term that cannot be separated from others is listed as unknown instead. */
 static void report_term(struct influence *influence, const struct effects *effects,
                         const struct effect *effect, struct report_table *table) {
     size_t a = effect->factors[0], b = effect->factors[1], best = 0, worst = 0;
@@ -167,6 +173,7 @@ static void report_term(struct influence *influence, const struct effects *effec
     report_cell(table, difference);
 }
 
+/* Adds the table of terms, what was left out, and the assumptions. */
 static void report_terms(struct influence *influence, const struct effects *effects,
                          struct report_section *in) {
     const struct column columns[] = {

@@ -60,6 +60,8 @@ static int assume_response(struct measurements *measurements, struct failure *fa
     return 0;
 }
 
+/* Chooses the response: RESPONSE and MOST of the caller, else the experiment's answer, else the only numeric
+ * response. */
 static int choose_response(struct measurements *measurements, const char *response, bool most,
                            struct failure *failure) {
     const struct table *table = measurements->table;
@@ -76,6 +78,7 @@ static int choose_response(struct measurements *measurements, const char *respon
 
 /* ---- Rows */
 
+/* Refuses inputs that are not runs of one experiment. */
 static int check_inputs(const struct table *table, struct failure *failure) {
     const struct table_input *first = &table->inputs[0];
     for (size_t i = 0; i < table->input_count; i++) {
@@ -98,7 +101,7 @@ static bool is_size(const struct table *table, const char *name) {
                    : table->suggestion && bind_texts_have(&table->suggestion->sizes, name);
 }
 
-/* The sizes first. */
+/* Finds the factors. Sizes of the problem come first. */
 static void find_factors(struct measurements *measurements) {
     const struct table *table = measurements->table;
     size_t count = table->column_count;
@@ -112,8 +115,8 @@ static void find_factors(struct measurements *measurements) {
     }
 }
 
-/* The numbers are the response, what with node and core names the output of a unit, and what is there of
- * `optional`; the categories the factors, node, core, and flags where there are any. */
+/* Loads the columns: the response, order and attempt (which name a unit's output with node and core), the
+ * optional columns that exist; as categories the factors, node, core and flags. */
 static int load_rows(struct measurements *measurements, struct failure *failure) {
     const char *share = measurements->table->answer ? measurements->table->answer->share : NULL;
     const struct {
@@ -167,6 +170,8 @@ static void number_runs(struct measurements *measurements) {
             measurements->runs[row++] = (uint32_t)input;
 }
 
+/* Finds the flagged rows, which are left out unless every row is flagged. Rows without a finite value are
+ * always left out. */
 static void find_flags(struct measurements *measurements) {
     const struct table *table = measurements->table;
     const struct table_category *category = &table->categories[table->category_count - 1];
@@ -188,6 +193,7 @@ static void find_flags(struct measurements *measurements) {
                                       (measurements->left_out[row] && !measurements->all_flagged);
 }
 
+/* Groups the rows by their levels, and finds the factors that vary. */
 static void find_settings(struct measurements *measurements) {
     struct groups *settings = &measurements->settings;
     cleanup_free size_t *by = xcalloc(measurements->factor_count + 1, sizeof *by);

@@ -29,6 +29,8 @@ static void plots_clear(struct plots *plots) {
     free(plots->relative), free(plots->response);
 }
 
+/* Sets each row's difference to the mean of its setting, in %, negative where it is worse. NAN: left out, or
+ * the setting was measured once. */
 static void find_relative(struct plots *plots) {
     const struct measurements *m = plots->m;
     plots->relative = xcalloc(m->row_count + 1, sizeof *plots->relative);
@@ -65,6 +67,8 @@ struct level_axis {
     bool is_numeric;
 };
 
+/* The places of factor F's levels on an axis: their values if all are numbers, else 0, 1, 2, ... The caller
+ * frees `places`. */
 static struct level_axis level_axis_of(const struct plots *plots, size_t f) {
     const struct table_category *category = &plots->m->table->categories[f];
     struct level_axis axis = {.category = category,
@@ -84,8 +88,8 @@ static void set_axis(struct chart *chart, const struct level_axis *axis) {
     chart->x_label_count = axis->is_numeric ? 0 : axis->category->level_count;
 }
 
-/* Adds VALUES (a row each; NaN: none) over the levels of AXIS: all of them, or of too many the extremes, and
- * the mean of each level. */
+/* Adds a chart of VALUES, one for each row (NAN: none), over the levels of AXIS: all points, or, if they are
+ * too many, the extremes of each level; and the mean of each level. */
 static void add_level_chart(const struct plots *plots, const char *name, const struct level_axis *axis,
                             const double *values, struct chart *chart, struct report_section *in) {
     const struct table_category *category = axis->category;
@@ -125,6 +129,7 @@ static void add_level_chart(const struct plots *plots, const char *name, const s
     report_chart(in, name, chart);
 }
 
+/* Adds a chart of the response over each factor that varies. */
 static void report_factors(const struct plots *plots, struct report_section *in) {
     const struct measurements *m = plots->m;
     size_t varying = 0;
@@ -152,6 +157,8 @@ static void report_factors(const struct plots *plots, struct report_section *in)
 
 /* ---- Coverage */
 
+/* *RET_NAMES is "1 (12), 2 (12)": the levels of factor F with the number of measurements; the caller frees.
+ */
 static void count_levels(const struct plots *plots, size_t f, char **ret_names) {
     const struct table_category *category = &plots->m->table->categories[f];
     cleanup_free size_t *counts = xcalloc(category->level_count + 1, sizeof *counts);
@@ -164,6 +171,7 @@ static void count_levels(const struct plots *plots, size_t f, char **ret_names) 
     *ret_names = text_take(&names);
 }
 
+/* Adds a chart of the measured settings for each pair of factors that vary, at most PAIRS_MAX. */
 static void report_pairs(const struct plots *plots, struct report_section *section) {
     const struct measurements *m = plots->m;
     size_t pairs = 0, settings = m->settings.count;
@@ -195,6 +203,7 @@ static void report_pairs(const struct plots *plots, struct report_section *secti
         }
 }
 
+/* Adds which levels were measured how often, and of how many combinations. */
 static void report_coverage(const struct plots *plots, struct report_section *in) {
     static const struct column columns[] = {{.name = "factor"},
                                             {.name = "levels", .digits = 9},
@@ -233,7 +242,8 @@ static void report_coverage(const struct plots *plots, struct report_section *in
 
 /* ---- Order */
 
-/* VALUES over the order of measurement: a series a node, if these are few, and what is flagged. */
+/* Adds a chart of VALUES over the order of measurement: a series for each node if they are few, and one for
+ * flagged rows. LIKE has the chart's titles. */
 static void add_order_chart(const struct plots *plots, const char *name, const double *values,
                             const struct chart *like, bool with_flagged, struct report_section *in) {
     const struct measurements *m = plots->m;
@@ -265,6 +275,8 @@ static void add_order_chart(const struct plots *plots, const char *name, const d
         report_note(in, REPORT_NOTE, "only every %zu-th measurement is drawn", each);
 }
 
+/* Adds the charts of the response, and of its difference to the setting's mean, over the order of
+ * measurement. */
 static void report_order(const struct plots *plots, struct report_section *in) {
     static const double zero = 0;
     struct report_section *section = report_section(in, "order", "Order of measurement", false);
@@ -302,6 +314,7 @@ static int compare_means(const void *a, const void *b) {
     return isnan(one) || isnan(other) ? isnan(one) - isnan(other) : (one > other) - (one < other);
 }
 
+/* Why NODE was found slow in one of the runs; "": it was not. */
 static const char *slow_sentence(const struct archive_run *const *runs, size_t run_count, const char *node) {
     for (size_t i = 0; i < run_count; i++) {
         const struct archive_slow_node *slow = runs[i]->slow_nodes.items;
@@ -312,6 +325,7 @@ static const char *slow_sentence(const struct archive_run *const *runs, size_t r
     return "";
 }
 
+/* The mean and deviation of the relative response of each node; the caller frees. */
 static struct node_mean *find_means(const struct plots *plots) {
     const struct measurements *m = plots->m;
     size_t nodes = plots->nodes->level_count;
@@ -334,6 +348,7 @@ static struct node_mean *find_means(const struct plots *plots) {
     return means;
 }
 
+/* Adds a table and a chart that compare the nodes, worst first; nothing with fewer than two. */
 static void report_nodes(const struct plots *plots, const struct archive_run *const *runs, size_t run_count,
                          struct report_section *in) {
     static const struct column columns[] = {

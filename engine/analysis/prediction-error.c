@@ -47,10 +47,10 @@ static bool is_interval(const char *name) {
     return text_ends_in(name, "_mean") || text_ends_in(name, "_low") || text_ends_in(name, "_high");
 }
 
-/* The result of the prediction that is the response: of its name, or else the first in a unit of its
- * dimension. */
-static int find_result(struct scenarios_of *scenarios, const char *path, const struct column **ret,
-                       struct failure *failure) {
+/* Chooses the result of the prediction to compare: the column with the response's name, else the first whose
+ * unit has the same dimension. Sets the factors of conversion. */
+static int choose_result_column(struct scenarios_of *scenarios, const char *path, const struct column **ret,
+                                struct failure *failure) {
     const struct measurements *m = scenarios->measurements;
     const struct table *table = scenarios->table;
     cleanup(text_clear) struct text names;
@@ -79,7 +79,8 @@ static int find_result(struct scenarios_of *scenarios, const char *path, const s
                                 m->response, unit_label(m->unit), names.bytes);
 }
 
-/* Factors of the runs that the prediction has, too, in the same unit. */
+/* Finds the factors of the runs that are also parameters of the prediction. Refused: another unit, and none
+ * in common. */
 static int find_factors(struct scenarios_of *scenarios, const char *path, struct failure *failure) {
     const struct measurements *m = scenarios->measurements;
     scenarios->factors = xcalloc(m->factor_count + 1, sizeof *scenarios->factors);
@@ -91,7 +92,7 @@ static int find_factors(struct scenarios_of *scenarios, const char *path, struct
                 continue;
             if (strcmp(column->unit ? column->unit : "1", own->unit ? own->unit : "1") != 0)
                 return failure_input(failure, path, 0, 0,
-                                     "the result '%s' has the unit '%s'; expected a unit that converts to "
+                                     "the factor '%s' has the unit '%s' in the prediction; expected "
                                      "'%s', the unit in the runs",
                                      own->name, unit_label(column->unit), unit_label(own->unit));
             scenarios->factors[scenarios->factor_count++] = f;
@@ -113,6 +114,7 @@ static uint32_t find_level(const struct table_category *levels, const char *text
     return UINT32_MAX;
 }
 
+/* By the levels of the common factors. */
 static int compare_scenarios(const void *a, const void *b, void *context) {
     const struct scenarios_of *scenarios = context;
     size_t left = *(const size_t *)a, right = *(const size_t *)b;
@@ -124,7 +126,8 @@ static int compare_scenarios(const void *a, const void *b, void *context) {
     return 0;
 }
 
-/* A factor that is empty in all scenarios does not matter to the method, and is not used. */
+/* Numbers the scenarios' levels as the runs do. A factor that is empty in all scenarios is dropped: the
+ * method does not use it. */
 static void number_scenarios(struct scenarios_of *scenarios) {
     const struct table *table = scenarios->table;
     size_t used = 0;
@@ -143,12 +146,14 @@ static void number_scenarios(struct scenarios_of *scenarios) {
     scenarios->factor_count = used;
 }
 
+/* Reads the prediction and sorts its scenarios by their levels. Refused: two scenarios with the same levels.
+ */
 static int read_scenarios(struct scenarios_of *scenarios, const char *path, struct failure *failure) {
     static const struct table_options options = {.member = ARCHIVE_RESULTS, .predictions = true};
     const struct measurements *m = scenarios->measurements;
     const struct column *result = NULL;
     int r = table_open(&path, 1, &options, &scenarios->table, failure);
-    r = r < 0 ? r : find_result(scenarios, path, &result, failure);
+    r = r < 0 ? r : choose_result_column(scenarios, path, &result, failure);
     r = r < 0 ? r : find_factors(scenarios, path, failure);
     if (r < 0)
         return r;
@@ -184,7 +189,7 @@ static int read_scenarios(struct scenarios_of *scenarios, const char *path, stru
 
 /* ---- Errors */
 
-/* The scenario of SETTING; -1: there is none. */
+/* The scenario with the levels of SETTING; -1: there is none. */
 static int64_t find_scenario(struct scenarios_of *scenarios, size_t setting) {
     const struct groups *settings = &scenarios->measurements->settings;
     const size_t target = scenarios->stride - 1;
@@ -202,8 +207,10 @@ static int64_t find_scenario(struct scenarios_of *scenarios, size_t setting) {
     return -1;
 }
 
-static void join(struct scenarios_of *scenarios, const struct ranking *ranking,
-                 struct prediction_error *ret) {
+/* Makes a row for each ranked setting that has a scenario, and counts settings and scenarios without a
+ * partner. */
+static void match_settings(struct scenarios_of *scenarios, const struct ranking *ranking,
+                           struct prediction_error *ret) {
     const double *values = scenarios->table->numbers[0].values;
     ret->rows = xcalloc(ranking->count + 1, sizeof *ret->rows);
     for (size_t i = 0; i < ranking->count; i++) {
@@ -224,7 +231,8 @@ static void join(struct scenarios_of *scenarios, const struct ranking *ranking,
         ret->not_measured += !scenarios->is_used[i];
 }
 
-static void summarise(struct prediction_error *error) {
+/* Computes the mean and worst errors, the scatter of repetitions, and Spearman's rank correlation. */
+static void summarize_errors(struct prediction_error *error) {
     cleanup_free double *values = xcalloc(2 * error->count + 1, sizeof *values);
     double squares = 0, repeated = 0, n = (double)error->count;
     for (size_t i = 0; i < error->count; i++) {
@@ -244,7 +252,8 @@ static void summarise(struct prediction_error *error) {
         error->count < SPEARMAN_LEAST ? NAN : ranks_correlation(values, values + error->count, error->count);
 }
 
-/* The rows are best first within each size, and the largest size is first. */
+/* Computes the regret of the setting that the prediction calls best, for each size. Rows are best first
+ * within a size, and the largest size is first. */
 static void find_regret(const struct measurements *m, struct prediction_error *error) {
     const struct groups *settings = &m->settings;
     error->regret = error->regret_worst = NAN;
@@ -279,14 +288,14 @@ int prediction_error_find(const char *path, const struct measurements *measureme
     int r = read_scenarios(&scenarios, path, failure);
     if (r < 0)
         return r;
-    join(&scenarios, ranking, ret);
+    match_settings(&scenarios, ranking, ret);
     if (ret->count == 0)
         return failure_input(failure, path, 0, 0,
                              "none of the predicted scenarios was measured: the %zu settings of the "
                              "runs and the %zu scenarios have different levels of their common "
                              "factors; predict the settings that were measured",
                              ret->not_predicted, ret->not_measured);
-    summarise(ret);
+    summarize_errors(ret);
     find_regret(measurements, ret);
     return 0;
 }

@@ -17,7 +17,8 @@ static int compare_nodes(const void *a, const void *b) {
     return (left->node > right->node) - (left->node < right->node);
 }
 
-/* The units of each setting that count, in order of their nodes. */
+/* Collects each setting's units in order of their nodes, and decides whether nodes or units are the
+ * replicates. */
 static void collect_units(const struct measurements *measurements, struct ranking *ranking) {
     const struct groups *settings = &measurements->settings;
     size_t used = 0, with_value = 0, on_nodes = 0;
@@ -53,7 +54,8 @@ static void merge_units(struct ranking *ranking, struct ranked *item) {
 
 /* ---- Means */
 
-/* Of COUNT values less those of OTHERS, unless that is NULL: their mean and standard deviation. */
+/* Mean and standard deviation of COUNT values, or of their differences to OTHERS unless that is NULL. NAN
+ * when there are too few. */
 static double find_mean(const struct replicate *values, const struct replicate *others, size_t count,
                         double *ret_deviation) {
     double sum = 0, squares = 0;
@@ -66,7 +68,7 @@ static double find_mean(const struct replicate *values, const struct replicate *
     return mean;
 }
 
-static void estimate(const struct ranking *ranking, struct ranked *item) {
+static void make_interval(const struct ranking *ranking, struct ranked *item) {
     item->mean = find_mean(ranking->replicates + item->first, NULL, item->n, &item->deviation);
     double half = distribution_student_two_sided_quantile(level, (double)item->n - 1) * item->deviation /
                   sqrt((double)item->n);
@@ -75,7 +77,7 @@ static void estimate(const struct ranking *ranking, struct ranked *item) {
     item->p = NAN;
 }
 
-/* Below 0: the size of A is larger. */
+/* Below 0: the size of A is larger; 0: they are equal. */
 static int compare_sizes(const struct measurements *measurements, const struct ranked *a,
                          const struct ranked *b) {
     const struct groups *settings = &measurements->settings;
@@ -88,6 +90,7 @@ static int compare_sizes(const struct measurements *measurements, const struct r
     return 0;
 }
 
+/* Largest size first; within a size the best mean first, settings without a value last. */
 static int compare_items(const void *a, const void *b, void *context) {
     const struct ranked *left = a, *right = b;
     const struct measurements *measurements = *(const struct measurements *const *)context;
@@ -115,7 +118,8 @@ static double test_difference(double difference, double error, double freedom) {
     return distribution_student_two_sided(difference / error, freedom);
 }
 
-static double compare(const struct ranking *ranking, const struct ranked *a, const struct ranked *b) {
+/* p of the difference of the means of A and B: paired if both have the same nodes, else by Welch. */
+static double compare_means(const struct ranking *ranking, const struct ranked *a, const struct ranked *b) {
     if (have_same_nodes(ranking, a, b)) {
         double deviation, mean = find_mean(ranking->replicates + a->first, ranking->replicates + b->first,
                                            a->n, &deviation);
@@ -127,7 +131,7 @@ static double compare(const struct ranking *ranking, const struct ranked *a, con
     return test_difference(a->mean - b->mean, sqrt(both), freedom);
 }
 
-/* The COUNT settings ITEMS of one size, best first. */
+/* Compares the COUNT settings ITEMS of one size, best first, with the first of them. */
 static void compare_with_best(struct ranking *ranking, struct ranked *items, size_t count) {
     cleanup_free double *p = xcalloc(count, sizeof *p);
     if (items->n == 0)
@@ -139,7 +143,7 @@ static void compare_with_best(struct ranking *ranking, struct ranked *items, siz
     p[0] = NAN;
     for (size_t i = 1; i < count; i++) {
         bool can = items->n > 1 && items[i].n > 1;
-        p[i] = can ? compare(ranking, items, &items[i]) : NAN;
+        p[i] = can ? compare_means(ranking, items, &items[i]) : NAN;
         ranking->comparisons += can;
     }
     holm_adjust(p, count);
@@ -164,7 +168,7 @@ void ranking_make(const struct measurements *measurements, struct ranking *ret) 
     for (size_t g = 0; g < ranking->count; g++) {
         if (ranking->by_node)
             merge_units(ranking, &ranking->items[g]);
-        estimate(ranking, &ranking->items[g]);
+        make_interval(ranking, &ranking->items[g]);
     }
     qsort_r(ranking->items, ranking->count, sizeof *ranking->items, compare_items, &measurements);
     for (size_t first = 0, next; first < ranking->count; first = next) {

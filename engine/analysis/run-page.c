@@ -28,6 +28,7 @@ static void inputs_clear(struct inputs *inputs) {
     free(inputs->archives), free(inputs->runs);
 }
 
+/* Opens the archives of all runs. After a failure INPUTS has those that were opened. */
 static int open_inputs(const struct measurements *measurements, struct inputs *inputs,
                        struct failure *failure) {
     size_t count = measurements->table->input_count;
@@ -43,6 +44,7 @@ static int open_inputs(const struct measurements *measurements, struct inputs *i
     return 0;
 }
 
+/* Adds the table of the runs. */
 static void report_runs(const struct measurements *measurements, const struct inputs *inputs,
                         struct report_section *in) {
     static const struct column columns[] = {{.name = "run"},
@@ -77,7 +79,7 @@ static void report_runs(const struct measurements *measurements, const struct in
     }
 }
 
-/* What befell nodes: excluded, slow. */
+/* Adds warnings: nodes that were excluded or slow, and why runs failed. */
 static void report_remarks(const struct inputs *inputs, struct report_section *in) {
     for (size_t i = 0; i < inputs->count; i++) {
         const struct archive_node_out *out = inputs->runs[i]->nodes_out.items;

@@ -20,8 +20,8 @@ void sample_fold_clear(struct sample_fold *fold) {
     *fold = (struct sample_fold){0};
 }
 
-/* LATER follows INTO. */
-static void join(struct sample_extremes *into, const struct sample_extremes *later) {
+/* Merges the extremes of the samples LATER into those before them. */
+static void merge_extremes(struct sample_extremes *into, const struct sample_extremes *later) {
     if (isnan(into->low)) {
         *into = *later;
     } else if (!isnan(later->low)) {
@@ -35,7 +35,8 @@ static void join(struct sample_extremes *into, const struct sample_extremes *lat
     }
 }
 
-static void halve(struct sample_fold *fold) {
+/* Merges neighbouring buckets, two into one. */
+static void halve_buckets(struct sample_fold *fold) {
     size_t columns = fold->columns, count = 0;
     for (size_t b = 0; b < fold->count; b += 2, count++) {
         bool has_second = b + 1 < fold->count;
@@ -44,7 +45,7 @@ static void halve(struct sample_fold *fold) {
         for (size_t c = 0; c < columns; c++) {
             struct sample_extremes extremes = fold->extremes[b * columns + c];
             if (has_second)
-                join(&extremes, &fold->extremes[(b + 1) * columns + c]);
+                merge_extremes(&extremes, &fold->extremes[(b + 1) * columns + c]);
             fold->extremes[count * columns + c] = extremes;
         }
     }
@@ -53,11 +54,11 @@ static void halve(struct sample_fold *fold) {
     fold->count = count;
 }
 
-/* Makes room for one more bucket, or finds some in the last one. */
-static void begin_sample(struct sample_fold *fold) {
+/* Makes room for one more sample, in the last bucket or in a new one. */
+static void make_room(struct sample_fold *fold) {
     while (fold->count > 0 && fold->in_last == fold->per_bucket &&
            fold->count >= (fold->per_bucket == 1 ? fold->points : fold->points / 2))
-        halve(fold);
+        halve_buckets(fold);
     if (fold->count == 0 || fold->in_last == fold->per_bucket) {
         fold->count++;
         fold->in_last = 0;
@@ -65,7 +66,7 @@ static void begin_sample(struct sample_fold *fold) {
 }
 
 void sample_fold_add(struct sample_fold *fold, double time, const double *values) {
-    begin_sample(fold);
+    make_room(fold);
     size_t last = fold->count - 1;
     bool is_first = fold->in_last++ == 0;
     if (is_first)
@@ -78,7 +79,7 @@ void sample_fold_add(struct sample_fold *fold, double time, const double *values
         if (is_first)
             *of = now;
         else
-            join(of, &now);
+            merge_extremes(of, &now);
     }
 }
 
@@ -86,6 +87,7 @@ size_t sample_fold_points(const struct sample_fold *fold) {
     return fold->per_bucket == 1 ? fold->count : 2 * fold->count;
 }
 
+/* A bucket gives its two extremes at its two times, in the order in which they came. */
 void sample_fold_read(const struct sample_fold *fold, size_t column, double *x, double *y) {
     size_t each = fold->per_bucket == 1 ? 1 : 2;
     for (size_t b = 0; b < fold->count; b++) {

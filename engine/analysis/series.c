@@ -89,8 +89,9 @@ static void series_clear(struct series *series) {
 
 /* ---- Which files there are */
 
-/* "nodes/NODE/probes/KIND.csv", "nodes/NODE/part-K/probes/KIND-N.csv". */
-static bool read_name(const char *member, struct sample_file *ret) {
+/* Parses "nodes/NODE/probes/KIND.csv" or "nodes/NODE/part-K/probes/KIND-N.csv". False: MEMBER is no file of
+ * samples that are shown. */
+static bool parse_sample_name(const char *member, struct sample_file *ret) {
     static const char before[] = ARCHIVE_NODES "/", folder[] = "/probes/", part[] = "/part-";
     if (strncmp(member, before, sizeof before - 1) != 0 || !text_ends_in(member, ".csv"))
         return false;
@@ -117,6 +118,7 @@ static bool read_name(const char *member, struct sample_file *ret) {
     return false;
 }
 
+/* By node, quantity, part and number, so that the files of one node and quantity are neighbours. */
 static int compare_files(const void *a, const void *b) {
     const struct sample_file *one = a, *other = b;
     int order = natural_order_compare(one->node, other->node);
@@ -126,6 +128,7 @@ static int compare_files(const void *a, const void *b) {
                                               : (one->number > other->number) - (one->number < other->number);
 }
 
+/* Finds all files of samples in the archive and sorts them. */
 static int find_files(struct series *series, struct failure *failure) {
     struct archive_reader *archive = series->archive;
     int r = archive_is_folder(archive) ? archive_list(archive, failure) : 0;
@@ -133,7 +136,7 @@ static int find_files(struct series *series, struct failure *failure) {
     series->files = xcalloc(count + 1, sizeof *series->files);
     for (size_t i = 0; i < count; i++) {
         struct sample_file *file = &series->files[series->file_count];
-        if (!read_name(archive_member_name(archive, i), file))
+        if (!parse_sample_name(archive_member_name(archive, i), file))
             continue;
         file->bytes = archive_member_size(archive, i);
         series->bytes_left += file->bytes;
@@ -149,6 +152,7 @@ static double since_start(const struct series *series, int64_t ns) {
     return (double)(ns - series->run->started_ns) / ns_per_s;
 }
 
+/* Finds the phases that have a begin and an end, as shaded spans of the charts. */
 static void find_phases(struct series *series) {
     const struct archive_phase *phases = series->run->phases.items;
     series->phases = xcalloc(series->run->phases.count + 1, sizeof *series->phases);
@@ -163,6 +167,8 @@ static char *field_text(const struct csv_field *field) {
     return xstrndup(field->bytes, field->length);
 }
 
+/* Reads when and where units started, from results.csv, at most SERIES_UNITS_MAX. Without the columns of a
+ * run nothing is marked. */
 static int read_unit_rows(struct series *series, struct csv_reader *csv, struct failure *failure) {
     static const char *const names[] = {"start", "node", "core", "row", "order"};
     enum { START, NODE, CORE, ROW, ORDER, NAMES };
@@ -192,7 +198,8 @@ static int read_unit_rows(struct series *series, struct csv_reader *csv, struct 
     return r < 0 ? r : 0;
 }
 
-/* Reads member NAME row by row; a member that is not there has none. */
+/* Calls READ with a CSV reader on the member NAME. 0, without a call, if the archive does not have the
+ * member. */
 static int read_table(struct series *series, const char *name,
                       int (*read)(struct series *series, struct csv_reader *csv, struct failure *failure),
                       struct failure *failure) {
@@ -210,7 +217,8 @@ static int read_table(struct series *series, const char *name,
     return r;
 }
 
-/* Adds the chart of LINES: with the units of NODE, or of all nodes if NULL. */
+/* Adds the chart of LINES, with marks at the starts of units on NODE; NULL: on all nodes. Of too many units
+ * only every k-th is marked. */
 static void add_chart(const struct series *series, const struct quantity *quantity, const char *title,
                       const char *node, const struct chart_series *lines, size_t count,
                       struct report_section *in) {
@@ -278,6 +286,8 @@ static bool is_shown(const struct quantity *quantity, const char *column) {
     return !quantity->column || strcmp(quantity->column, column) == 0;
 }
 
+/* Chooses the shown columns from the node's first file and sets up the folds: POINTS is the number of points
+ * for all columns. */
 static void begin_node(struct node_samples *samples, const struct csv_reader *csv, size_t points,
                        size_t overview_points) {
     size_t columns = csv_column_count(csv);
@@ -290,7 +300,8 @@ static void begin_node(struct node_samples *samples, const struct csv_reader *cs
     samples->values = xcalloc(samples->count + 1, sizeof *samples->values);
 }
 
-/* The VALUE of a sample as it is shown, LAST being the one before. */
+/* VALUE in the unit of the chart: as it is, as a counter's increase since LAST, or as the rate of increase.
+ * NAN where the counter was reset. */
 static double shown_value(const struct quantity *quantity, double value, double at,
                           const struct reading *last) {
     if (quantity->kind == SAMPLED)
@@ -312,6 +323,8 @@ struct file_column {
     size_t place;          /* of the columns of the first file; SIZE_MAX: it is none of these */
 };
 
+/* For each column of the file: is it shown, does it count for the overview, and which of SAMPLES' columns is
+ * it? The caller frees. The RAPL domain psys includes the packages, so it does not count. */
 static struct file_column *match_columns(const struct node_samples *samples, const struct csv_reader *csv) {
     size_t columns = csv_column_count(csv);
     /* RAPL has the packages in psys, too. */
@@ -331,6 +344,7 @@ static struct file_column *match_columns(const struct node_samples *samples, con
     return found;
 }
 
+/* Adds one row of a file to the folds of the node's columns and of its overview. */
 static void add_sample(struct node_samples *samples, const struct csv_reader *csv,
                        const struct csv_block *block, size_t row, double at, const struct file_column *file) {
     const struct quantity *quantity = samples->quantity;
@@ -360,6 +374,7 @@ static void add_sample(struct node_samples *samples, const struct csv_reader *cs
     sample_fold_add(&samples->overview, at, &overview);
 }
 
+/* Reads all samples of a file. Samples that are older than the last one are skipped. */
 static int read_blocks(const struct series *series, struct csv_reader *csv, struct node_samples *samples,
                        struct failure *failure) {
     size_t columns = csv_column_count(csv);
@@ -384,6 +399,7 @@ static int read_blocks(const struct series *series, struct csv_reader *csv, stru
     return r;
 }
 
+/* Reads one file of samples. The node's first file also decides the columns and their share of the points. */
 static int read_file(struct series *series, const struct sample_file *file, struct node_samples *samples,
                      struct failure *failure) {
     cleanup(archive_member_cleanup) struct archive_member *member = NULL;
@@ -403,6 +419,7 @@ static int read_file(struct series *series, const struct sample_file *file, stru
     return r;
 }
 
+/* Adds the node's line to the overview of all nodes. A node that the run found slow is named so. */
 static void add_overview(struct series *series, const struct sample_file *file,
                          const struct sample_fold *fold) {
     size_t count = sample_fold_points(fold);
@@ -423,7 +440,7 @@ static void add_overview(struct series *series, const struct sample_file *file,
     series->lines[series->line_count++] = line;
 }
 
-/* The chart of all columns of one quantity of one node. */
+/* Adds the chart of all columns of one quantity of one node; none if no column has a value. */
 static void add_columns(struct series *series, const struct sample_file *file,
                         const struct node_samples *samples, struct report_section *in) {
     const struct sample_fold *fold = &samples->columns;
@@ -446,8 +463,8 @@ static void add_columns(struct series *series, const struct sample_file *file,
 
 /* ---- The whole */
 
-/* Reads the files of one quantity of one node, from I on; returns the first that is not, or a negative
- * errno. */
+/* Reads the files of one quantity of one node, from number I on, and adds their chart. *RET_NEXT is the
+ * number after the last one. */
 static int read_node_quantity(struct series *series, size_t i, struct report_section *in, size_t *ret_next,
                               struct failure *failure) {
     const struct sample_file *file = &series->files[i];
@@ -466,6 +483,7 @@ static int read_node_quantity(struct series *series, size_t i, struct report_sec
     return r;
 }
 
+/* Adds a section with charts for each node to IN. */
 static int read_nodes(struct series *series, struct report_section *in, struct failure *failure) {
     struct report_section *node = NULL;
     int r = 0;
@@ -477,6 +495,7 @@ static int read_nodes(struct series *series, struct report_section *in, struct f
     return r;
 }
 
+/* Adds, for each quantity, the chart with a line for each node. */
 static void add_overviews(const struct series *series, struct report_section *in) {
     cleanup_free struct chart_series *lines = xcalloc(series->line_count + 1, sizeof *lines);
     for (size_t q = 0; q < QUANTITIES; q++) {
@@ -492,6 +511,7 @@ static void add_overviews(const struct series *series, struct report_section *in
     }
 }
 
+/* Nothing is added for a run without samples. */
 int series_report(struct report_section *in, struct archive_reader *archive, struct failure *failure) {
     cleanup(series_clear) struct series series = {
         .archive = archive, .run = archive_run(archive), .points_left = SERIES_POINTS_MAX};

@@ -12,7 +12,7 @@
 
 enum { ROUNDS_MAX = 200 };
 static const double CHANGE_LEAST = 1e-10, CLIP = 3, MEDIAN_TO_SIGMA = 1.4826;
-static const double LEFT_LEAST = 1e-9; /* share of a sum of squares that is no rounding error */
+static const double RESIDUAL_LEAST = 1e-9; /* share of a sum of squares that is no rounding error */
 static const double CORRELATION_MOST = 1 - 1e-12;
 
 static size_t find_root(size_t *parents, size_t node) {
@@ -21,6 +21,7 @@ static size_t find_root(size_t *parents, size_t node) {
     return node;
 }
 
+/* Connected groups of levels are found with a union-find structure. */
 size_t strata_rank(const struct strata *strata) {
     size_t first = strata->codes[0] ? strata->level_counts[0] : 0,
            all = first + (strata->codes[1] ? strata->level_counts[1] : 0), rank = 0;
@@ -43,9 +44,9 @@ size_t strata_rank(const struct strata *strata) {
     return rank;
 }
 
-/* Takes the means of one set's levels out; returns the greatest of them in size. */
-static double center_once(const uint32_t *codes, size_t levels, size_t rows, double *values, double *sums,
-                          double *counts) {
+/* Subtracts the mean of each level of one set; returns the greatest mean in size. */
+static double subtract_level_means(const uint32_t *codes, size_t levels, size_t rows, double *values,
+                                   double *sums, double *counts) {
     double most = 0;
     memset(sums, 0, levels * sizeof *sums);
     memset(counts, 0, levels * sizeof *counts);
@@ -74,8 +75,8 @@ void strata_center(const struct strata *strata, double *values) {
         double change = 0;
         for (size_t set = 0; set < 2; set++)
             if (strata->codes[set])
-                change = center_once(strata->codes[set], strata->level_counts[set], strata->rows, values,
-                                     sums, sums + most_levels);
+                change = subtract_level_means(strata->codes[set], strata->level_counts[set], strata->rows,
+                                              values, sums, sums + most_levels);
         if (change <= CHANGE_LEAST * greatest || !strata->codes[0] || !strata->codes[1])
             break;
     }
@@ -103,7 +104,7 @@ static double find_spread(const double *values, size_t count, double *scratch) {
     return quantile(scratch, count, 0.95) - quantile(scratch, count, 0.05);
 }
 
-/* Rows of STRATA where X is not NaN, with their Y. CODES has room for two codes a row. */
+/* The rows of STRATA where X is not NAN, with their Y. CODES has room for two codes a row. */
 static struct strata choose_rows(const struct strata *strata, const double *y, const double *x,
                                  uint32_t *codes, double *ret_y, double *ret_x) {
     struct strata used = *strata;
@@ -122,7 +123,7 @@ static struct strata choose_rows(const struct strata *strata, const double *y, c
     return used;
 }
 
-static void take_mean_out(double *values, size_t count) {
+static void subtract_mean(double *values, size_t count) {
     double mean = 0;
     for (size_t i = 0; i < count; i++)
         mean += values[i] / (double)count;
@@ -139,39 +140,45 @@ static double find_robust_t(const double *a, const double *b, size_t count, doub
     return sum_of_products(a, b, count) / sqrt(squares * (double)count / freedom);
 }
 
+/* Correlates normal scores of the residuals. p is the larger of those with and without allowance for unequal
+ * variances. */
 struct association strata_associate(const struct strata *strata, const double *y, const double *x) {
     struct association ret = {.p = NAN, .correlation = NAN, .slope = NAN, .spread = NAN};
     size_t rows = strata->rows;
     cleanup_free double *space = xcalloc(4 * rows + 1, sizeof *space);
     cleanup_free uint32_t *codes = xcalloc(2 * rows + 1, sizeof *codes);
-    double *left_y = space, *left_x = space + rows, *score_y = space + 2 * rows, *score_x = score_y + rows;
-    const struct strata used = choose_rows(strata, y, x, codes, left_y, left_x);
+    double *residual_y = space, *residual_x = space + rows, *score_y = space + 2 * rows,
+           *score_x = score_y + rows;
+    const struct strata used = choose_rows(strata, y, x, codes, residual_y, residual_x);
     size_t n = ret.rows = used.rows;
     ret.freedom = (double)n - (double)strata_rank(&used) - 1;
     if (ret.freedom < STRATA_FREEDOM_LEAST)
         return ret;
-    ret.spread = find_spread(left_x, n, score_x);
-    take_mean_out(left_x, n);
-    take_mean_out(left_y, n);
-    double x_before = sum_of_products(left_x, left_x, n), y_before = sum_of_products(left_y, left_y, n);
-    strata_center(&used, left_x);
-    strata_center(&used, left_y);
-    double of_x = sum_of_products(left_x, left_x, n);
-    if (of_x <= LEFT_LEAST * x_before || sum_of_products(left_y, left_y, n) <= LEFT_LEAST * y_before)
+    ret.spread = find_spread(residual_x, n, score_x);
+    subtract_mean(residual_x, n);
+    subtract_mean(residual_y, n);
+    double x_before = sum_of_products(residual_x, residual_x, n),
+           y_before = sum_of_products(residual_y, residual_y, n);
+    strata_center(&used, residual_x);
+    strata_center(&used, residual_y);
+    double of_x = sum_of_products(residual_x, residual_x, n);
+    if (of_x <= RESIDUAL_LEAST * x_before ||
+        sum_of_products(residual_y, residual_y, n) <= RESIDUAL_LEAST * y_before)
         return ret;
-    ranks_normal_scores(left_x, n, score_x);
-    ranks_normal_scores(left_y, n, score_y);
+    ranks_normal_scores(residual_x, n, score_x);
+    ranks_normal_scores(residual_y, n, score_y);
     ret.correlation = sum_of_products(score_x, score_y, n) /
                       sqrt(sum_of_products(score_x, score_x, n) * sum_of_products(score_y, score_y, n));
     double r = fmax(-CORRELATION_MOST, fmin(CORRELATION_MOST, ret.correlation));
     double plain = r * sqrt(ret.freedom / (1 - r * r)),
            robust = find_robust_t(score_x, score_y, n, ret.freedom);
     ret.p = distribution_student_two_sided(fmin(fabs(plain), fabs(robust)), ret.freedom);
-    clip(left_y, n, score_y);
-    ret.slope = sum_of_products(left_x, left_y, n) / of_x;
+    clip(residual_y, n, score_y);
+    ret.slope = sum_of_products(residual_x, residual_y, n) / of_x;
     return ret;
 }
 
+/* F test on normal scores of ranks. */
 struct strata_effect strata_test_second(const struct strata *strata, const double *y) {
     struct strata_effect ret = {.p = NAN, .share = NAN};
     struct strata first = *strata;
@@ -185,10 +192,10 @@ struct strata_effect strata_test_second(const struct strata *strata, const doubl
     cleanup_free double *values = xcalloc(2 * rows + 1, sizeof *values);
     double *scores = values + rows;
     memcpy(values, y, rows * sizeof *values);
-    take_mean_out(values, rows);
+    subtract_mean(values, rows);
     double before = sum_of_products(values, values, rows);
     strata_center(&first, values);
-    if (sum_of_products(values, values, rows) <= LEFT_LEAST * before)
+    if (sum_of_products(values, values, rows) <= RESIDUAL_LEAST * before)
         return ret;
     ranks_normal_scores(values, rows, scores);
     strata_center(&first, scores);

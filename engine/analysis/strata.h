@@ -17,21 +17,23 @@ struct strata {
     size_t level_counts[2];
 };
 
-/* How many values the levels take out: as many as there are levels, less one for each group of levels that
- * are connected by rows, in case of two sets. */
+/* The rank of the model with a term for each level: the number of levels, less one, with two sets, for each
+ * group of levels that rows connect. */
 size_t strata_rank(const struct strata *strata);
-/* Takes the levels' effects out of VALUES: means of one set and the other, in turn, until nothing changes. */
+/* Replaces VALUES by their residuals: subtracts the means of the levels of both sets, in turn, until nothing
+ * changes. */
 void strata_center(const struct strata *strata, double *values);
 
 struct association {
     size_t rows;
-    double correlation; /* of normal scores of what is left of both */
+    double correlation; /* of normal scores of the residuals of both */
     double freedom, p;  /* two-sided, by Student's t; p NaN: too few rows, or one of both does not vary */
     double slope;       /* of y on x, y moved to within 3 standard deviations (by the median) */
     double spread;      /* of x, from its 5 % quantile to its 95 % quantile */
 };
 
-/* Of Y and X, rows where X is NaN left out, when the levels are taken out of both. */
+/* The association of Y and X after the levels' effects are removed from both. Rows where X is NaN are left
+ * out. */
 struct association strata_associate(const struct strata *strata, const double *y, const double *x);
 
 struct strata_effect {
@@ -39,7 +41,7 @@ struct strata_effect {
     double above, freedom, p; /* of Fisher's F; p NaN: not tested */
 };
 
-/* Whether the levels of the second set have different values, when those of the first are taken out. */
+/* Tests whether the levels of the second set differ in Y after the effects of the first are removed. */
 struct strata_effect strata_test_second(const struct strata *strata, const double *y);
 
 #endif

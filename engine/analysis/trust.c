@@ -45,6 +45,8 @@ static void trust_clear(struct trust *trust) {
     free(trust->cores), free(trust->blocks);
 }
 
+/* Chooses the rows with a value and an order, with the covariates. The response is replaced by its logarithm
+ * if all are positive. */
 static void choose_rows(struct trust *trust) {
     const struct measurements *m = trust->measurements;
     const double *const covariates[COVARIATES] = {m->order, m->frequency, m->temperature};
@@ -77,14 +79,15 @@ static uint32_t *choose_codes(const struct trust *trust, const uint32_t *codes) 
 }
 
 /* Numbers the combinations of KEYS and, unless it is NULL, NUMBER. */
-static struct check_codes combine(const struct trust *trust, const uint32_t *const *keys, size_t key_count,
-                                  const double *number, uint32_t **ret) {
+static struct check_codes combine_codes(const struct trust *trust, const uint32_t *const *keys,
+                                        size_t key_count, const double *number, uint32_t **ret) {
     const struct folds_columns columns = {&number, keys, number != NULL, key_count};
     *ret = xcalloc(trust->rows.count + 1, sizeof **ret);
     size_t levels = folds_units(&columns, trust->rows.count, *ret);
     return (struct check_codes){*ret, levels};
 }
 
+/* Numbers settings, nodes, cores and blocks of the chosen rows. Nodes of several runs count as different. */
 static void number_rows(struct trust *trust) {
     const struct measurements *m = trust->measurements;
     const struct groups *settings = &m->settings;
@@ -102,9 +105,9 @@ static void number_rows(struct trust *trust) {
     trust->runs = choose_codes(trust, m->runs);
     const uint32_t *const keys[KEYS_MAX] = {trust->runs, node_names, core_names};
     rows->settings = (struct check_codes){trust->settings, settings->count};
-    rows->nodes = combine(trust, keys, 2, NULL, &trust->nodes);
-    rows->cores = combine(trust, keys, 3, NULL, &trust->cores);
-    rows->blocks = combine(trust, keys, 2, blocks, &trust->blocks);
+    rows->nodes = combine_codes(trust, keys, 2, NULL, &trust->nodes);
+    rows->cores = combine_codes(trust, keys, 3, NULL, &trust->cores);
+    rows->blocks = combine_codes(trust, keys, 2, blocks, &trust->blocks);
     rows->y = trust->y;
     rows->order = trust->covariates[0];
     rows->frequency = trust->covariates[1];
@@ -113,7 +116,7 @@ static void number_rows(struct trust *trust) {
 
 /* ---- Findings */
 
-/* "node n3" or "core 2 of node n3" of LEVEL, as the first of its rows has it. The caller frees. */
+/* "node n3" or "core 2 of node n3": LEVEL of the check, by the first row that has it. The caller frees. */
 static char *name_level(const struct trust *trust, enum check check, uint32_t level) {
     const struct measurements *m = trust->measurements;
     const struct table_category *cores = m->cores, *nodes = cores - 1;
@@ -131,8 +134,9 @@ static const char *direction(const struct trust *trust, double size) {
     return (size > 0) == trust->measurements->most ? "better" : "worse";
 }
 
-/* What RESULT says, without its p. The caller frees. */
-static char *describe(const struct trust *trust, enum check check, const struct check_result *result) {
+/* A sentence about the finding, without its p; the caller frees. */
+static char *describe_finding(const struct trust *trust, enum check check,
+                              const struct check_result *result) {
     const char *response = trust->measurements->response;
     double size = result->size, by = fabs(size);
     switch (check) {
@@ -187,6 +191,7 @@ static bool is_fault(enum check check) {
 
 /* ---- The report */
 
+/* Adds the verdict: can the measurements be trusted? */
 static void report_verdict_of(struct report_section *in, const struct trust *trust,
                               const struct checks *checks) {
     size_t faults = 0;
@@ -218,6 +223,7 @@ static void report_verdict_of(struct report_section *in, const struct trust *tru
                    sentence);
 }
 
+/* Adds the table of all checks that could be made, and the names of the others. */
 static void report_tests(struct report_section *in, const struct checks *checks) {
     static const struct column columns[] = {
         {.name = "check", .type = COLUMN_STRING},
@@ -267,7 +273,7 @@ void trust_report(struct report_section *in, const struct measurements *measurem
         const struct check_result *result = &checks.results[i];
         if (!result->is_finding)
             continue;
-        cleanup_free char *sentence = describe(&trust, (enum check)i, result);
+        cleanup_free char *sentence = describe_finding(&trust, (enum check)i, result);
         report_note(section, is_fault((enum check)i) ? REPORT_WARNING : REPORT_NOTE, "%s (p = %.2g)",
                     sentence, result->adjusted);
     }

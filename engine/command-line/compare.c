@@ -29,6 +29,7 @@ static int find_kind(const char *path, enum kind *ret, struct failure *failure) 
     return text_ends_in(path, ".zip") || file_is_folder(path) ? r : 0;
 }
 
+/* Compares model files; with --data, also their errors on measurements that they were not fitted to. */
 static int compare_models(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(comparison_clear) struct comparison comparison = {0};
     cleanup(report_cleanup) struct report *report = report_new();
@@ -69,6 +70,7 @@ static int read_runs(const struct verb_arguments *arguments, const char *const *
     return r;
 }
 
+/* Compares the results of the last run with those before it. */
 static int compare_runs(const struct verb_arguments *arguments, struct report_section *in, bool *ret_is_worse,
                         struct failure *failure) {
     cleanup(measurements_clear) struct measurements measurements = {0};
@@ -95,7 +97,7 @@ static int compare_runs(const struct verb_arguments *arguments, struct report_se
     return 0;
 }
 
-/* What differs between two runs, and then their results, unless these cannot be compared. */
+/* Compares how two runs were made, then their results. Results that cannot be compared are a warning. */
 static int compare_setups(const struct verb_arguments *arguments, struct report_section *in,
                           bool *ret_is_worse, struct failure *failure) {
     cleanup(setup_clear) struct setup setup = {0};
@@ -121,6 +123,7 @@ static int compare_setups(const struct verb_arguments *arguments, struct report_
     return 0;
 }
 
+/* Compares one prediction with the runs. */
 static int compare_prediction(const struct verb_arguments *arguments, const enum kind *kinds,
                               struct report_section *in, bool *ret_is_worse, struct failure *failure) {
     cleanup(measurements_clear) struct measurements measurements = {0};
@@ -159,6 +162,7 @@ static int compare_prediction(const struct verb_arguments *arguments, const enum
 
 /* ---- Any of them */
 
+/* Refuses options that are not for what is compared: models, or runs. */
 static int check_options(const struct verb_arguments *arguments, bool are_models, struct failure *failure) {
     static const struct {
         const char *name;

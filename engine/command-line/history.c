@@ -49,7 +49,7 @@ struct adding {
     bool with_flagged;
 };
 
-/* Adds up to BATCH archives from FIRST on in one transaction, then prints what became of each. One that
+/* Adds up to BATCH archives from FIRST on in one transaction, then prints the result of each. An archive that
  * cannot be added is counted in `refused`, with its failure in FAILURE. */
 static int add_batch(struct adding *adding, size_t first, struct failure *failure) {
     size_t end = adding->count - first < BATCH ? adding->count : first + BATCH;
@@ -79,8 +79,8 @@ static int add_batch(struct adding *adding, size_t first, struct failure *failur
     return r;
 }
 
-/* All of them, whatever becomes of each. */
-static int add(const struct verb_arguments *arguments, struct failure *failure) {
+/* Adds all archives, even if some cannot be added. */
+static int add_archives(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(history_store_cleanup) struct history_store *store = NULL;
     struct adding adding = {.paths = arguments->operands + 1,
                             .count = arguments->operand_count - 1,
@@ -99,6 +99,7 @@ static int add(const struct verb_arguments *arguments, struct failure *failure) 
 
 /* ---- Tables */
 
+/* Prints the tables of REPORTER: archives, log or one run. */
 static int print_tables(const struct verb_arguments *arguments, history_store_reporter *reporter,
                         struct failure *failure) {
     cleanup(history_store_cleanup) struct history_store *store = NULL;
@@ -124,7 +125,8 @@ static int log_(const struct verb_arguments *arguments, struct failure *failure)
 
 /* ---- The log */
 
-static int note(const struct verb_arguments *arguments, enum history_kind kind, struct failure *failure) {
+/* Adds a change or an outlier to the log. */
+static int add_note(const struct verb_arguments *arguments, enum history_kind kind, struct failure *failure) {
     cleanup(history_store_cleanup) struct history_store *store = NULL;
     const struct passwd *user = getpwuid(getuid());
     const char *author = verb_value(arguments, "--author"), *word = arguments->operands[1];
@@ -145,11 +147,11 @@ static int note(const struct verb_arguments *arguments, enum history_kind kind, 
 }
 
 static int note_change(const struct verb_arguments *arguments, struct failure *failure) {
-    return note(arguments, HISTORY_CHANGE, failure);
+    return add_note(arguments, HISTORY_CHANGE, failure);
 }
 
 static int note_outlier(const struct verb_arguments *arguments, struct failure *failure) {
-    return note(arguments, HISTORY_OUTLIER, failure);
+    return add_note(arguments, HISTORY_OUTLIER, failure);
 }
 
 /* ---- Series */
@@ -160,6 +162,7 @@ static struct history_filter read_filter(const struct verb_arguments *arguments)
                                              [HISTORY_NODE] = verb_value(arguments, "--node")}};
 }
 
+/* Adds the runs of one series to the table. */
 static int export_series(void *context, const struct history_series *series) {
     struct report_table *table = context;
     for (size_t i = 0; i < series->count; i++) {
@@ -178,7 +181,8 @@ static int export_series(void *context, const struct history_series *series) {
     return 0;
 }
 
-static int export(const struct verb_arguments *arguments, struct failure *failure) {
+/* Writes all series as CSV. */
+static int export_history(const struct verb_arguments *arguments, struct failure *failure) {
     static const struct column columns[] = {
         {.name = "campaign", .type = COLUMN_STRING},
         {.name = "experiment", .type = COLUMN_STRING},
@@ -227,7 +231,8 @@ static int check_page(const struct verb_arguments *arguments, struct failure *fa
     return page ? output_check(page, arguments->operands + 1, arguments->operand_count - 1, failure) : 0;
 }
 
-static int check(const struct verb_arguments *arguments, struct failure *failure) {
+/* Tests which series have changed, and prints the result or writes it as a page. */
+static int check_history(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(history_store_cleanup) struct history_store *store = NULL;
     cleanup(report_cleanup) struct report *report = report_new();
     const struct history_filter filter = read_filter(arguments);
@@ -256,15 +261,15 @@ static int check(const struct verb_arguments *arguments, struct failure *failure
 }
 
 static const struct verb_action actions[] = {
-    {"add", 1, SIZE_MAX, "archives", "--with-flagged", add},
+    {"add", 1, SIZE_MAX, "archives", "--with-flagged", add_archives},
     {"list", 0, 0, "nothing more", "--json --verbose", list},
     {"show", 1, 1, "a run", "--json --verbose", show},
     {"change", 1, 1, "a time", "--nodes --author --reason", note_change},
     {"outlier", 1, 1, "a run", "--nodes --author --reason", note_outlier},
     {"log", 0, 0, "nothing more", "--json --verbose", log_},
-    {"export", 0, 0, "nothing more", "--campaign --node --response --output", export},
+    {"export", 0, 0, "nothing more", "--campaign --node --response --output", export_history},
     {"check", 0, SIZE_MAX, "CSV files, or nothing more",
-     "--campaign --node --response --method --p --exit-code --output --json --verbose", check},
+     "--campaign --node --response --method --p --exit-code --output --json --verbose", check_history},
     {0},
 };
 

@@ -32,8 +32,8 @@ static void survive_failed_writes(void) {
     sigaction(SIGXFSZ, &action, NULL);
 }
 
-/* Makes sure that descriptors 0, 1 and 2 are taken, so that no file of ours gets their number and, with it,
- * our messages. A closed one is opened the wrong way round: its use stays an error. */
+/* Makes sure that descriptors 0, 1 and 2 are open, so that no file of ours gets such a number and our
+ * messages with it. A closed one is opened the wrong way round, so that using it remains an error. */
 static bool hold_standard_descriptors(void) {
     for (int descriptor = 0; descriptor <= 2; descriptor++) {
         if (fcntl(descriptor, F_GETFD) >= 0)
@@ -46,8 +46,8 @@ static bool hold_standard_descriptors(void) {
     return true;
 }
 
-/* What was printed may still be in a buffer, and the disk under it may be full. When the reader of a pipe has
- * gone it has seen enough: then only the exit code says so. */
+/* Flushes and closes standard output; returns the exit code. If the reader of a pipe has closed it, that is
+ * not reported, because it has seen enough. */
 static int close_standard_output(void) {
     int code = output_flush();
     bool failed = code < 0 || ferror(stdout);
@@ -68,6 +68,7 @@ static int print_help(const struct verb *verb) {
     return 0;
 }
 
+/* --help of a command with plugins also describes the plugin that is named. */
 static int run_verb(const struct verb *verb, size_t count, const char *const *argv, struct failure *failure) {
     const char *const *words = argv + 2;
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};

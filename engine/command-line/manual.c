@@ -24,7 +24,7 @@ static size_t columns_of(const char *bytes, size_t length) {
     return columns;
 }
 
-/* Writes the words of BYTES[0..LENGTH) at column *COLUMN, breaking before WIDTH to INDENT. */
+/* Appends words from column *COLUMN on, with line breaks before WIDTH and lines indented by INDENT. */
 static void append_words(struct text *text, const char *bytes, size_t length, size_t indent, size_t width,
                          size_t *column) {
     for (size_t at = 0; at < length;) {
@@ -59,7 +59,7 @@ void manual_append_entry(struct text *text, const char *term, const char *meanin
     text_append_character(text, '\n');
 }
 
-/* Lines are joined and wrapped, those that begin with a blank are kept. */
+/* Joins and wraps lines; lines that begin with a blank are kept as they are. */
 static void append_description(struct text *text, const char *description, size_t width) {
     const char *line;
     size_t length, column = 0;
@@ -110,6 +110,7 @@ static const char *find_group(const char *command) {
     return NULL;
 }
 
+/* VERB NULL: the page of the program. */
 char *manual_text(const struct verb *verb, size_t width) {
     static const char usage[] = "Usage:", more[] = "'assay COMMAND --help' says more about a command.\n";
     const struct verb *page = verb ? verb : &verb_assay;

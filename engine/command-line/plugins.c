@@ -18,7 +18,7 @@ static const char *name_of(const char *file, const char *kind) {
     return strncmp(file, kind, length) == 0 && file[length] == '-' ? file + length + 1 : NULL;
 }
 
-/* A plugin that does not load is listed with the reason. */
+/* Lists all plugins. One that does not load is listed with the reason. */
 static int list(const struct verb_arguments *arguments, struct failure *failure) {
     static const struct column columns[] = {{.name = "kind"},
                                             {.name = "name"},

@@ -19,8 +19,9 @@
 
 enum { SETTINGS_AFTER_RUN = 10, SETTINGS_MEANWHILE = 3, BEST_BYTES_MAX = 64 << 20 };
 
-static int read(const char *const *paths, size_t count, const char *response, bool most,
-                struct measurements *ret, struct failure *failure) {
+/* Reads the measurements of the runs, and counts the units that failed or are missing. */
+static int read_runs(const char *const *paths, size_t count, const char *response, bool most,
+                     struct measurements *ret, struct failure *failure) {
     int r = measurements_read(paths, count, response, most, ret, failure);
     for (size_t i = 0; r == 0 && i < ret->table->input_count; i++) {
         cleanup(run_status_cleanup) struct run_status *status = NULL;
@@ -35,6 +36,7 @@ static int read(const char *const *paths, size_t count, const char *response, bo
     return r;
 }
 
+/* Prints the best setting in the form that the experiment declares. */
 static int print_best(const struct measurements *measurements, const struct ranking *ranking,
                       struct failure *failure) {
     cleanup(text_clear) struct text best;
@@ -66,6 +68,7 @@ static int write_prediction_page(const char *path, struct archive_reader *archiv
     return r < 0 ? r : report_write_page(report, file_base_name(archive_path(archive)), path, failure);
 }
 
+/* Reports on the archive of a prediction. Options that rank measurements are refused. */
 static int report_prediction(const struct verb_arguments *arguments, struct archive_reader *archive,
                              struct failure *failure) {
     static const char *const rankings[] = {"--best", "--most", "--least"};
@@ -87,7 +90,7 @@ static int report_prediction(const struct verb_arguments *arguments, struct arch
     return r;
 }
 
-/* The inputs, --json and --best are not what a page could be written over or with. */
+/* Refuses --output with options that print, with an input's name, or without the ending .html. */
 static int check_output(const struct verb_arguments *arguments, struct failure *failure) {
     static const char *const others[] = {"--json", "--best", "--verbose"};
     const char *output = verb_value(arguments, "--output");
@@ -125,8 +128,8 @@ int command_report(const struct verb_arguments *arguments, struct failure *failu
     if (json && verb_switch(arguments, "--best"))
         return failure_input(failure, NULL, 0, 0,
                              "--best prints no JSON; the first of 'settings' of --json is the best");
-    r = read(arguments->operands, arguments->operand_count, most ? most : least, most, &measurements,
-             failure);
+    r = read_runs(arguments->operands, arguments->operand_count, most ? most : least, most, &measurements,
+                  failure);
     if (r < 0)
         return r;
     ranking_make(&measurements, &ranking);
@@ -144,6 +147,7 @@ int command_report(const struct verb_arguments *arguments, struct failure *failu
 
 /* ---- At the end of a run */
 
+/* Prints the best settings and the checks after a run, to standard error. */
 static void print_answer(const char *archive, const struct measurements *measurements) {
     cleanup(ranking_clear) struct ranking ranking = {0};
     cleanup(report_cleanup) struct report *report = report_new();
@@ -163,7 +167,7 @@ static void print_answer(const char *archive, const struct measurements *measure
 void report_after_run(const char *folder, const char *archive) {
     cleanup(measurements_clear) struct measurements measurements = {0};
     struct failure why = {0};
-    if (read(&folder, 1, NULL, false, &measurements, &why) < 0)
+    if (read_runs(&folder, 1, NULL, false, &measurements, &why) < 0)
         fprintf(stderr, "the settings are not ranked: %s\n", shown(why.text).text);
     else
         print_answer(archive, &measurements);
@@ -174,7 +178,7 @@ char *report_best_settings(const char *folder) {
     cleanup(ranking_clear) struct ranking ranking = {0};
     cleanup(report_cleanup) struct report *report = report_new();
     struct failure why = {0};
-    if (read(&folder, 1, NULL, false, &measurements, &why) < 0)
+    if (read_runs(&folder, 1, NULL, false, &measurements, &why) < 0)
         return NULL;
     ranking_make(&measurements, &ranking);
     if (!ranking.best)

@@ -13,7 +13,7 @@
 enum { NAMES_MAX = 64 };
 
 /* What to do about WORD, which is none of the COUNT NAMES; the caller frees. */
-static char *advise(const char *word, const char *const *names, size_t count, const char *otherwise) {
+static char *suggest_name(const char *word, const char *const *names, size_t count, const char *otherwise) {
     const char *nearest = text_nearest(word, names, count);
     return nearest ? xformat("did you mean '%s'?", nearest) : xstrdup(otherwise);
 }
@@ -30,6 +30,7 @@ const char *verb_new_name(const char *words) {
     return NULL;
 }
 
+/* A former name is answered with the new one. */
 int verb_find(const char *name, const struct verb **ret, struct failure *failure) {
     const char *names[NAMES_MAX];
     size_t count = 0;
@@ -41,8 +42,8 @@ int verb_find(const char *name, const struct verb **ret, struct failure *failure
         names[count++] = (*at)->name;
     }
     const char *now = verb_new_name(name);
-    cleanup_free char *advice =
-        now ? xformat("did you mean '%s'?", now) : advise(name, names, count, "'assay --help' lists them");
+    cleanup_free char *advice = now ? xformat("did you mean '%s'?", now)
+                                    : suggest_name(name, names, count, "'assay --help' lists them");
     return failure_input(failure, NULL, 0, 0, "there is no command '%s'; %s", name, advice);
 }
 
@@ -113,6 +114,7 @@ static bool has_word(const char *words, const char *word) {
     return false;
 }
 
+/* Fails because VERB has no action NAME, with the nearest one or all of them. */
 static int refuse_name(const struct verb *verb, const struct verb_action *actions, const char *name,
                        struct failure *failure) {
     const char *names[NAMES_MAX];
@@ -123,11 +125,12 @@ static int refuse_name(const struct verb *verb, const struct verb_action *action
         text_printf(&all, "%s%s", count == 0 ? "expected " : at[1].name ? ", " : " or ", at->name);
         names[count++] = at->name;
     }
-    cleanup_free char *advice = advise(name, names, count, all.bytes);
+    cleanup_free char *advice = suggest_name(name, names, count, all.bytes);
     return failure_input(failure, NULL, 0, 0, "'assay %s' has no action '%.64s'; %s", verb->name, name,
                          advice);
 }
 
+/* Options of other actions are refused. */
 int verb_run_action(const struct verb_arguments *arguments, const struct verb_action *actions,
                     const char *name, struct failure *failure) {
     const char *verb = arguments->verb->name;
@@ -182,6 +185,7 @@ static const struct verb_option *find_letter(const struct verb *verb, char lette
     return NULL;
 }
 
+/* Fails because VERB has no option WORD, with the nearest one. */
 static int unknown_option(const struct verb *verb, const char *word, struct failure *failure) {
     const char *names[NAMES_MAX] = {"--help"};
     size_t count = 1;
@@ -192,13 +196,13 @@ static int unknown_option(const struct verb *verb, const char *word, struct fail
     cleanup_free char *otherwise = xformat("'assay %s --help' lists them", verb->name);
     const char *now = verb_new_name(words);
     cleanup_free char *advice =
-        now ? xformat("did you mean 'assay %s'?", now) : advise(word, names, count, otherwise);
+        now ? xformat("did you mean 'assay %s'?", now) : suggest_name(word, names, count, otherwise);
     return failure_input(failure, verb->name, 0, 0, "unknown option '%s'; %s", word, advice);
 }
 
-/* Notes OPTION with the VALUE that came in the same word, or else with the next word. */
-static int take_option(struct parser *parser, const struct verb_option *option, const char *value,
-                       struct failure *failure) {
+/* Adds OPTION with VALUE, which came in the same word, or else with the next word if it needs one. */
+static int add_option(struct parser *parser, const struct verb_option *option, const char *value,
+                      struct failure *failure) {
     bool must_have_value = option->argument && option->argument[0] != '[';
     if (must_have_value && !value) {
         if (parser->next == parser->count)
@@ -217,7 +221,8 @@ static int take_option(struct parser *parser, const struct verb_option *option, 
     return 0;
 }
 
-static int take_long(struct parser *parser, const char *word, struct failure *failure) {
+/* Parses "--name" or "--name=VALUE". 1: it is --help. */
+static int parse_long_option(struct parser *parser, const char *word, struct failure *failure) {
     const char *equals = strchr(word, '=');
     size_t length = equals ? (size_t)(equals - word) : strlen(word);
     const struct verb_option *option = find_long(parser->arguments.verb, word, length);
@@ -230,10 +235,11 @@ static int take_long(struct parser *parser, const char *word, struct failure *fa
     if (equals && !option->argument)
         return failure_input(failure, parser->arguments.verb->name, 0, 0,
                              "option '%s' takes no argument; found '%s'", option->name, equals + 1);
-    return take_option(parser, option, equals ? equals + 1 : NULL, failure);
+    return add_option(parser, option, equals ? equals + 1 : NULL, failure);
 }
 
-static int take_letters(struct parser *parser, const char *word, struct failure *failure) {
+/* Parses letters in one word, "-ab" or "-nVALUE". 1: -h, which asks for help. */
+static int parse_letters(struct parser *parser, const char *word, struct failure *failure) {
     for (const char *at = word + 1; *at; at++) {
         const struct verb_option *option = find_letter(parser->arguments.verb, *at);
         if (!option && *at == 'h')
@@ -243,7 +249,7 @@ static int take_letters(struct parser *parser, const char *word, struct failure 
                                  "unknown option '-%c'; 'assay %s --help' lists them", *at,
                                  parser->arguments.verb->name);
         bool rest_is_value = option->argument && at[1];
-        int r = take_option(parser, option, rest_is_value ? at + 1 : NULL, failure);
+        int r = add_option(parser, option, rest_is_value ? at + 1 : NULL, failure);
         if (r < 0)
             return r;
         if (option->argument)
@@ -252,7 +258,8 @@ static int take_letters(struct parser *parser, const char *word, struct failure 
     return 0;
 }
 
-static int take_words(struct parser *parser, struct failure *failure) {
+/* Sorts all words into options and operands. 1: help is asked for. */
+static int parse_words(struct parser *parser, struct failure *failure) {
     bool only_operands = false;
     while (parser->next < parser->count) {
         const char *word = parser->words[parser->next++];
@@ -262,7 +269,8 @@ static int take_words(struct parser *parser, struct failure *failure) {
         else if (strcmp(word, "--") == 0)
             only_operands = true;
         else
-            r = word[1] == '-' ? take_long(parser, word, failure) : take_letters(parser, word, failure);
+            r = word[1] == '-' ? parse_long_option(parser, word, failure)
+                               : parse_letters(parser, word, failure);
         if (r != 0)
             return r;
     }
@@ -289,7 +297,7 @@ int verb_parse(const struct verb *verb, size_t count, const char *const *words, 
     arguments->given = xcalloc(room, sizeof *arguments->given);
     arguments->values = xcalloc(room, sizeof *arguments->values);
     arguments->operands = xcalloc(count + 1, sizeof *arguments->operands);
-    int r = take_words(&parser, failure);
+    int r = parse_words(&parser, failure);
     if (r == 0)
         r = check_operands(arguments, failure);
     if (r == 0)

@@ -25,6 +25,7 @@ struct adding {
     struct history_addition *addition;
 };
 
+/* Adds a fact about NODE; an earlier value in this archive is replaced. */
 static int add_fact(struct adding *adding, const char *node, const char *name, const char *value,
                     struct failure *failure) {
     sqlite3_stmt *statement = NULL;
@@ -34,6 +35,8 @@ static int add_fact(struct adding *adding, const char *node, const char *name, c
     return database_run(adding->store, r, statement, failure);
 }
 
+/* Adds the texts of the mapping TEXTS as facts about NODE, with PREFIX before their names. NAMES: only these;
+ * NULL: all. */
 static int add_texts(struct adding *adding, const char *node, const struct document_node *texts,
                      const char *const *names, const char *prefix, struct failure *failure) {
     for (size_t i = 0; texts && texts->kind == DOCUMENT_MAPPING && i < texts->count; i++) {
@@ -50,6 +53,8 @@ static int add_texts(struct adding *adding, const char *node, const struct docum
     return 0;
 }
 
+/* Adds the first line of a member in NODE's folder as the fact NAME. An archive without the member has no
+ * such fact. */
 static int add_member_fact(struct adding *adding, struct archive_reader *archive, const char *node,
                            const char *member, const char *name, struct failure *failure) {
     cleanup(text_clear) struct text text;
@@ -65,7 +70,8 @@ static int add_member_fact(struct adding *adding, struct archive_reader *archive
     return add_fact(adding, node, name, text.bytes, failure);
 }
 
-/* What may change a node: its kernel, microcode, BIOS, memory, and the software of the experiment. */
+/* Adds what may change a node's performance: kernel, microcode, BIOS, memory, and the software of the
+ * experiment. */
 static int add_facts(struct adding *adding, struct archive_reader *archive, struct failure *failure) {
     static const char *const machine[] = {"cpu_model", "microcode", "kernel_release", "memory_total_bytes",
                                           NULL};
@@ -93,7 +99,7 @@ static int add_facts(struct adding *adding, struct archive_reader *archive, stru
     return r;
 }
 
-/* "NB=128 P=2": the levels of the factors of group G. */
+/* "NB=128 P=2": the levels of the factors of group G; the caller frees. */
 static char *name_setting(const struct adding *adding, const struct groups *groups, size_t g) {
     cleanup(text_clear) struct text text;
     text_init(&text, TEXT_BYTES_MAX);
@@ -105,7 +111,7 @@ static char *name_setting(const struct adding *adding, const struct groups *grou
     return xstrdup(text.length > 0 ? text.bytes : "");
 }
 
-/* The number of the series with NAMES, in the order of the table's columns; a new one is added. */
+/* *RET is the number of the series with NAMES, in the order of the table's columns. A new series is added. */
 static int find_series(struct adding *adding, const char *const names[static 6], int64_t *ret,
                        struct failure *failure) {
     cleanup(database_release) sqlite3_stmt *found = NULL;
@@ -128,6 +134,8 @@ static int find_series(struct adding *adding, const char *const names[static 6],
     return r;
 }
 
+/* Adds the mean and deviation of a response over the rows of group G; nothing if no row has a finite value.
+ */
 static int add_value(struct adding *adding, const struct groups *groups, size_t g, size_t response,
                      struct failure *failure) {
     const struct column *column = &adding->table->columns[adding->responses[response]];
@@ -160,7 +168,7 @@ static int add_value(struct adding *adding, const struct groups *groups, size_t 
     return database_run(adding->store, r, statement, failure);
 }
 
-/* The factors and the node as categories, the responses that are numbers as numbers. */
+/* Loads the factors and the node as categories, and the numeric responses as numbers. */
 static int load_values(struct adding *adding, struct failure *failure) {
     struct table *table = adding->table;
     cleanup_free const char **categories = xcalloc(table->column_count + 1, sizeof *categories);
@@ -185,6 +193,7 @@ static int load_values(struct adding *adding, struct failure *failure) {
     return table_load(table, &selection, failure);
 }
 
+/* Adds a value for each setting, node and response. Nothing is added if every row is flagged. */
 static int add_values(struct adding *adding, struct failure *failure) {
     cleanup(groups_clear) struct groups groups = {0};
     int r = load_values(adding, failure);
@@ -204,7 +213,7 @@ static int add_values(struct adding *adding, struct failure *failure) {
     return r;
 }
 
-/* 1: the archive, or a later part of its run, is there already. */
+/* 1: the history has the archive, or a later part of its run; 0: it does not. */
 static int find_archive(struct adding *adding, struct failure *failure) {
     cleanup(database_release) sqlite3_stmt *statement = NULL;
     int r = database_prepare(adding->store, &statement, failure,
@@ -214,7 +223,8 @@ static int find_archive(struct adding *adding, struct failure *failure) {
     return r < 0 ? r : database_step(adding->store, statement, failure);
 }
 
-static int add_all(struct adding *adding, struct archive_reader *archive, struct failure *failure) {
+/* Adds the archive with its facts and values. An earlier part of the same run is replaced. */
+static int add_archive(struct adding *adding, struct archive_reader *archive, struct failure *failure) {
     sqlite3_stmt *statement = NULL;
     const struct archive_run *of = adding->run;
     const struct table_input *input = &adding->table->inputs[0];
@@ -236,14 +246,14 @@ static int add_all(struct adding *adding, struct archive_reader *archive, struct
     return r < 0 ? r : add_values(adding, failure);
 }
 
-/* The archive as a whole or nothing of it, within the transaction of all that are added. */
+/* Adds the archive as a whole, or nothing of it, within the transaction that the caller began. */
 static int add_opened(struct adding *adding, struct archive_reader *archive, struct failure *failure) {
     int r = database_execute(adding->store, "SAVEPOINT archive", failure);
     if (r < 0)
         return r;
     r = find_archive(adding, failure);
     adding->addition->was_there = r == 1;
-    r = r == 0 ? add_all(adding, archive, failure) : r;
+    r = r == 0 ? add_archive(adding, archive, failure) : r;
     struct failure ignored = {0};
     if (r < 0)
         database_execute(adding->store, "ROLLBACK TO archive", &ignored);

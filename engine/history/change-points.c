@@ -28,7 +28,8 @@ struct part {
     double count, mean, variance; /* variance with the divisor COUNT, as the program named above has it */
 };
 
-static struct part describe(const double *values, size_t begin, size_t end) {
+/* Count, mean and variance of [BEGIN, END). */
+static struct part describe_part(const double *values, size_t begin, size_t end) {
     struct part part = {.count = (double)(end - begin)};
     for (size_t i = begin; i < end; i++)
         part.mean += values[i] / part.count;
@@ -37,9 +38,9 @@ static struct part describe(const double *values, size_t begin, size_t end) {
     return part;
 }
 
-/* Student's t-test of [BEGIN, ROW) and [ROW, END). p is NaN where all values are equal. */
+/* Student's t-test of [BEGIN, ROW) and [ROW, END). p is 1 if all values are equal. */
 static struct change_point compare_parts(const double *values, size_t begin, size_t row, size_t end) {
-    struct part left = describe(values, begin, row), right = describe(values, row, end);
+    struct part left = describe_part(values, begin, row), right = describe_part(values, row, end);
     double freedom = left.count + right.count - 2, difference = left.mean - right.mean;
     struct change_point point = {row, left.mean, right.mean, 1};
     if (freedom <= 0)
@@ -57,8 +58,9 @@ struct split {
     double distance; /* negative: there is none */
 };
 
-/* Where [BEGIN, END) is split so that the energy distance of [BEGIN, row) and [row, any further row) is
- * greatest: equation 7 of Matteson and James with the exponent 1. */
+/* Finds where [BEGIN, END) splits so that the energy distance of [BEGIN, row) and [row, any further row) is
+ * greatest: equation 7 of Matteson and James with the exponent 1. The distance is negative when there are
+ * fewer than two rows. */
 static struct split find_split(const struct finder *finder, size_t begin, size_t end) {
     const double *x = finder->values + begin;
     size_t n = end - begin;
@@ -94,7 +96,8 @@ static void insert(struct list *list, size_t at, struct change_point point) {
     list->count++;
 }
 
-/* Splits the window [BEGIN, END) again and again; appends the rows to LIST, in order. */
+/* Splits the window [BEGIN, END) at its best split, then the parts, as long as the t-test is significant.
+ * Rows go to LIST in order. */
 static void split_window(const struct finder *finder, size_t begin, size_t end, struct list *list) {
     struct split
         splits[CHANGE_POINTS_WINDOW_MAX + 1]; /* of the part before own point K; the last: the rest */
@@ -125,6 +128,7 @@ static int compare_rows(const void *left, const void *right) {
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
+/* Splits overlapping windows over all values. LIST is sorted and has each row once. */
 static void split_all(const struct finder *finder, size_t window, struct list *list) {
     for (size_t start = 0; start < finder->count;) {
         size_t before = list->count, end = start + window < finder->count ? start + window : finder->count;
@@ -144,6 +148,7 @@ static void split_all(const struct finder *finder, size_t window, struct list *l
 
 /* ---- Dropping */
 
+/* Tests the point number AT again, between its neighbours; nothing if there is no such point. */
 static void compare_again(const struct finder *finder, struct list *list, size_t at) {
     if (at >= list->count)
         return;
@@ -158,8 +163,8 @@ static double relative_change(const struct change_point *point) {
     return fmax(forward, backward);
 }
 
-/* The point to drop next, or list->count: the one of the largest p, if that is too large; else the one of the
- * least change, if that is too small. */
+/* The point to drop next: that with the largest p if it is not below P_MOST; else that of the smallest change
+ * if it is not above RELATIVE_LEAST; else list->count. */
 static size_t find_weakest(const struct list *list, double p_most, double relative_least) {
     size_t least_sure = 0, smallest = 0;
     for (size_t i = 1; i < list->count; i++) {
@@ -172,6 +177,8 @@ static size_t find_weakest(const struct list *list, double p_most, double relati
     return relative_change(&list->points[smallest]) > relative_least ? list->count : smallest;
 }
 
+/* Windows are split with a weaker limit first; then the weakest points are dropped one by one. -EINVAL: the
+ * rule is out of its limits. */
 int change_points_find(const struct change_points_rule *rule, const double *values, size_t count,
                        struct change_point **ret, size_t *ret_count) {
     if (rule->window < 2 || rule->window > CHANGE_POINTS_WINDOW_MAX ||

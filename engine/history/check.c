@@ -51,6 +51,7 @@ static void rows_clear(struct rows *rows) {
     free(rows->values), free(rows->runs);
 }
 
+/* Chooses the runs since the last change of the log, without outliers and values that are not finite. */
 static void choose_rows(const struct history_series *series, struct rows *ret) {
     ret->values = xcalloc(series->count, sizeof *ret->values);
     ret->runs = xcalloc(series->count, sizeof *ret->runs);
@@ -64,8 +65,9 @@ static void choose_rows(const struct history_series *series, struct rows *ret) {
     }
 }
 
-static void note_change(const struct history_series *series, const struct rows *rows, size_t row,
-                        double before, double after, struct finding *finding) {
+/* Sets where the series changed: at ROW of ROWS, from the level BEFORE to AFTER. */
+static void set_change(const struct history_series *series, const struct rows *rows, size_t row,
+                       double before, double after, struct finding *finding) {
     finding->before = before;
     finding->after = after;
     finding->run = rows->runs[row] + 1;
@@ -74,17 +76,20 @@ static void note_change(const struct history_series *series, const struct rows *
     finding->archive_before = series->archives[rows->runs[row > 0 ? row - 1 : 0]];
 }
 
+/* Tests for one change of level at an unknown run (shift.h). The finding stays untested when there are too
+ * few runs. */
 static void find_shift(const struct history_series *series, const struct rows *rows,
                        struct finding *finding) {
     struct shift shift;
     if (shift_find(rows->values, rows->count, &shift) < 0)
         return;
-    note_change(series, rows, shift.row, shift.before, shift.after, finding);
+    set_change(series, rows, shift.row, shift.before, shift.after, finding);
     finding->low = shift.low;
     finding->high = shift.high;
     finding->p = shift.p;
 }
 
+/* Tests for the last of several change points (change-points.h). */
 static void find_change_point(const struct history_series *series, const struct rows *rows, double p_most,
                               struct finding *finding) {
     const struct change_points_rule rule = {.window = 30, .p_most = p_most};
@@ -97,10 +102,12 @@ static void find_change_point(const struct history_series *series, const struct 
     if (count == 0)
         return;
     const struct change_point *last = &points[count - 1];
-    note_change(series, rows, last->row, last->before, last->after, finding);
+    set_change(series, rows, last->row, last->before, last->after, finding);
     finding->p = last->p;
 }
 
+/* Tests whether the last run, or the mean of the last five, is off the runs before it (non-regression.h). The
+ * finding stays untested when there are too few. */
 static int find_regression(const struct history_series *series, double p_most, struct finding *finding) {
     const struct non_regression_rule rule = {.confidence = 1 - p_most, .least = 10, .keep = 5, .window = 5};
     size_t last = series->count - 1;
@@ -116,12 +123,13 @@ static int find_regression(const struct history_series *series, double p_most, s
     const struct non_regression_test *test = windowed->p < single->p ? windowed : single;
     if (r < 0 || test->sign == NON_REGRESSION_NONE || isnan(test->p))
         return r;
-    note_change(series, &rows, 0, test->mean, test->value, finding);
+    set_change(series, &rows, 0, test->mean, test->value, finding);
     finding->archive_before = series->archives[last > 0 ? last - 1 : 0];
     finding->p = fmin(1, 2 * test->p); /* the more striking of two tests */
     return 0;
 }
 
+/* Tests one series by the method of the rule, and adds what was found to the findings. */
 static int test_series(void *context, const struct history_series *series) {
     struct checking *checking = context;
     cleanup(rows_clear) struct rows rows = {0};
@@ -155,8 +163,8 @@ static int test_series(void *context, const struct history_series *series) {
 
 /* ---- All of them */
 
-/* Holm's adjustment over the series that were tested, and the decision. */
-static void decide(struct checking *checking, struct history_result *ret) {
+/* Adjusts the p values by Holm's method over all tested series, and decides which series have changed. */
+static void decide_changes(struct checking *checking, struct history_result *ret) {
     cleanup_free double *adjusted = xcalloc(checking->count + 1, sizeof *adjusted);
     for (size_t i = 0; i < checking->count; i++)
         adjusted[i] = checking->findings[i].p;
@@ -171,7 +179,7 @@ static void decide(struct checking *checking, struct history_result *ret) {
     }
 }
 
-/* "2026-10-12", or "run 17" where it is not known when the run began. */
+/* "2026-10-12", or "run 17" when the time of the run is not known. Returns BUFFER. */
 static const char *print_since(const struct finding *finding, char buffer[DAY_SIZE]) {
     struct tm parts;
     if (isnan(finding->time)) {
@@ -183,6 +191,7 @@ static const char *print_since(const struct finding *finding, char buffer[DAY_SI
     return buffer;
 }
 
+/* Adds a changed series to TABLE, with the recorded facts of its node that changed at the same run. */
 static int report_finding(struct history_store *store, const struct finding *finding,
                           struct report_table *table, struct failure *failure) {
     cleanup(text_clear) struct text why;
@@ -209,6 +218,7 @@ static int report_finding(struct history_store *store, const struct finding *fin
     return 0;
 }
 
+/* Adds the verdict, and a table of the changed series if there are any. */
 static int report_all(struct history_store *store, const struct checking *checking,
                       const struct history_result *result, struct report_section *in,
                       struct failure *failure) {
@@ -258,6 +268,8 @@ struct plotting {
     struct text_set nodes; /* the names of of_nodes, by the same numbers */
 };
 
+/* Adds the chart of a series to the section of its node. Series come in the same order as when they were
+ * tested. Those beyond HISTORY_CHARTS_MAX have none. */
 static int plot_series(void *context, const struct history_series *series) {
     struct plotting *plotting = context;
     const struct finding *finding = &plotting->checking->findings[plotting->next++];
@@ -275,10 +287,10 @@ static int plot_series(void *context, const struct history_series *series) {
 }
 
 static int read_series(const struct history_source *source, const struct history_filter *filter,
-                       history_series_taker *take, void *context, struct failure *failure) {
+                       history_series_handler *handle, void *context, struct failure *failure) {
     return source->store
-               ? history_store_read(source->store, filter, take, context, failure)
-               : history_csv_read(source->paths, source->path_count, filter, take, context, failure);
+               ? history_store_read(source->store, filter, handle, context, failure)
+               : history_csv_read(source->paths, source->path_count, filter, handle, context, failure);
 }
 
 static int plot_all(const struct checking *checking, const struct history_source *source,
@@ -302,7 +314,7 @@ int history_check(const struct history_source *source, const struct history_filt
     *ret = (struct history_result){0};
     int r = read_series(source, filter, test_series, &checking, failure);
     if (r == 0) {
-        decide(&checking, ret);
+        decide_changes(&checking, ret);
         r = report_all(source->store, &checking, ret, in, failure);
         if (r == 0 && rule->with_charts)
             r = plot_all(&checking, source, filter, in, failure);

@@ -36,7 +36,8 @@ static const char schema[] =
 
 /* ---- Statements */
 
-static int refuse(struct history_store *store, struct failure *failure) {
+/* Sets FAILURE to SQLite's error: FAILURE_INPUT if the file is not a history or is damaged. */
+static int set_database_failure(struct history_store *store, struct failure *failure) {
     int code = sqlite3_errcode(store->database);
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
         return failure_input(failure, store->path, 0, 0,
@@ -61,6 +62,7 @@ static sqlite3_stmt *find_prepared(struct history_store *store, const char *sql)
     return at;
 }
 
+/* Binds the values after TYPES, which has a letter for each: t text, i int64_t, d double. */
 int database_prepare(struct history_store *store, sqlite3_stmt **ret, struct failure *failure,
                      const char *sql, const char *types, ...) {
     sqlite3_stmt *statement = find_prepared(store, sql);
@@ -80,16 +82,18 @@ int database_prepare(struct history_store *store, sqlite3_stmt **ret, struct fai
         }
     va_end(values);
     if (r != SQLITE_OK)
-        return refuse(store, failure);
+        return set_database_failure(store, failure);
     *ret = statement;
     return 0;
 }
 
 int database_step(struct history_store *store, sqlite3_stmt *statement, struct failure *failure) {
     int r = sqlite3_step(statement);
-    return r == SQLITE_ROW ? 1 : r == SQLITE_DONE ? 0 : refuse(store, failure);
+    return r == SQLITE_ROW ? 1 : r == SQLITE_DONE ? 0 : set_database_failure(store, failure);
 }
 
+/* Runs STATEMENT, which is released. R: what preparing it returned; when negative it is returned and nothing is
+ * done. */
 int database_run(struct history_store *store, int r, sqlite3_stmt *statement, struct failure *failure) {
     if (r < 0)
         return r;
@@ -99,7 +103,9 @@ int database_run(struct history_store *store, int r, sqlite3_stmt *statement, st
 }
 
 int database_execute(struct history_store *store, const char *sql, struct failure *failure) {
-    return sqlite3_exec(store->database, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : refuse(store, failure);
+    return sqlite3_exec(store->database, sql, NULL, NULL, NULL) == SQLITE_OK
+               ? 0
+               : set_database_failure(store, failure);
 }
 
 const char *database_text(sqlite3_stmt *statement, int column) {
@@ -115,7 +121,7 @@ int history_store_commit(struct history_store *store, struct failure *failure) {
     return database_execute(store, "COMMIT", failure);
 }
 
-/* The number that SQL gives, or 0 where it gives no row. */
+/* The number that SQL selects; 0 if it selects no row. */
 static int read_number(struct history_store *store, const char *sql, int64_t *ret, struct failure *failure) {
     cleanup(database_release) sqlite3_stmt *statement = NULL;
     int r = database_prepare(store, &statement, failure, sql, "");
@@ -145,8 +151,8 @@ static int count_tables(struct history_store *store, int64_t *ret, struct failur
     return read_number(store, "SELECT count(*) FROM sqlite_schema", ret, failure);
 }
 
-/* Makes the tables of an empty file, unless another process has made them since the file was found empty. On
- * failure the transaction ends when the store is closed. */
+/* Makes the tables of an empty file, unless another process has done so since. After a failure the
+ * transaction ends when the store is closed. */
 static int make_tables(struct history_store *store, struct failure *failure) {
     int64_t tables;
     cleanup_free char *sql =
@@ -157,8 +163,8 @@ static int make_tables(struct history_store *store, struct failure *failure) {
     return r < 0 ? r : history_store_commit(store, failure);
 }
 
-/* The tables are counted first: while another process makes them, a file either has none yet, or has the
- * application id, too. */
+/* Checks that the file is a history of a version that we know; CREATE: makes an empty one. Tables are counted
+ * first: a file that another process is making has either no tables yet, or the application id too. */
 static int check_tables(struct history_store *store, bool create, struct failure *failure) {
     int64_t application, version, tables;
     int r = database_execute(store, "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF", failure);

@@ -38,6 +38,7 @@ struct checker {
     double *quantiles;                  /* of F(1, N - 1) by N; 0: not computed yet */
 };
 
+/* Updates mean and products of SEGMENT with a row (Welford). */
 static void add_row(struct segment *segment, size_t factors, const double *values) {
     double above[P_MAX];
     segment->count++;
@@ -50,7 +51,9 @@ static void add_row(struct segment *segment, size_t factors, const double *value
             segment->products[i * factors + j] += above[i] * (values[j] - segment->mean[j]);
 }
 
-static void refer(const struct checker *checker, const struct segment *segment, struct reference *ret) {
+/* Sets RET to the mean and covariance of SEGMENT's rows; count 0: they are fewer than the rule needs. */
+static void make_reference(const struct checker *checker, const struct segment *segment,
+                           struct reference *ret) {
     size_t factors = checker->factors;
     ret->count = segment->count >= checker->rule->least ? segment->count : 0;
     memcpy(ret->mean, segment->mean, factors * sizeof *ret->mean);
@@ -62,7 +65,9 @@ static void refer(const struct checker *checker, const struct segment *segment, 
     }
 }
 
-static double quantile(struct checker *checker, size_t count) {
+/* Squared two-sided quantile of Student's t with COUNT - 1 degrees of freedom, which is F(confidence; 1,
+ * COUNT - 1). */
+static double squared_quantile(struct checker *checker, size_t count) {
     double *cached = &checker->quantiles[count];
     if (*cached == 0) {
         double t = distribution_student_two_sided_quantile(1 - checker->rule->confidence, (double)count - 1);
@@ -71,10 +76,10 @@ static double quantile(struct checker *checker, size_t count) {
     return *cached;
 }
 
-/* Compares X, the mean of REPEATS rows, or NULL where there is none, with REFERENCE; the interval is that of
- * COUNT rows. */
-static void test(struct checker *checker, const struct reference *reference, size_t count, size_t repeats,
-                 const double *x, struct non_regression_test *ret) {
+/* Compares X, the mean of REPEATS rows, with REFERENCE; the interval is that of COUNT earlier rows. X NULL:
+ * only the interval. RET stays as it is if there is no reference. */
+static void test_row(struct checker *checker, const struct reference *reference, size_t count, size_t repeats,
+                     const double *x, struct non_regression_test *ret) {
     size_t factors = checker->factors;
     double n = (double)count, r = (double)repeats, p = (double)factors;
     double factor[P_MAX * P_MAX], above[P_MAX], scratch[P_MAX];
@@ -82,7 +87,7 @@ static void test(struct checker *checker, const struct reference *reference, siz
         return;
     ret->sign = NON_REGRESSION_NORMAL;
     if (factors == 1) {
-        double half = factor[0] * sqrt(quantile(checker, count) * (n + r) / (n * r));
+        double half = factor[0] * sqrt(squared_quantile(checker, count) * (n + r) / (n * r));
         ret->mean = reference->mean[0];
         ret->sigma = factor[0];
         ret->low = ret->mean - half;
@@ -99,12 +104,12 @@ static void test(struct checker *checker, const struct reference *reference, siz
         ret->sign = factors == 1 && above[0] < 0 ? NON_REGRESSION_LOW : NON_REGRESSION_HIGH;
 }
 
-/* Adds a row to SEGMENT. What it is compared with goes to RET, and what the first row of the window that ends
- * with it was compared with to RET_LAGGED. */
-static void extend(const struct checker *checker, struct segment *segment, const double *values,
-                   struct reference *ret, struct reference *ret_lagged) {
+/* Adds a row to SEGMENT. RET gets the reference of this row, RET_LAGGED that of the first row of the window
+ * that ends with it. */
+static void extend_segment(const struct checker *checker, struct segment *segment, const double *values,
+                           struct reference *ret, struct reference *ret_lagged) {
     size_t window = checker->rule->window, at = segment->count;
-    refer(checker, segment, ret);
+    make_reference(checker, segment, ret);
     segment->before[at % window] = *ret;
     ret_lagged->count = 0;
     if (at + 1 >= window)
@@ -116,7 +121,8 @@ static bool is_kept(const struct checker *checker) {
     return checker->has_previous && checker->kept < checker->rule->keep;
 }
 
-/* Rows between two cuts that were all kept for the rows before them are too few to compare with. */
+/* Begins a new segment at the cut ROW. The segment before it becomes the previous one, unless all its rows
+ * were compared with the one before: such few rows are no reference. */
 static void begin_segment(struct checker *checker, size_t row) {
     if (!is_kept(checker)) {
         checker->previous = checker->current;
@@ -128,21 +134,23 @@ static void begin_segment(struct checker *checker, size_t row) {
     checker->current = (struct segment){0};
 }
 
+/* Adds the row and finds its references. COMPARES_PREVIOUS: the row comes soon after a cut, and is compared
+ * with the rows before it. */
 static void find_references(struct checker *checker, const double *values, bool compares_previous,
                             struct reference *ret, struct reference *ret_lagged) {
-    extend(checker, &checker->current, values, ret, ret_lagged);
+    extend_segment(checker, &checker->current, values, ret, ret_lagged);
     checker->kept += compares_previous;
     if (compares_previous)
-        extend(checker, &checker->previous, values, ret, ret_lagged);
+        extend_segment(checker, &checker->previous, values, ret, ret_lagged);
     if (ret->count > 0)
         checker->last = *ret;
     if (ret_lagged->count > 0)
         checker->last_lagged = *ret_lagged;
 }
 
-/* The mean of the last rows up to ROW since the cut, outliers included; of a row that is compared with the
- * rows before the cut, since the cut before it and without the outliers after the last cut. False: there are
- * not so many rows. */
+/* The mean of the last `window` rows up to ROW since the cut, outliers included. A row that is compared with
+ * the rows before the cut takes rows from there too, without the outliers after the cut. False: there are too
+ * few rows. */
 static bool find_rolling_mean(const struct checker *checker, const double *values,
                               const struct non_regression_row *marks, size_t row, bool compares_previous,
                               double *ret) {
@@ -161,6 +169,8 @@ static bool find_rolling_mean(const struct checker *checker, const double *value
 
 static const struct non_regression_test no_test = {NON_REGRESSION_NONE, NAN, NAN, NAN, NAN, NAN, NAN};
 
+/* Tests one row, and the mean of the window that ends with it. An outlier is tested but changes no reference.
+ */
 static void check_row(struct checker *checker, const double *values, const struct non_regression_row *marks,
                       size_t row, struct non_regression_verdict *ret) {
     const double *x = values + row * checker->factors;
@@ -176,9 +186,9 @@ static void check_row(struct checker *checker, const double *values, const struc
     bool has_rolling = find_rolling_mean(checker, values, marks, row, compares_previous, rolling);
     bool use_current = checker->rule->published_count && now.count > 0;
     *ret = (struct non_regression_verdict){now.count, no_test, no_test};
-    test(checker, &now, now.count, 1, x, &ret->single);
-    test(checker, &lagged, use_current ? now.count : lagged.count, checker->rule->window,
-         has_rolling ? rolling : NULL, &ret->windowed);
+    test_row(checker, &now, now.count, 1, x, &ret->single);
+    test_row(checker, &lagged, use_current ? now.count : lagged.count, checker->rule->window,
+             has_rolling ? rolling : NULL, &ret->windowed);
 }
 
 static bool is_valid(const struct non_regression_rule *rule, size_t factors) {

@@ -33,7 +33,9 @@ static void add_event(struct plot *plot, double x, const char *name) {
     plot->events[plot->event_count++] = (struct chart_span){x, x, name};
 }
 
-static int fill(const struct history_series *series, size_t since, double p_most, struct plot *ret) {
+/* Fills the lines of the chart: runs, outliers, rolling means with their limits. SINCE: the run that is
+ * marked as a change; 0: none. */
+static int fill_plot(const struct history_series *series, size_t since, double p_most, struct plot *ret) {
     const struct non_regression_rule rule = {
         .confidence = 1 - p_most, .least = 10, .keep = WINDOW, .window = WINDOW};
     size_t count = series->count;
@@ -75,7 +77,7 @@ int history_plot(struct report_section *in, const struct history_series *series,
     const char *response = series->response[0] ? series->response : "value";
     char begin[CLOCK_TEXT_SIZE] = "";
     size_t line_count = 0;
-    int r = fill(series, since, p_most, &plot);
+    int r = fill_plot(series, since, p_most, &plot);
     if (r < 0)
         return r;
     for (size_t k = 0; k < LINES; k++)

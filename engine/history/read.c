@@ -18,6 +18,7 @@
 
 /* ---- The log */
 
+/* Parses a time in UTC, "2026-10-12" or "2026-10-12T08:30", as s since 1970. */
 static int read_time(const char *text, double *ret, struct failure *failure) {
     struct tm parts = {0};
     const char *end = strptime(text, "%Y-%m-%d", &parts);
@@ -40,7 +41,7 @@ static int read_time(const char *text, double *ret, struct failure *failure) {
     return 0;
 }
 
-/* The run's id, of which RUN is the beginning. */
+/* Finds the id of the run that begins with RUN; the caller frees. Refused: no run, or several. */
 static int find_run(struct history_store *store, const char *run, char **ret, struct failure *failure) {
     cleanup(database_release) sqlite3_stmt *statement = NULL;
     int r =
@@ -68,6 +69,7 @@ static int find_run(struct history_store *store, const char *run, char **ret, st
     return 0;
 }
 
+/* Adds a line to the log: a change at a time, or a run that is wrong. */
 int history_store_note(struct history_store *store, const struct history_note *note,
                        struct failure *failure) {
     cleanup(host_list_clear) struct host_list nodes = {0};
@@ -92,8 +94,8 @@ int history_store_note(struct history_store *store, const struct history_note *n
 
 /* ---- Tables */
 
-/* The rows of STATEMENT, which is released, as the table NAME: texts or numbers, as COLUMNS say. R: what
- * preparing it returned; where that is negative nothing is done. */
+/* Reports the rows of STATEMENT, which is released, as the table NAME with COLUMNS, which are texts or
+ * numbers. R: what preparing the statement returned; when negative it is returned and nothing is done. */
 static int report_rows(struct history_store *store, int r, sqlite3_stmt *statement, const char *name,
                        const char *title, const struct column *columns, size_t count,
                        struct report_section *in, struct failure *failure) {
@@ -211,6 +213,8 @@ struct reading {
     size_t count, room;
 };
 
+/* Reads the log: changes with their time, and runs that are outliers. Lines on runs that the history does not
+ * have are skipped. */
 static int read_log(struct history_store *store, struct reading *reading, struct failure *failure) {
     cleanup(database_release) sqlite3_stmt *statement = NULL;
     int r = database_prepare(store, &statement, failure,
@@ -244,7 +248,9 @@ static bool concerns(const struct entry *entry, const char *node) {
     return entry->of_all;
 }
 
-static void mark(struct reading *reading, const char *node) {
+/* Marks, for a series of NODE, the first run after each change of the log (cut), and the runs that the log
+ * calls wrong. */
+static void mark_cuts_and_outliers(struct reading *reading, const char *node) {
     for (size_t i = 0; i < reading->count; i++)
         reading->is_cut[i] = reading->is_outlier[i] = false;
     for (size_t e = 0; e < reading->entry_count; e++) {
@@ -259,7 +265,8 @@ static void mark(struct reading *reading, const char *node) {
     }
 }
 
-static void append(struct reading *reading, sqlite3_stmt *statement) {
+/* Appends the run in the current row of STATEMENT to the series. */
+static void append_value(struct reading *reading, sqlite3_stmt *statement) {
     if (reading->count == reading->room) {
         size_t room = reading->room = reading->room > 0 ? 2 * reading->room : 64;
         reading->times = xrealloc(reading->times, room * sizeof *reading->times);
@@ -273,6 +280,7 @@ static void append(struct reading *reading, sqlite3_stmt *statement) {
     reading->values[reading->count++] = sqlite3_column_double(statement, 2);
 }
 
+/* Reads the values of SERIES in order of time. */
 static int read_values(struct history_store *store, struct reading *reading, int64_t series,
                        sqlite3_stmt *statement, struct failure *failure) {
     int r;
@@ -280,7 +288,7 @@ static int read_values(struct history_store *store, struct reading *reading, int
     sqlite3_reset(statement);
     sqlite3_bind_int64(statement, 1, series);
     while ((r = database_step(store, statement, failure)) == 1)
-        append(reading, statement);
+        append_value(reading, statement);
     return r;
 }
 
@@ -312,10 +320,10 @@ static int check_filter(struct history_store *store, const struct history_filter
 }
 
 int history_store_read(struct history_store *store, const struct history_filter *filter,
-                       history_series_taker *take, void *context, struct failure *failure) {
+                       history_series_handler *handle, void *context, struct failure *failure) {
     cleanup(reading_clear) struct reading reading = {0};
     cleanup(database_release) sqlite3_stmt *all = NULL, *values = NULL;
-    size_t taken = 0;
+    size_t handled = 0;
     int r = check_filter(store, filter, failure);
     r = r < 0 ? r : read_log(store, &reading, failure);
     r = r < 0 ? r
@@ -340,7 +348,7 @@ int history_store_read(struct history_store *store, const struct history_filter 
         if (!history_filter_matches(filter, &series))
             continue;
         r = read_values(store, &reading, sqlite3_column_int64(all, 0), values, failure);
-        mark(&reading, series.node);
+        mark_cuts_and_outliers(&reading, series.node);
         series.count = reading.count;
         series.times = reading.times;
         series.values = reading.values;
@@ -349,10 +357,10 @@ int history_store_read(struct history_store *store, const struct history_filter 
         series.is_outlier = reading.is_outlier;
         if (r < 0 || series.count == 0)
             continue;
-        r = take(context, &series);
-        taken++;
+        r = handle(context, &series);
+        handled++;
     }
-    return r == 0 && taken == 0
+    return r == 0 && handled == 0
                ? history_filter_refuse(filter, store->path,
                                        "the history has no values; add runs with 'assay history add "
                                        "ARCHIVE...'",
@@ -360,6 +368,7 @@ int history_store_read(struct history_store *store, const struct history_filter 
                : r;
 }
 
+/* A list that is too long for RET is cut. */
 int history_store_describe_changes(struct history_store *store, const char *node, int64_t before, int64_t now,
                                    struct text *ret, struct failure *failure) {
     cleanup(database_release) sqlite3_stmt *statement = NULL;

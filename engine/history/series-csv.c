@@ -30,8 +30,9 @@ static void csv_rows_clear(struct csv_rows *rows) {
     free(rows->times), free(rows->values), free(rows->archives), free(rows->is_cut), free(rows->is_outlier);
 }
 
-/* Keeps in LIST the COUNT names of which the table has a column; returns how many. */
-static size_t choose(const struct table *table, const char *const *names, size_t count, const char **list) {
+/* Puts into LIST those of the COUNT names of which the table has a column; returns how many. */
+static size_t choose_columns(const struct table *table, const char *const *names, size_t count,
+                             const char **list) {
     size_t chosen = 0;
     for (size_t i = 0; i < count; i++)
         if (table_find(table, names[i]))
@@ -39,7 +40,8 @@ static size_t choose(const struct table *table, const char *const *names, size_t
     return chosen;
 }
 
-static int load(struct csv_rows *rows, const char *const *paths, size_t count, struct failure *failure) {
+/* Loads the files. Refused: an archive, no column `value`, times out of range. */
+static int load_rows(struct csv_rows *rows, const char *const *paths, size_t count, struct failure *failure) {
     const char *texts[TEXTS], *numbers[NUMBERS];
     int r = table_open(paths, count, NULL, &rows->table, failure);
     if (r < 0)
@@ -53,8 +55,8 @@ static int load(struct csv_rows *rows, const char *const *paths, size_t count, s
     if (!table_find(table, number_names[VALUE]))
         return table_no_column(table, "number", number_names[VALUE], failure);
     struct table_selection selection = {.numbers = numbers, .categories = texts};
-    selection.number_count = choose(table, number_names, NUMBERS, numbers);
-    selection.category_count = choose(table, text_names, TEXTS, texts);
+    selection.number_count = choose_columns(table, number_names, NUMBERS, numbers);
+    selection.category_count = choose_columns(table, text_names, TEXTS, texts);
     r = table_load(table, &selection, failure);
     if (r < 0)
         return r;
@@ -78,6 +80,7 @@ static int load(struct csv_rows *rows, const char *const *paths, size_t count, s
     return 0;
 }
 
+/* Refuses a name of FILTER that no row has. */
 static int check_filter(const struct csv_rows *rows, const struct history_filter *filter,
                         struct failure *failure) {
     const struct table_category *const of[HISTORY_FILTERS] = {rows->texts[CAMPAIGN], rows->texts[RESPONSE],
@@ -98,9 +101,9 @@ static int compare_started(const void *left, const void *right, void *context) {
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Fills SERIES with the COUNT rows of ORDER that have a value. The cut of a row without a value is that of
- * the next row. */
-static void fill(struct csv_rows *rows, uint32_t *order, size_t count, struct history_series *series) {
+/* Fills SERIES with the rows of ORDER that have a value, sorted by time. The cut of a row without a value
+ * counts for the next row. */
+static void fill_series(struct csv_rows *rows, uint32_t *order, size_t count, struct history_series *series) {
     const double *const *numbers = rows->numbers;
     const char *texts[TEXTS];
     bool is_cut = false;
@@ -127,14 +130,14 @@ static void fill(struct csv_rows *rows, uint32_t *order, size_t count, struct hi
 }
 
 int history_csv_read(const char *const *paths, size_t count, const struct history_filter *filter,
-                     history_series_taker *take, void *context, struct failure *failure) {
+                     history_series_handler *handle, void *context, struct failure *failure) {
     cleanup(csv_rows_clear) struct csv_rows rows = {0};
     cleanup(groups_clear) struct groups groups = {0};
-    int r = load(&rows, paths, count, failure);
+    int r = load_rows(&rows, paths, count, failure);
     r = r < 0 ? r : check_filter(&rows, filter, failure);
     if (r < 0)
         return r;
-    size_t by[TEXTS], taken = 0;
+    size_t by[TEXTS], handled = 0;
     for (size_t i = 0; i < rows.table->category_count; i++)
         by[i] = i;
     groups_make(&groups, rows.table, by, rows.table->category_count);
@@ -144,13 +147,14 @@ int history_csv_read(const char *const *paths, size_t count, const struct histor
                                     .is_cut = rows.is_cut,
                                     .is_outlier = rows.is_outlier};
     for (size_t g = 0; r == 0 && g < groups.count; g++) {
-        fill(&rows, groups.rows + groups.first[g], groups.first[g + 1] - groups.first[g], &series);
+        fill_series(&rows, groups.rows + groups.first[g], groups.first[g + 1] - groups.first[g], &series);
         if (series.count == 0 || !history_filter_matches(filter, &series))
             continue;
-        r = take(context, &series);
-        taken++;
+        r = handle(context, &series);
+        handled++;
     }
-    return r == 0 && taken == 0 ? history_filter_refuse(filter, rows.table->inputs[0].path,
-                                                        "no row has a number in the column 'value'", failure)
-                                : r;
+    return r == 0 && handled == 0
+               ? history_filter_refuse(filter, rows.table->inputs[0].path,
+                                       "no row has a number in the column 'value'", failure)
+               : r;
 }

@@ -12,6 +12,6 @@
 /* As history_store_read(). Rows without a value are left out. Archives are numbers of rows, from 1; times are
  * NaN where there is no column `started`. */
 int history_csv_read(const char *const *paths, size_t count, const struct history_filter *filter,
-                     history_series_taker *take, void *context, struct failure *failure);
+                     history_series_handler *handle, void *context, struct failure *failure);
 
 #endif

@@ -20,7 +20,8 @@ static double median(const double *values, size_t count, double *scratch) {
     return quantile_median(scratch, count);
 }
 
-static size_t find_row(const double *scores, size_t count, size_t side) {
+/* The row, with at least SIDE rows on each side, where the sums of SCORES on both sides differ most. */
+static size_t find_shift_row(const double *scores, size_t count, size_t side) {
     double sum = 0, best = -1, n = (double)count;
     size_t row = side;
     for (size_t at = 1; at <= count - side; at++) {
@@ -34,9 +35,9 @@ static size_t find_row(const double *scores, size_t count, size_t side) {
     return row;
 }
 
-/* What is left of the rows when each side's level is taken off, with rows that are far off moved nearer; and
- * the levels. */
-static void take_levels_off(const double *values, size_t count, struct shift *shift, double *ret_residuals) {
+/* Sets the residuals of the rows and the levels before and after the shift: rows far from their side's median
+ * are moved nearer (Winsorized) before the means are taken. */
+static void find_residuals(const double *values, size_t count, struct shift *shift, double *ret_residuals) {
     cleanup_free double *sizes = xcalloc(count, sizeof *sizes);
     cleanup_free double *scratch = xcalloc(count, sizeof *scratch);
     size_t row = shift->row;
@@ -60,7 +61,7 @@ static void take_levels_off(const double *values, size_t count, struct shift *sh
     shift->after = right + sums[1];
 }
 
-/* By how much the rows' likeness to their neighbours multiplies the variance of a mean. */
+/* By how much the correlation of neighbouring rows multiplies the variance of a mean (step 3 of shift.h). */
 static double variance_factor(const double *residuals, size_t count, size_t row, double squares) {
     double products = 0, n = (double)count;
     for (size_t i = 1; i < count; i++)
@@ -84,8 +85,8 @@ int shift_find(const double *values, size_t count, struct shift *ret) {
     size_t side = count / 20 > SHIFT_SIDE_LEAST ? count / 20 : SHIFT_SIDE_LEAST;
     double squares = 0, n = (double)count;
     ranks_normal_scores(values, count, numbers);
-    *ret = (struct shift){.row = find_row(numbers, count, side)};
-    take_levels_off(values, count, ret, numbers);
+    *ret = (struct shift){.row = find_shift_row(numbers, count, side)};
+    find_residuals(values, count, ret, numbers);
     for (size_t i = 0; i < count; i++)
         squares += numbers[i] * numbers[i];
     double difference = ret->after - ret->before;

@@ -24,8 +24,8 @@ int history_store_open(const char *path, bool create, struct history_store **ret
 void history_store_close(struct history_store *store); /* NULL is fine */
 void history_store_cleanup(struct history_store **store);
 
-/* A transaction: what is added after history_store_begin() is in the file after history_store_commit(), or
- * none of it. Other processes that write wait for its end, at most 60 s. */
+/* Begins a transaction: what is added then is in the file after history_store_commit(), or nothing is. Other
+ * processes that write wait for it, at most 60 s. */
 int history_store_begin(struct history_store *store, struct failure *failure);
 int history_store_commit(struct history_store *store, struct failure *failure);
 
@@ -37,10 +37,9 @@ struct history_addition {
     bool all_flagged; /* every row was flagged: nothing was added but the archive's name */
 };
 
-/* Adds the sealed archive PATH, whole or not at all, between history_store_begin() and
- * history_store_commit(); with WITH_FLAGGED also the rows that a gate flagged. An
- * earlier part of the same run is replaced; where the store has a later part, nothing is done. FAILURE_INPUT:
- * no archive of a run; FAILURE_VERIFICATION: a damaged one. */
+/* Adds the sealed archive PATH as a whole, or not at all, within a transaction. WITH_FLAGGED: rows that a
+ * gate flagged count, too. An earlier part of the same run is replaced; if the store has a later part nothing
+ * is done. FAILURE_INPUT: PATH is no archive of a run; FAILURE_VERIFICATION: it is damaged. */
 int history_store_add(struct history_store *store, const char *path, bool with_flagged,
                       struct history_addition *ret, struct failure *failure);
 
@@ -58,6 +57,7 @@ struct history_note {
     const char *author, *reason;
 };
 
+/* Adds NOTE to the log. FAILURE_INPUT: its time, run or nodes are not valid. */
 int history_store_note(struct history_store *store, const struct history_note *note, struct failure *failure);
 
 /* Adds tables to IN: the archives; the log; the facts and values of the nodes of the run whose id begins with
@@ -83,15 +83,16 @@ struct history_filter {
     const char *names[HISTORY_FILTERS];
 };
 
-typedef int history_series_taker(void *context, const struct history_series *series);
+typedef int history_series_handler(void *context, const struct history_series *series);
 
-/* Calls TAKE for each series in order of campaign, response, setting and node; what it returns but 0 ends the
- * walk and is returned. FAILURE_INPUT: no series has a name of FILTER, with the names that there are. */
+/* Calls HANDLE for each series in order of campaign, response, setting and node, until it returns other than
+ * 0, which is returned. FAILURE_INPUT: no series has a name of FILTER; the message lists the names that
+ * exist. */
 int history_store_read(struct history_store *store, const struct history_filter *filter,
-                       history_series_taker *take, void *context, struct failure *failure);
+                       history_series_handler *handle, void *context, struct failure *failure);
 
-/* Appends what the facts of NODE say differently in archive NOW than in BEFORE: "microcode 0x1 became 0x2,
- * package gcc 12 is new, ...". */
+/* Appends how the facts of NODE in archive NOW differ from those in BEFORE: "microcode changed from 0x1 to
+ * 0x2". */
 int history_store_describe_changes(struct history_store *store, const char *node, int64_t before, int64_t now,
                                    struct text *ret, struct failure *failure);
 

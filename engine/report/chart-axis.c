@@ -57,6 +57,7 @@ double chart_axis_place(const struct chart_axis *axis, double value) {
     return !(place >= -1e-9 && place <= 1 + 1e-9) ? NAN : place < 0 ? 0 : place > 1 ? 1 : place;
 }
 
+/* Powers of ten on a logarithmic axis, every k-th if they are many. */
 size_t chart_axis_ticks(const struct chart_axis *axis, size_t max, double *ret) {
     static const double steps[] = {1, 2, 5};
     size_t count = 0;

@@ -67,7 +67,7 @@ static double down(const struct chart *chart, const struct chart_axes *axes, dou
     return TOP + HEIGHT * (1 - chart_axis_place(&axes->y, chart_clip(chart, y)));
 }
 
-/* A point that falls on the same pixel as one before is left out. */
+/* Appends the points of series S. Points that fall on one pixel are drawn once. */
 static void append_points(const struct chart *chart, const struct chart_axes *axes, size_t s, bool is_page,
                           struct text *svg) {
     const struct chart_series *series = &chart->series[s];
@@ -88,8 +88,8 @@ static void append_points(const struct chart *chart, const struct chart_axes *ax
     text_append_string(svg, "</g>\n");
 }
 
-/* So many columns of a line's pixels that all lines of CHART together have at most LINE_POINTS_MAX points,
- * two a column. */
+/* The number of pixel columns for which a line is drawn, with two points each, so that all lines of CHART
+ * have at most LINE_POINTS_MAX. */
 static size_t line_columns(const struct chart *chart) {
     size_t lines = 0;
     for (size_t s = 0; s < chart->series_count; s++)
@@ -133,8 +133,8 @@ static void pen_move(struct pen *pen, size_t column, double x, double y) {
     }
 }
 
-/* On a page, of a line with more points than columns only the least and the greatest of each column are
- * drawn: no peak is lost. */
+/* Appends the line of series S. On a page a line with more points than columns is thinned: the least and the
+ * greatest of each column are drawn, so that no peak is lost. */
 static void append_line(const struct chart *chart, const struct chart_axes *axes, size_t s, bool is_page,
                         struct text *svg) {
     const struct chart_series *series = &chart->series[s];
@@ -162,7 +162,7 @@ static void append_line(const struct chart *chart, const struct chart_axes *axes
     text_append_string(svg, "</title></path>\n");
 }
 
-/* Label I of an axis of words; where there are many, only so many that they do not overlap. */
+/* Appends label I of the x axis. Of many labels only every k-th is drawn, so that they do not overlap. */
 static void append_label(const struct chart *chart, const struct chart_axes *axes, size_t i,
                          struct text *svg) {
     size_t each = 1 + (chart->x_label_count - 1) / LABELS_UPRIGHT_MAX;
@@ -213,7 +213,7 @@ static void append_marks(const struct chart *chart, const struct chart_axes *axe
     }
 }
 
-/* Phases are shaded in turns, and named where there is room; moments are short marks. */
+/* Appends phases, shaded in turns and named where there is room, and events as short marks. */
 static void append_spans(const struct chart *chart, const struct chart_axes *axes, struct text *svg) {
     double low = axes->x.low, high = axes->x.high;
     for (size_t i = 0; i < chart->span_count; i++) {
@@ -271,8 +271,8 @@ void chart_append_figure(const struct chart *chart, struct text *ret) {
     text_append_string(ret, "</svg>\n");
 }
 
-/* Appends the charts of SECTION and of the sections in it; COUNT charts are above them. Returns how many
- * there are then. */
+/* Appends the charts of SECTION and of its sections; COUNT charts are above them. Returns how many there are
+ * then. */
 static size_t append_charts(const struct report_section *section, size_t count, struct text *svg) {
     for (size_t i = 0; i < section->count; i++)
         if (section->items[i].kind == ITEM_CHART)

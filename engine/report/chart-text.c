@@ -42,7 +42,7 @@ static unsigned char dot_bit(size_t column, size_t line) {
     return bits[line][column];
 }
 
-static void draw(struct canvas *canvas, size_t series, double across, double up) {
+static void draw_point(struct canvas *canvas, size_t series, double across, double up) {
     if (isnan(across) || isnan(up))
         return;
     size_t x = step_of(across, (size_t)WIDTH * DOTS_ACROSS), y = step_of(1 - up, (size_t)HEIGHT * DOTS_DOWN);
@@ -56,8 +56,8 @@ static void draw(struct canvas *canvas, size_t series, double across, double up)
 static void draw_all(struct canvas *canvas, const struct chart *chart, const struct chart_axes *axes) {
     for (size_t s = 0; s < chart->series_count; s++)
         for (size_t i = 0; i < chart->series[s].count; i++)
-            draw(canvas, s, chart_axis_place(&axes->x, chart->series[s].x[i]),
-                 chart_axis_place(&axes->y, chart_clip(chart, chart->series[s].y[i])));
+            draw_point(canvas, s, chart_axis_place(&axes->x, chart->series[s].x[i]),
+                       chart_axis_place(&axes->y, chart_clip(chart, chart->series[s].y[i])));
     for (size_t i = 0; i < chart->x_mark_count; i++) {
         double place = chart_axis_place(&axes->x, chart->x_marks[i]);
         for (size_t line = 0; !isnan(place) && line < HEIGHT; line++)
@@ -98,7 +98,7 @@ static void append_cell(const struct canvas *canvas, size_t line, size_t column,
         text_append_character(ret, canvas->is_dotted ? '*' : ".:o@"[density(canvas, count)]);
 }
 
-/* What stands left of LINE: marks, and the ends of the axis. */
+/* Appends the label left of LINE: a mark, or an end of the axis. */
 static void append_label(const struct chart *chart, const struct chart_axis *axis, size_t line,
                          struct text *ret) {
     for (size_t i = 0; i < chart->y_mark_count; i++)

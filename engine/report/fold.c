@@ -33,8 +33,9 @@ static void clear_folding(struct folding *folding) {
     text_set_clear(&folding->values);
 }
 
-static void take(struct folding *folding, size_t member, const char *key, const char *value,
-                 const struct item *item, size_t row) {
+/* Adds the value that MEMBER has for KEY. Members with the same value of a key share a group. */
+static void add_value(struct folding *folding, size_t member, const char *key, const char *value,
+                      const struct item *item, size_t row) {
     uint32_t number = text_set_add(&folding->keys, key, strlen(key));
     cleanup_free char *both = xformat("%u %s", (unsigned)number, value);
     size_t before = folding->values.count, i = text_set_add(&folding->values, both, strlen(both));
@@ -77,7 +78,7 @@ static char *fold_names(const struct folding *folding, const struct group *group
     return text_take(&text);
 }
 
-/* TEXT, and where others say something else, who says it. */
+/* TEXT, and, if members differ in this key, the names of those with this value. The caller frees. */
 static char *with_names(const struct folding *folding, size_t i, const char *text) {
     bool differs =
         !is_first_of_key(folding, i) || (i + 1 < folding->values.count && !is_first_of_key(folding, i + 1));
@@ -85,6 +86,7 @@ static char *with_names(const struct folding *folding, size_t i, const char *tex
     return names ? xformat("%s   %s", text, names) : xstrdup(text);
 }
 
+/* Folds the pairs of all sections by label and text. */
 static void fold_pairs(struct report_section *into, const struct report_section *list,
                        const char *const *names) {
     cleanup(clear_folding) struct folding folding = {.names = names};
@@ -94,7 +96,7 @@ static void fold_pairs(struct report_section *into, const struct report_section 
             const struct item *item = &section->items[k];
             cleanup_free char *text = tree_is_pair(item) && !item->detail ? tree_pair_text(item) : NULL;
             if (text)
-                take(&folding, i, item->label, text, item, 0);
+                add_value(&folding, i, item->label, text, item, 0);
         }
     }
     sort_groups(&folding);
@@ -105,7 +107,7 @@ static void fold_pairs(struct report_section *into, const struct report_section 
     }
 }
 
-/* All cells of a row that people see, for comparing. */
+/* All cells of a row that people see, for comparing; the caller frees. */
 static char *row_text(const struct report_table *table, size_t row) {
     struct text text;
     text_init(&text, SIZE_MAX / 2);
@@ -118,6 +120,7 @@ static char *row_text(const struct report_table *table, size_t row) {
     return text_take(&text);
 }
 
+/* Adds the row of group I, with names in its last column if members differ. */
 static void add_row(struct report_table *to, const struct folding *folding, size_t i) {
     const struct group *group = &folding->groups[i];
     const struct report_table *from = group->item->table;
@@ -133,7 +136,7 @@ static void add_row(struct report_table *to, const struct folding *folding, size
     }
 }
 
-/* The rows of all tables that have the name of LIKE. */
+/* Folds the rows of all tables that have the name of LIKE. */
 static void fold_tables(struct report_section *into, const struct report_section *list,
                         const char *const *names, const struct report_table *like) {
     cleanup(clear_folding) struct folding folding = {.names = names};
@@ -147,7 +150,7 @@ static void fold_tables(struct report_section *into, const struct report_section
                 cleanup_free char *text = row_text(table, row);
                 cleanup_free char *key =
                     tree_cell_text(&table->columns[0], &table->cells[row * table->column_count]);
-                take(&folding, i, key, text, &section->items[k], row);
+                add_value(&folding, i, key, text, &section->items[k], row);
             }
         }
     }
@@ -165,6 +168,7 @@ static void fold_tables(struct report_section *into, const struct report_section
         add_row(table, &folding, i);
 }
 
+/* Folds the tables of all sections, those of one name together. */
 static void fold_all_tables(struct report_section *into, const struct report_section *list,
                             const char *const *names) {
     cleanup(text_set_clear) struct text_set done = {0};
@@ -181,7 +185,7 @@ static void fold_all_tables(struct report_section *into, const struct report_sec
     }
 }
 
-/* "dahu-[1-3]: SENTENCE" */
+/* Folds the notes: "dahu-[1-3]: SENTENCE". */
 static void fold_notes(struct report_section *into, const struct report_section *list,
                        const char *const *names) {
     cleanup(clear_folding) struct folding folding = {.names = names};
@@ -189,7 +193,7 @@ static void fold_notes(struct report_section *into, const struct report_section 
         for (size_t k = 0; k < list->items[i].section->count; k++) {
             const struct item *item = &list->items[i].section->items[k];
             if (item->kind == ITEM_NOTE)
-                take(&folding, i, item->text, "", item, 0);
+                add_value(&folding, i, item->text, "", item, 0);
         }
     for (size_t i = 0; i < folding.values.count; i++) {
         cleanup_free char *who = fold_names(&folding, &folding.groups[i]);

@@ -48,7 +48,7 @@ struct column *report_table_columns(const struct report_table *table, size_t *re
     return columns;
 }
 
-/* Units and types of the columns, beside the table. */
+/* Writes the units and types of the columns into PATH.datapackage.json. */
 static int write_package(const struct report_table *table, const char *path, struct failure *failure) {
     size_t count;
     cleanup_free struct column *columns = report_table_columns(table, &count);

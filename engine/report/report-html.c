@@ -64,6 +64,7 @@ static void add_base64(struct page *page, const unsigned char *bytes, size_t len
 
 /* ---- Charts */
 
+/* Adds numbers in base64: as doubles if IS_WIDE, else as floats, which need half the space. */
 static void add_numbers(struct page *page, const double *numbers, size_t count, bool is_wide) {
     add(page, "\"");
     if (is_wide) {
@@ -77,7 +78,8 @@ static void add_numbers(struct page *page, const double *numbers, size_t count, 
     add(page, "\"");
 }
 
-/* The series before S whose x has the same numbers, or S. */
+/* The first of the series before S that have the same x as S; S if there is none. The page has such x only
+ * once. */
 static size_t find_same_x(const struct chart *chart, size_t s) {
     const struct chart_series *of = &chart->series[s];
     size_t size = of->count * sizeof *of->x, i = s > 0 ? s - 1 : 0;
@@ -154,7 +156,7 @@ static cJSON *describe_chart(const struct chart *chart, const struct chart_axes 
     return object;
 }
 
-/* JSON in an element <script>, which nothing in it ends. */
+/* Adds JSON to an element <script>, with the characters escaped that could end it. */
 static void add_script_json(struct page *page, const char *json, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (json[i] == '<' || json[i] == '>' || json[i] == '&')
@@ -163,6 +165,7 @@ static void add_script_json(struct page *page, const char *json, size_t length) 
             text_append_character(&page->html, json[i]);
 }
 
+/* Adds the chart's data for the script that zooms it. Few numbers are kept as doubles. */
 static void add_data(struct page *page, const struct chart *chart, const struct chart_axes *axes) {
     size_t numbers = 0;
     for (size_t s = 0; s < chart->series_count; s++)
@@ -220,6 +223,7 @@ struct column_form {
     bool is_text, is_empty, is_detail;
 };
 
+/* Finds for each column whether it has texts, is empty, or is shown as a detail only. */
 static void find_forms(const struct report_table *table, size_t rows, struct column_form *forms) {
     for (size_t c = 0; c < table->column_count; c++) {
         bool has_value = false;
@@ -241,7 +245,7 @@ static void add_cell(struct page *page, const char *tag, const struct column_for
     text_printf(&page->html, "</%s>", tag);
 }
 
-/* LINE 0 is the head. */
+/* Adds a row of the table; LINE 0 is the head. */
 static void add_line(struct page *page, const struct report_table *table, const struct column_form *forms,
                      size_t line) {
     add(page, "<tr>");
@@ -291,7 +295,8 @@ static void add_pair(struct page *page, const char *label, const char *text) {
     add_element(page, "<dd>", text, "</dd>\n");
 }
 
-/* Of items FIRST to END, which are pairs, those that are DETAIL: one list; what has no label is a line. */
+/* Adds the pairs from FIRST to before END that are DETAIL or not, as one list. A pair without a label is a
+ * paragraph. */
 static void add_pairs(struct page *page, const struct report_section *section, size_t first, size_t end,
                       bool detail) {
     bool is_open = false;
@@ -316,7 +321,8 @@ static void add_pairs(struct page *page, const struct report_section *section, s
         add(page, "</dl>\n");
 }
 
-/* Neighbouring pairs from item FIRST on, details last and folded. Returns the item behind them. */
+/* Adds neighbouring pairs from item FIRST on; details come last and are folded. Returns the number of the
+ * item after them. */
 static size_t add_neighbours(struct page *page, const struct report_section *section, size_t first) {
     size_t end = first;
     bool has_detail = false;
@@ -349,7 +355,7 @@ static void add_note(struct page *page, const struct item *item) {
 
 static void add_items(struct page *page, const struct report_section *section, int depth);
 
-/* What is a DETAIL is folded, if it has a title. Lists are for programs. */
+/* Adds a section. A DETAIL with a title is folded; a list is left out, because it is for programs. */
 static void add_section(struct page *page, const struct item *item, int depth) {
     const struct report_section *section = item->section;
     bool has_title = section->title && section->title[0];
@@ -387,7 +393,7 @@ static void add_items(struct page *page, const struct report_section *section, i
     }
 }
 
-/* Links to the sections, by the numbers that add_section() will give them. */
+/* Adds links to the sections, with the numbers that add_section() will give them. */
 static void add_links(struct page *page, const struct report_section *section, size_t *number) {
     for (size_t i = 0; i < section->count; i++) {
         const struct item *item = &section->items[i];

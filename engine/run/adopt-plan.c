@@ -1,4 +1,4 @@
-/* The plan is made anew once the nodes are known, if their facts decide what it is. */
+/* Makes the plan again when the nodes are known, if its design depends on their facts. */
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* The number of nodes that take part, and the smallest core count and available memory among them. */
 static struct plan_facts find_facts(const struct run *run) {
     struct plan_facts facts = {.cores = INFINITY, .memory = INFINITY, .known = true};
     for (size_t i = 0; i < run->set.count; i++) {
@@ -22,6 +23,7 @@ static struct plan_facts find_facts(const struct run *run) {
     return facts;
 }
 
+/* Journals and notes the facts that the design is made with. */
 static void record_facts(struct run *run, const struct plan_facts *facts) {
     char memory[NUMBER_TEXT_SIZE];
     journal_begin(run->record.journal, "facts");
@@ -35,7 +37,8 @@ static void record_facts(struct run *run, const struct plan_facts *facts) {
                 number_describe_bytes(facts->memory, memory));
 }
 
-/* What a unit of each row will take by the model that the campaign names, if it names one. */
+/* Reads the seconds that a unit of each row should take from the model `walltime.model`. Without a model
+ * nothing is read. */
 static int read_expectations(struct run *run, struct failure *failure) {
     const struct run_request *request = run->request;
     const struct plan *plan = run->set.plan;
@@ -45,7 +48,8 @@ static int read_expectations(struct run *run, struct failure *failure) {
     return request->predict(request->predict_context, plan, run->progress.expected_seconds, failure);
 }
 
-/* All that goes by the plan's rows and positions. */
+/* Makes everything that is indexed by the plan's rows and positions again: ledger, progress, settling,
+ * expected seconds. */
 static int adopt_plan(struct run *run, struct failure *failure) {
     ledger_free(run->record.ledger);
     run->record.ledger = ledger_new(plan_positions(run->set.plan));
@@ -71,7 +75,7 @@ int run_plan_for_facts(struct run *run, struct failure *failure) {
     int r = plan_new(run->set.campaign, &facts, &plan, failure);
     if (r < 0)
         return r;
-    /* Others have the plan's address. */
+    /* Exchanged in place: other parts of the run hold the address of the plan. */
     struct plan guessed = *run->set.plan;
     *run->set.plan = *plan;
     *plan = guessed;

@@ -1,4 +1,4 @@
-/* How a run ends before its time, and what that is called: signals, the interruption, the status. */
+/* The end of a run: the signals that end it early, and the status that it ends with. */
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
@@ -18,19 +18,21 @@ static bool asks_for_checkpoint(int number) {
     return number == SIGTERM || number == SIGUSR2;
 }
 
-/* A signal that comes while the run is ending. */
+/* Handles a signal that comes when the run is ending already. While controls are restored, the second one of
+ * SIGINT and SIGHUP ends waiting; in other late phases the first does. */
 static void on_second_signal(struct run *run, int number) {
     /* Job managers repeat their signal: a second SIGTERM or SIGUSR2 cuts nothing short. */
     if (asks_for_checkpoint(number) && (run->record.interrupted || run->record.phase >= RUN_RESTORE)) {
         record_log(&run->record, "asked to end by signal %d once more", number);
-    } else if (run->record.phase == RUN_RESTORE && !run->restore_insisted) {
-        run->restore_insisted = true;
+    } else if (run->record.phase == RUN_RESTORE && !run->restore_signalled) {
+        run->restore_signalled = true;
         record_note(&run->record, "restoring controls first; signal again to skip");
     } else if (run->record.phase >= RUN_COLLECT) {
         event_loop_stop(run->set.loop); /* waiting ends, for a teardown command, say */
     }
 }
 
+/* Handles the first signal: interrupts the run, so that it ends measuring and seals what it has. */
 static void on_signal(struct event_source *source, int number, void *context) {
     (void)source;
     struct run *run = context;
@@ -49,6 +51,7 @@ static void on_signal(struct event_source *source, int number, void *context) {
     }
 }
 
+/* SIGHUP is not watched when it is ignored, as under nohup. */
 int run_watch_signals(struct run *run, struct failure *failure) {
     static const int numbers[RUN_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
     for (size_t i = 0; i < RUN_SIGNALS; i++) {
@@ -64,13 +67,14 @@ int run_watch_signals(struct run *run, struct failure *failure) {
 /* ---- The status ------------------------------------------------------------------------------------------
  */
 
-/* Asked to end when there was nothing left to do. Which units there are is only known of nodes that were
- * connected. */
+/* Is every planned unit done? Before the inspect phase the number of units is not known, and the run is not
+ * complete. */
 static bool is_complete(const struct run *run) {
     return run->began[RUN_INSPECT] && run->record.units_planned > 0 &&
            run->record.units->done == run->record.units_planned;
 }
 
+/* Was the run asked to end before it was complete, or did nodes leave with units that nobody measured? */
 static bool is_partial(const struct run *run) {
     bool asked = run->record.interrupted && run->record.interrupted != RUN_INTERRUPTED;
     return (asked && !is_complete(run)) || node_set_lacks_units(&run->set);
@@ -88,6 +92,7 @@ const char *run_end_word(const struct run *run) {
     return run->record.units->done > 0 ? "completed" : "failed";
 }
 
+/* How far the run came, in a clause; the caller frees. */
 static char *describe_units(const struct run *run) {
     uint64_t done = run->record.units->done;
     return done == 0 ? xstrdup("before any unit was measured; the archive has the run's records alone")
@@ -95,7 +100,8 @@ static char *describe_units(const struct run *run) {
                                run->record.units_planned);
 }
 
-/* Nodes that were lost may be why, beside the time or without it. */
+/* Why the run is partial, and after how many units, in a sentence: the time, a signal, or nodes that were
+ * lost. */
 static void describe_partial(const struct run *run, char *buffer, size_t size) {
     cleanup_free char *out = node_set_lacks_units(&run->set) ? node_set_describe_out(&run->set) : NULL;
     bool is_deadline = run->record.interrupted == RUN_DEADLINE;
@@ -121,7 +127,7 @@ const char *run_describe_ending(const struct run *run, char *buffer, size_t size
     return buffer;
 }
 
-int run_judge_ending(const struct run *run, struct failure *failure) {
+int run_ending_failure(const struct run *run, struct failure *failure) {
     char sentence[FAILURE_TEXT_SIZE];
     bool interrupted = run->record.interrupted == RUN_INTERRUPTED;
     if (!interrupted && !is_partial(run))

@@ -16,11 +16,12 @@
 
 enum { PENDING_MAX = 1 << 20 }; /* bytes that wait in memory */
 
+/* The state while results/missing.csv is written. */
 struct missing {
     struct run *run;
     struct append_file *file; /* NULL: nothing was missing yet */
     uint64_t lines;
-    const struct run_node **nodes; /* of each place of the ledger, which has it now; NULL: none */
+    const struct run_node **nodes; /* for each place of the ledger the node that has it now; NULL: none */
     size_t place_count;
 };
 
@@ -32,10 +33,13 @@ static void clear(struct missing *missing) {
 /* ---- Which -----------------------------------------------------------------------------------------------
  */
 
+/* The number of places (lanes) of NODE in the ledger; 0 for nodes that were never used or were replaced. */
 static size_t count_places(const struct run *run, const struct run_node *node) {
     return node->state == NODE_SPARE || node->state == NODE_REPLACED ? 0 : placement_count(&run->set, node);
 }
 
+/* Finds which node has each place of the ledger. A run that ended early may not have registered all places;
+ * that is done first. */
 static void find_places(struct missing *missing) {
     struct run *run = missing->run;
     /* A run that ended early may not have asked the ledger for all places yet. */
@@ -49,13 +53,14 @@ static void find_places(struct missing *missing) {
             missing->nodes[placement_place(&run->set, node, i)] = node;
 }
 
-/* Blocks that are over have been measured on the cores that the nodes had then; but of nodes that are out,
- * or came late, they may be missing too. */
+/* Was the unit at POSITION of the order to be measured at PLACE, and is it not done? Positions of blocks that
+ * are over count only for nodes that are out or came late: other nodes have measured them on the cores that
+ * they had then. */
 static bool is_missing(const struct missing *missing, size_t place, size_t position) {
     const struct run *run = missing->run;
     const struct run_node *node = missing->nodes[place];
     if (ledger_is_done(run->record.ledger, place, position) ||
-        settling_leaves_out(&run->progress.settling, position))
+        settling_skips(&run->progress.settling, position))
         return false;
     if (ledger_has_failed(run->record.ledger, place, position))
         return true;
@@ -65,6 +70,7 @@ static bool is_missing(const struct missing *missing, size_t place, size_t posit
 /* ---- Why -------------------------------------------------------------------------------------------------
  */
 
+/* Why the unit is missing, as the word in the column `why`. */
 static const char *find_why(const struct missing *missing, size_t place, size_t position) {
     static const char *const interruptions[] = {[RUN_NOT_INTERRUPTED] = "stopped",
                                                 [RUN_INTERRUPTED] = "interrupted",
@@ -87,6 +93,7 @@ static void append_header(struct text *text) {
     text_append_string(text, "why\n");
 }
 
+/* Appends the line of one missing unit, and writes pending lines to disk when there are PENDING_MAX bytes. */
 static int append_line(struct missing *missing, size_t place, size_t position, struct failure *failure) {
     const struct run *run = missing->run;
     const struct design_order *order = run->set.plan->order;
@@ -109,6 +116,8 @@ static int append_line(struct missing *missing, size_t place, size_t position, s
     return text->length < PENDING_MAX ? 0 : append_file_commit(missing->file, failure);
 }
 
+/* Writes a line for each missing unit. The file is made with the first of them; without any there is no file.
+ */
 static int write_table(struct missing *missing, const char *path, struct failure *failure) {
     size_t positions = plan_positions(missing->run->set.plan);
     int r = 0;

@@ -1,5 +1,5 @@
-/* Resuming a run: its folder is locked, what its parts before have measured is read, what a crash has torn is
- * cut off and kept, and its records are opened again. */
+/* Resuming a run: its folder is locked and the history of its earlier parts is read. Files that a crash has
+ * torn are cut (the bytes are kept in logs/cut/), and the records are opened again. */
 #include "archive-format/layout.h"
 #include "engine/run/run-state.h"
 
@@ -21,9 +21,9 @@
 /* ---- The records -----------------------------------------------------------------------------------------
  */
 
-/* Bytes of the file NAME from BEGIN on, which were never reported, go to logs/cut/: nothing is thrown away.
- */
-static int keep_rest(struct run *run, const char *name, uint64_t begin, struct failure *failure) {
+/* Copies what the file NAME has from byte BEGIN on to logs/cut/, before the caller truncates it. These bytes
+ * were never reported as measured, but nothing is thrown away. Does nothing when the file ends at BEGIN. */
+static int save_cut(struct run *run, const char *name, uint64_t begin, struct failure *failure) {
     cleanup_free char *path = record_path(&run->record, name);
     cleanup_free char *kept = xformat("%s/" ARCHIVE_CUT "/part-%u-%s", run->record.folder,
                                       run->record.part - 1, file_base_name(name));
@@ -48,22 +48,24 @@ static int keep_rest(struct run *run, const char *name, uint64_t begin, struct f
     return file_sync_folder_of(kept, failure);
 }
 
+/* Makes the journal in part 1. A later part opens it, cuts a torn end off and keeps that in logs/cut/. */
 static int open_journal(struct run *run, struct failure *failure) {
     cleanup_free char *path = record_path(&run->record, ARCHIVE_JOURNAL);
     if (run->past.part_count == 0)
         return journal_create(path, &run->record.journal, failure);
-    int r = keep_rest(run, ARCHIVE_JOURNAL, run->past.journal.bytes, failure);
+    int r = save_cut(run, ARCHIVE_JOURNAL, run->past.journal.bytes, failure);
     return r < 0 ? r : journal_open(path, &run->past.journal, &run->record.journal, failure);
 }
 
-/* KEEP: so many bytes of it stand. A file that is not there is made. */
-static int open_table(struct run *run, const char *name, uint64_t keep, struct append_file **ret,
+/* Opens the file NAME for appending, cut off after COMMITTED bytes; the rest goes to logs/cut/. A missing
+ * file is made. */
+static int open_table(struct run *run, const char *name, uint64_t committed, struct append_file **ret,
                       struct failure *failure) {
     cleanup_free char *path = record_path(&run->record, name);
     if (!file_exists(path))
         return append_file_create(path, ret, failure);
-    int r = keep_rest(run, name, keep, failure);
-    return r < 0 ? r : append_file_open(path, keep, ret, failure);
+    int r = save_cut(run, name, committed, failure);
+    return r < 0 ? r : append_file_open(path, committed, ret, failure);
 }
 
 int run_open_records(struct run *run, struct failure *failure) {
@@ -88,21 +90,22 @@ int run_open_records(struct run *run, struct failure *failure) {
 /* ---- What is left ----------------------------------------------------------------------------------------
  */
 
-/* "FOLDER.zip" of a run that was not sealed before, else "FOLDER-K.zip" of part K. */
+/* The archive's path, the caller's: "FOLDER.zip", or, if that exists, "FOLDER-K.zip" for part K. */
 static char *name_archive(const struct run *run) {
     cleanup_free char *first = xformat("%s.zip", run->record.folder);
     return file_exists(first) ? xformat("%s-%u.zip", run->record.folder, run->record.part)
                               : take_pointer(first);
 }
 
-/* Of a run that was completed, *RET is its archive, if that is whole; else *RET_DAMAGE says what is wrong
- * with it. */
+/* Looks for the archive of a run that was completed. *RET is its path when it is whole; otherwise *RET_DAMAGE
+ * says in a sentence what is wrong with it. Both stay NULL for a run that was not completed. */
 static void find_sealed(const struct run *run, char **ret, char **ret_damage) {
     if (strcmp(run->past.sealed_as, "completed") == 0)
         run_history_find_archive(&run->past, run->record.folder, RUN_ARCHIVE_HASH, ret, ret_damage);
 }
 
-/* By the journal. When in doubt the measure phase finds out, and has nothing to do. */
+/* Does the journal say that every planned unit is done, so that this part only has to seal? False when in
+ * doubt: the measure phase then finds nothing to do. */
 static bool is_all_done(const struct run *run) {
     const struct run_history *past = &run->past;
     return past->measured && past->planned > 0 && run->record.units->done >= (uint64_t)past->planned &&
@@ -128,6 +131,7 @@ static void journal_resumed(struct run *run) {
     journal_end(run->record.journal);
 }
 
+/* Notes what the earlier parts have left: units done, units to try again, and bytes that were cut off. */
 static void note_past(struct run *run) {
     const struct run_history *past = &run->past;
     uint64_t torn = past->journal.file_bytes - past->journal.bytes;
@@ -158,7 +162,8 @@ static void note_past(struct run *run) {
                     past->lost);
 }
 
-/* It would have been refused if it had another order or other columns: what is left may be new to people. */
+/* Notes that another version of assay ran the part before. A version with another order or other columns is
+ * refused earlier. */
 static void note_engine(struct run *run) {
     const struct run_history *past = &run->past;
     const char *before = past->parts[past->part_count - 1].engine;
@@ -166,12 +171,14 @@ static void note_engine(struct run *run) {
         record_note(&run->record, "the part before was run by assay %s, and this is " ASSAY_VERSION, before);
 }
 
-/* The run's id names folders on nodes. */
+/* Is TEXT a UUID? Checked because the run's id becomes part of paths on nodes. */
 static bool is_uuid(const char *text) {
     enum { DIGITS = 36 };
     return strlen(text) == DIGITS && strspn(text, "0123456789abcdef-") == DIGITS;
 }
 
+/* Reads the history of the earlier parts into run->past, and their finished units into the ledger. Refuses a
+ * journal that has no run or no valid id. */
 static int read_past(struct run *run, struct failure *failure) {
     cleanup(text_clear) struct text header;
     text_init(&header, 1 << 20);
@@ -186,7 +193,7 @@ static int read_past(struct run *run, struct failure *failure) {
         .parse_flags = unit_state_parse_flags,
         .columns = tables_plan_columns(run->set.plan),
         .picked = run->set.plan->design->column_count + run->set.plan->repeat_response,
-        .take_row = run->progress.settling.rule ? settling_take_row : NULL,
+        .add_row = run->progress.settling.rule ? settling_add_row : NULL,
         .context = &run->progress.settling,
     };
     int r = run_history_read(run->record.folder, &units, past, failure);
@@ -200,11 +207,13 @@ static int read_past(struct run *run, struct failure *failure) {
     return r < 0 ? r : run_history_read_units(run->record.folder, &units, past, failure);
 }
 
-static void take_past(struct run *run) {
+/* Continues from run->past: id, part number, counts, block number, and which spares have replaced which
+ * nodes. */
+static void adopt_past(struct run *run) {
     const struct run_history *past = &run->past;
     snprintf(run->record.id, sizeof run->record.id, "%.36s", past->run_id);
     for (size_t i = 0; i < past->replacement_count; i++)
-        ledger_hand_over(run->record.ledger, past->replacements[i].node);
+        ledger_replace_node(run->record.ledger, past->replacements[i].node);
     run->record.part = (unsigned)run_history_next_part(past);
     run->started_ns = past->parts[0].started_ns;
     run->progress.block_number = (size_t)past->last_block;
@@ -222,7 +231,7 @@ int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, 
         r = read_past(run, failure);
     if (r < 0)
         return r;
-    take_past(run);
+    adopt_past(run);
     cleanup_free char *damage = NULL;
     find_sealed(run, ret_sealed, &damage);
     if (*ret_sealed)

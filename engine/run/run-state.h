@@ -1,4 +1,4 @@
-/* What the phases of a run share, as its own files see it. Private to this room. */
+/* The state of a run that its phases share. Private to the .c files of this folder. */
 #ifndef ASSAY_RUN_RUN_STATE_H
 #define ASSAY_RUN_RUN_STATE_H
 
@@ -24,59 +24,66 @@ struct run {
     uint64_t units_before;   /* done in the parts before */
     struct run_lock *lock;
     struct event_source *signals[RUN_SIGNALS];
-    bool only_seals;    /* all was measured before: nodes are only looked after, and the archive is made */
+    bool only_seals;    /* earlier parts have measured all units; this one restores nodes and seals */
     bool only_reserves; /* run_reserve(): there is nothing to seal */
     bool began[RUN_PHASES];
-    bool refused;            /* before anything was measured, by what the user gave: no folder is left */
-    bool restore_insisted;   /* a signal has come while controls were put back */
+    bool refused;            /* the user's input is wrong and nothing was measured: no folder is left */
+    bool restore_signalled;  /* a signal has come while controls were restored */
     struct failure why;      /* the first failure, when record.failed is set */
     struct failure seal_why; /* .code is 0 unless the run could not be sealed */
 };
 
 /* ---- resume.c */
 
-/* Opens the run in the folder of INPUTS for another part, and journals that. When it was completed and sealed
- * before, *RET_SEALED is its archive, the caller's, and nothing was opened. */
+/* Locks and opens the folder of INPUTS for another part, and journals "run-resumed". If the run was completed
+ * and sealed, nothing is opened, and *RET_SEALED is the archive's path, which the caller frees; otherwise it
+ * is NULL. */
 int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure);
-/* Makes or opens the journal, the results and the log; what earlier parts have not committed is cut off. */
+/* Makes or opens the journal, the results and the log. What earlier parts wrote but never committed is cut
+ * off, and kept in logs/cut/. */
 int run_open_records(struct run *run, struct failure *failure);
 
 /* ---- adopt-plan.c */
 
-/* Makes the plan from what is guessed of the nodes, or with the FACTS that the parts before have measured
- * with, and all that its rows and positions decide. */
+/* Makes the plan and everything that is indexed by its rows and positions. FACTS: of the nodes that earlier
+ * parts have measured on; NULL: they are guessed, since no node is known yet. */
 int run_make_plan(struct run *run, const struct plan_facts *facts, struct failure *failure);
-/* Makes it anew, with what the nodes are, where it was made with guesses and depends on them; and writes what
- * depends on it. inputs.json comes first: its facts are enough to make the plan again. */
+/* Makes the plan again with the facts of the connected nodes, and records it. Does nothing when the design
+ * does not depend on facts, or when they were known before. inputs.json is written first: its facts are
+ * enough to make the plan again. */
 int run_plan_for_facts(struct run *run, struct failure *failure);
 
 /* ---- seal.c, missing.c */
 
-/* Writes campaign.yaml, campaign.resolved.json, design.csv, experiment/ and datapackage.json: all that is
- * known before a node is touched. */
+/* Writes all files that are known before a node is touched: campaign.yaml, campaign.resolved.json,
+ * design.csv, experiment/, inputs.json, datapackage.json and run.json. */
 int run_record_inputs(struct run *run, struct failure *failure);
-/* Writes campaign.resolved.json and design.csv, by the plan. */
+/* Writes design.csv, and campaign.resolved.json, from the plan. */
 int run_record_design(struct run *run, struct failure *failure);
-/* The same, and the facts that the plan was made with, of a plan that was made anew. */
+/* Writes the facts that the plan was made with into inputs.json, then design.csv and campaign.resolved.json.
+ */
 int run_record_plan(struct run *run, struct failure *failure);
-/* Writes run.json, by the committed journal. */
+/* Writes run.json from the committed journal and the plan. */
 int run_record_run(struct run *run, struct failure *failure);
-/* Writes results/missing.csv, or removes it where nothing is missing. *RET: how many lines. */
+/* Writes results/missing.csv, or removes it if no unit is missing. *RET: the number of its lines. */
 int run_record_missing(struct run *run, uint64_t *ret, struct failure *failure);
-/* The run that this one repeats, borrowed; its run_id is "" where there is none. The command line of the
- * first part named it, and the journal has it. */
+/* The archive that this run repeats; its texts are borrowed, and its run_id is "" if the run repeats none.
+ * Part 1 has it from the command line, later parts have it from the journal. */
 struct archive_origin run_origin(struct run *run);
-/* The seal phase. */
+/* The seal phase: writes the files that are made at the end, packs the archive and reports it. */
 int run_seal(struct run *run, struct failure *failure);
 
-/* ---- ending.c: how a run ends, and what that is called. */
+/* ---- ending.c: the signals that end a run, and the status that it ends with. */
 
-/* Begins to watch the signals that end a run. */
+/* Starts handling the signals that end a run: SIGINT, SIGTERM, SIGHUP and SIGUSR2. */
 int run_watch_signals(struct run *run, struct failure *failure);
+/* The run's status: "running", "completed", "partial", "interrupted" or "failed". */
 const char *run_end_word(const struct run *run);
-/* 0 for a run that is complete, or what its caller gets, FAILURE_INTERRUPTED or _PARTIAL. */
-int run_judge_ending(const struct run *run, struct failure *failure);
-/* What the run's status says for itself; an empty sentence for a run that is complete, or still runs. */
+/* 0 for a run that is complete. Otherwise negative, and FAILURE is of kind FAILURE_INTERRUPTED or
+ * FAILURE_PARTIAL. */
+int run_ending_failure(const struct run *run, struct failure *failure);
+/* Writes how an incomplete run ended into BUFFER, for its status; "" for a run that is complete or still
+ * runs. */
 const char *run_describe_ending(const struct run *run, char *buffer, size_t size);
 
 #endif

@@ -19,35 +19,41 @@
 /* ---- The small phases ------------------------------------------------------------------------------------
  */
 
-/* The first failure counts; what follows is tried all the same, and said. */
-static void note_also(struct run *run, const char *what, int result, const struct failure *why,
-                      struct failure *first) {
+/* For a phase whose steps all run, even after a failure: sets FIRST to WHY if RESULT, the step's, is the
+ * first negative one. A later failure becomes a note of the run that begins with STEP. */
+static void note_step_failure(struct run *run, const char *step, int result, const struct failure *why,
+                              struct failure *first) {
     if (result < 0 && first->code == 0)
         *first = *why;
     else if (result < 0)
-        record_note(&run->record, "%s: %s", what, why->text);
+        record_note(&run->record, "%s: %s", step, why->text);
 }
 
-/* Takes what the nodes still have: how their clocks stand now, what software ran, what the agents cost. */
+/* Ends watching, measures the clocks again, reads the kernel logs and the software that ran, runs the
+ * teardown commands and journals the agents' own cost. A step that fails does not keep the next from running;
+ * the first failure is returned. */
 static int phase_collect(struct run *run, struct failure *failure) {
     struct failure first = {0}, why = {0};
     if (!run->set.group)
         return 0;
     node_set_report_news(&run->set);
     node_set_give_up_broken(&run->set);
-    note_also(run, "watching", watch_stop(&run->watch, &why), &why, &first);
+    note_step_failure(run, "watching", watch_stop(&run->watch, &why), &why, &first);
     if (run->began[RUN_INSPECT])
-        note_also(run, "clocks", node_set_measure_clocks(&run->set, RUN_CLOCK_END, &why), &why, &first);
-    note_also(run, "the kernels' logs", machine_record_log(&run->set, &why), &why, &first);
-    note_also(run, "software", software_record_facts(&run->set, &why), &why, &first);
+        note_step_failure(run, "clocks", node_set_measure_clocks(&run->set, RUN_CLOCK_END, &why), &why,
+                          &first);
+    note_step_failure(run, "the kernels' logs", machine_record_log(&run->set, &why), &why, &first);
+    note_step_failure(run, "software", software_record_facts(&run->set, &why), &why, &first);
     if (run->began[RUN_PREPARE])
-        note_also(run, "teardown", node_set_tear_down(&run->set, &why), &why, &first);
+        note_step_failure(run, "teardown", node_set_tear_down(&run->set, &why), &why, &first);
     node_set_record_costs(&run->set);
     if (first.code < 0)
         *failure = first;
     return first.code;
 }
 
+/* Reads the facts of the nodes, makes the plan again if it depends on them, and refuses what the nodes cannot
+ * measure. */
 static int phase_inspect(struct run *run, struct failure *failure) {
     int r = node_set_inspect(&run->set, failure);
     if (r == 0)
@@ -57,7 +63,8 @@ static int phase_inspect(struct run *run, struct failure *failure) {
     return r < 0 ? r : node_set_check_fit(&run->set, failure);
 }
 
-/* Reports how the nodes, as they are now, differ from those of the run that this one repeats. */
+/* Notes how the nodes and their software differ from those of the run that this one repeats. Nothing happens
+ * in a run that repeats none; a comparison that fails is only noted. */
 static void report_differences(struct run *run) {
     cleanup(bind_texts_clear) struct bind_texts sentences = {0};
     struct failure why = {0};
@@ -73,6 +80,8 @@ static void report_differences(struct run *run) {
         record_note(&run->record, "the run that is repeated cannot be compared with this one: %s", why.text);
 }
 
+/* Sets the controls of all nodes. Then the nodes are as they will be measured, and are compared with those of
+ * the repeated run. */
 static int phase_control(struct run *run, struct failure *failure) {
     int r = controls_begin(&run->set, failure);
     if (r == 0)
@@ -80,7 +89,8 @@ static int phase_control(struct run *run, struct failure *failure) {
     return r;
 }
 
-/* Sources that came from a node are inputs of the campaign from now on. */
+/* Builds the experiment on the nodes. Sources that were fetched from a node are recorded as inputs of the
+ * campaign, and the resolved campaign is written again. */
 static int phase_prepare(struct run *run, struct failure *failure) {
     int r = node_set_prepare(&run->set, failure);
     if (r < 0 || run->set.experiment->sources.count == 0)
@@ -93,11 +103,13 @@ static int phase_measure(struct run *run, struct failure *failure) {
     return measure(&run->watch, &run->progress, failure);
 }
 
-/* What this part set, and, where it ended before that was done, what an earlier one had left. */
+/* Restores the controls that this part set. When it ended before the agents of earlier parts were asked, they
+ * are ended here, and restore theirs. Both are tried; the first failure is returned. */
 static int phase_restore(struct run *run, struct failure *failure) {
     struct failure first = {0}, why = {0};
-    note_also(run, "earlier agents", node_set_end_old_agents_before_seal(&run->set, &why), &why, &first);
-    note_also(run, "controls", controls_restore(&run->set, &why), &why, &first);
+    note_step_failure(run, "earlier agents", node_set_end_old_agents_before_seal(&run->set, &why), &why,
+                      &first);
+    note_step_failure(run, "controls", controls_restore(&run->set, &why), &why, &first);
     if (first.code < 0)
         *failure = first;
     return first.code;
@@ -111,7 +123,7 @@ static int phase_release(struct run *run, struct failure *failure) {
 /* ---- The order -------------------------------------------------------------------------------------------
  */
 
-/* One of the three acts. */
+/* Exactly one of the functions is set: the phase of nodes, of machine state, or of the whole run. */
 struct phase {
     int (*nodes)(struct node_set *set, struct failure *failure);
     int (*state)(struct watch *watch, struct failure *failure);
@@ -139,6 +151,9 @@ static int run_phase(struct run *run, const struct phase *phase, struct failure 
                           : phase->run(run, failure);
 }
 
+/* Journals and logs FAILURE of the current phase; the first one becomes the reason why the run failed. A
+ * failure that only says that a signal interrupted the phase is ignored, because the interruption itself is
+ * recorded. */
 static void note_failure(struct run *run, const struct failure *failure) {
     /* What gives up because of a signal is no failure of its own. */
     if (failure->kind == FAILURE_INTERRUPTED && (run->record.interrupted || run->record.phase >= RUN_COLLECT))
@@ -158,16 +173,18 @@ static void note_failure(struct run *run, const struct failure *failure) {
     journal_end(run->record.journal);
 }
 
-/* Nodes on which nothing is left to do do not keep a run from being sealed. */
-static void give_up_nodes(struct run *run, const struct failure *failure) {
+/* A run that only seals has lost its nodes (FAILURE): notes that, and has the later phases leave them alone.
+ */
+static void seal_without_nodes(struct run *run, const struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     record_note(&run->record, "%s; all units are done, so the run is sealed anyway",
                 failure_describe(failure, sentence, sizeof sentence));
     run->set.unreachable_at_seal = true;
 }
 
-/* Nodes may fail because they were taken away, which the engine may hear of later than of the nodes. That is
- * no failure of the run, nor is it when the engine is asked to end meanwhile, as its job is. */
+/* Did FAILURE happen because the testbed took the nodes away, or ended the job? Between deploy and collect
+ * the testbed is asked, because nodes may vanish before it has told the engine. True: FAILURE is only logged,
+ * and the run has not failed. */
 static bool are_nodes_taken_away(struct run *run, const struct failure *failure) {
     const struct testbed_backend *backend = run->set.campaign->testbed.backend;
     enum run_phase phase = run->record.phase;
@@ -185,14 +202,16 @@ static bool are_nodes_taken_away(struct run *run, const struct failure *failure)
     return is_taken;
 }
 
-/* What the user gave cannot be measured, as is found before anything was: there is nothing to keep, unless
- * the nodes are not left as they were. */
-static void note_refusal(struct run *run, const struct failure *failure) {
+/* Marks the run as refused when FAILURE is about the user's input and part 1 has measured nothing yet. A
+ * refused run is not sealed, and its folder is removed. */
+static void mark_refused(struct run *run, const struct failure *failure) {
     run->refused = !run->record.failed && failure->kind == FAILURE_INPUT && run->past.part_count == 0 &&
                    run->record.phase < RUN_MEASURE;
 }
 
-/* One phase: journalled at both ends. Its failure is noted, and decides what follows. */
+/* Runs PHASE and journals its begin, its end and its failure. Before collect, a phase is skipped once the run
+ * has failed or was interrupted; collect and all later phases always run. After a failure to seal, run.json
+ * says so. */
 static void enter_phase(struct run *run, enum run_phase phase) {
     run->record.phase = phase;
     bool stopped = run->record.failed || run->record.interrupted || run->set.unreachable_at_seal ||
@@ -213,9 +232,9 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     bool was_interrupted = run->record.interrupted != RUN_NOT_INTERRUPTED;
     int r = run_phase(run, &phases[phase], &failure);
     if (r < 0 && run->only_seals && phase < RUN_RESTORE)
-        give_up_nodes(run, &failure);
+        seal_without_nodes(run, &failure);
     else if (r < 0 && !are_nodes_taken_away(run, &failure)) {
-        note_refusal(run, &failure);
+        mark_refused(run, &failure);
         note_failure(run, &failure);
     }
     bool interrupted_here =
@@ -246,6 +265,7 @@ static void enter_phase(struct run *run, enum run_phase phase) {
 /* ---- Beginning and end ------------------------------------------------------------------------------------
  */
 
+/* Makes the run's folder, "FOLDER/CAMPAIGN-TIME-ID", and chooses the archive's path beside it. */
 static int open_folder(struct run *run, struct failure *failure) {
     const struct run_request *request = run->request;
     int r = file_make_folders(request->folder, failure);
@@ -263,6 +283,8 @@ static int open_folder(struct run *run, struct failure *failure) {
     return r < 0 ? r : file_sync_folder_of(run->record.folder, failure);
 }
 
+/* Makes, locks and fills the folder of a new run: its records, the entry "run-started", notes on its options,
+ * and its inputs. On failure the folder may be there; the caller removes it. */
 static int open_run(struct run *run, struct failure *failure) {
     const struct campaign_overrides *overrides = run->request->overrides;
     const struct campaign_again *again = overrides ? overrides->again : NULL;
@@ -296,7 +318,8 @@ static int open_run(struct run *run, struct failure *failure) {
     return run_record_inputs(run, failure);
 }
 
-/* What every part needs once its records are open. */
+/* Starts the event loop, the signal handlers and the reservation's deadline of a part whose records are open.
+ */
 static int begin_part(struct run *run, struct failure *failure) {
     run->set.loop = event_loop_new(failure);
     if (!run->set.loop)
@@ -325,7 +348,9 @@ static void close_run(struct run *run) {
     free(run->archive);
 }
 
-/* What the caller gets when the run is over. */
+/* Sets the caller's outcome and returns the run's result: why it could not be sealed, why it failed, why it
+ * is incomplete, or 0. *RET_ARCHIVE is set whenever the archive was sealed. The folder of a refused run is
+ * removed. */
 static int conclude(struct run *run, char **ret_archive, struct failure *failure) {
     struct run_outcome *outcome = run->request->outcome;
     if (run->refused) {
@@ -359,10 +384,11 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
         *failure = run->why;
         return failure->code;
     }
-    return run_judge_ending(run, failure);
+    return run_ending_failure(run, failure);
 }
 
-/* RUN is zeroed, and stays where it is. */
+/* Sets up RUN, which is zeroed, for part 1 of REQUEST. RUN must not move afterwards: its members point at
+ * each other. */
 static void init_run(struct run *run, const struct run_request *request) {
     run->request = request;
     run->record = (struct run_record){.observer = request->observer, .part = 1};
@@ -375,13 +401,15 @@ static void init_run(struct run *run, const struct run_request *request) {
     run->started_ns = clock_wall_ns();
 }
 
-static int carry_out(struct run *run, char **ret_archive, struct failure *failure) {
+/* Runs every phase in order; the result is that of conclude(). */
+static int run_all_phases(struct run *run, char **ret_archive, struct failure *failure) {
     for (int phase = 0; phase < RUN_PHASES; phase++)
         enter_phase(run, (enum run_phase)phase);
     return conclude(run, ret_archive, failure);
 }
 
-/* Up to the first phase. RUN is zeroed. */
+/* Does everything before the first phase: plan, folder, records, event loop. On failure the folder is
+ * removed, because no node was touched. */
 static int begin_run(struct run *run, const struct run_request *request, struct failure *failure) {
     init_run(run, request);
     int r = run_make_plan(run, NULL, failure);
@@ -401,14 +429,14 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
     failure = failure ? failure : &own;
     *ret_archive = NULL;
     int r = begin_run(&run, request, failure);
-    return r < 0 ? r : carry_out(&run, ret_archive, failure);
+    return r < 0 ? r : run_all_phases(&run, ret_archive, failure);
 }
 
 /* ---- A reservation alone --------------------------------------------------------------------------------
  */
 
-/* What was reserved goes, and then the folder, which has nothing to be continued; unless it could not be
- * given back: then FOLDER is what `assay release` needs. */
+/* Gives the reservation back after it failed or was interrupted, and removes the folder; returns why. When
+ * the nodes cannot be given back, the folder stays, because 'assay release FOLDER' needs it. */
 static int undo_reservation(struct run *run, struct failure *failure) {
     struct failure why = {0};
     event_loop_resume(run->set.loop);
@@ -464,7 +492,7 @@ int run_begin(const struct run_request *request, char **ret_folder, struct failu
 /* ---- Another part ---------------------------------------------------------------------------------------
  */
 
-static void on_given_back(void *context, const char *sentence) {
+static void note_reclaimed(void *context, const char *sentence) {
     record_report_text(context, RUN_EVENT_NOTE, sentence);
 }
 
@@ -485,9 +513,9 @@ int run_resume(const struct run_request *request, const struct inputs *inputs, c
     if (r == 0 && *ret_archive && run_history_is_reserved(&run.past, clock_wall_ns()) &&
         request->campaign->testbed.backend->reclaim)
         r = run_give_back(run.record.folder, &run.past, request->campaign, request->installation,
-                          on_given_back, &run.record, failure);
+                          note_reclaimed, &run.record, failure);
     if (r < 0 || *ret_archive)
         return r;
     r = begin_part(&run, failure);
-    return r < 0 ? r : carry_out(&run, ret_archive, failure);
+    return r < 0 ? r : run_all_phases(&run, ret_archive, failure);
 }

@@ -1,4 +1,4 @@
-/* What a run writes about itself: its inputs, before a node is touched, run.json, and its archive. */
+/* The files that a run writes about itself: its inputs, run.json, and the archive that it is sealed into. */
 #include "archive-format/layout.h"
 #include "engine/run/nodes/software.h"
 #include "engine/run/run-state.h"
@@ -42,6 +42,7 @@ int run_record_design(struct run *run, struct failure *failure) {
     return r < 0 ? r : json_write_file(campaign, resolved, failure);
 }
 
+/* Copies the experiment and its sources into the run's folder. What was left out is logged or noted. */
 static int make_copies(struct run *run, struct failure *failure) {
     cleanup(text_clear) struct text experiment, source;
     text_init(&experiment, FAILURE_TEXT_SIZE);
@@ -85,7 +86,7 @@ int run_record_inputs(struct run *run, struct failure *failure) {
 /* ---- run.json --------------------------------------------------------------------------------------------
  */
 
-/* What has happened is what the committed journal says; the rest is the plan's. */
+/* The committed journal says what has happened; the plan says the rest. */
 int run_record_run(struct run *run, struct failure *failure) {
     cleanup(run_history_clear) struct run_history history = {0};
     cleanup(archive_run_clear) struct archive_run summary = {.kind = ARCHIVE_OF_RUN};
@@ -104,7 +105,8 @@ int run_record_run(struct run *run, struct failure *failure) {
 /* ---- seal ------------------------------------------------------------------------------------------------
  */
 
-/* What the engine itself cost, beside the agents': a measured machine that it shares should know. */
+/* Journals the engine's processor time and memory. The engine may share a measured machine, which readers
+ * should know. */
 static void record_own_cost(struct run *run) {
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) < 0)
@@ -118,7 +120,7 @@ static void record_own_cost(struct run *run) {
     journal_end(run->record.journal);
 }
 
-/* "dgemm on 12 nodes", without spares that were not needed. */
+/* "dgemm on 12 nodes"; spares that were not needed are not counted. The caller frees. */
 static char *describe_title(const struct run *run) {
     size_t nodes = 0;
     for (size_t i = 0; i < run->set.count; i++)
@@ -136,8 +138,8 @@ struct archive_origin run_origin(struct run *run) {
                                    past->based_on_sha256[0] ? past->based_on_sha256 : NULL};
 }
 
-/* What README.md begins with, from the results in FOLDER; NULL: the first lines of results.csv. Results that
- * need much memory are not looked at before they are sealed. */
+/* The lines on results with which README.md begins; the caller frees. NULL, and README.md shows the first
+ * lines of results.csv, when nobody describes results or results.csv is larger than BYTES_MAX. */
 static char *describe_result(const struct run *run, const char *folder) {
     enum { BYTES_MAX = 64 << 20 };
     uint64_t bytes = 0;
@@ -146,15 +148,15 @@ static char *describe_result(const struct run *run, const char *folder) {
     return is_known ? run->request->describe_result(folder) : NULL;
 }
 
-/* The user that nodes are logged into as; NULL: none is named. */
+/* The user name that the campaign's testbed logs in with; NULL: none is named. */
 static const char *find_user(const struct campaign *campaign) {
     const struct document_node *user =
         document_get(document_get(campaign->document->root, "testbed"), "user");
     return user ? user->text : NULL;
 }
 
-/* TEXT as strangers may have it; NULL stays. */
-static int hide(struct redaction *redaction, char **text, struct failure *failure) {
+/* Replaces *TEXT, which is freed, by its redacted form. NULL stays NULL. */
+static int redact_text(struct redaction *redaction, char **text, struct failure *failure) {
     cleanup(text_clear) struct text hidden;
     text_init(&hidden, 1 << 20);
     if (!*text)
@@ -167,9 +169,9 @@ static int hide(struct redaction *redaction, char **text, struct failure *failur
     return 0;
 }
 
-/* Makes the copy of the run's folder that strangers may have, *RET, the caller's to remove and free; TEXTS,
- * NULL-ended, are redacted, too. */
-static int copy_for_strangers(struct run *run, char **const *texts, char **ret, struct failure *failure) {
+/* Copies the run's folder without user names and addresses. *RET is the copy's path, which the caller frees
+ * after it has removed the folder. TEXTS, NULL-ended, are redacted in place. */
+static int copy_redacted(struct run *run, char **const *texts, char **ret, struct failure *failure) {
     cleanup(redaction_free) struct redaction *redaction = NULL;
     cleanup_free char *folder = record_path(&run->record, ".redacted");
     const char *const users[] = {find_user(run->set.campaign), NULL};
@@ -185,7 +187,7 @@ static int copy_for_strangers(struct run *run, char **const *texts, char **ret, 
     if (r == 0)
         r = redaction_copy(redaction, run->record.folder, folder, &places, failure);
     for (; r == 0 && *texts; texts++)
-        r = hide(redaction, *texts, failure);
+        r = redact_text(redaction, *texts, failure);
     if (r < 0)
         return r;
     record_report_text(&run->record, RUN_EVENT_NOTE,
@@ -194,6 +196,8 @@ static int copy_for_strangers(struct run *run, char **const *texts, char **ret, 
     return 0;
 }
 
+/* Packs the run's folder into run->archive; where the campaign says `redact`, a redacted copy, which is
+ * removed then. SHA256 is the archive's. */
 static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     const struct archive_origin origin = run_origin(run);
@@ -209,7 +213,7 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
     if (run->record.failed)
         error = xstrdup(failure_describe(&run->why, sentence, sizeof sentence));
     char **const texts[] = {&about, &command, &error, NULL};
-    int r = run->set.campaign->redact ? copy_for_strangers(run, texts, &copy, failure) : 0;
+    int r = run->set.campaign->redact ? copy_redacted(run, texts, &copy, failure) : 0;
     if (r < 0)
         return r;
     cleanup_free char *result = describe_result(run, copy ? copy : run->record.folder);
@@ -234,16 +238,18 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
     return r;
 }
 
-/* What the engine will exit with, unless sealing or giving the nodes back fails. */
+/* The kind of failure, that is the exit code, with which the engine will end unless sealing or releasing
+ * fails. */
 static enum failure_kind expect_exit(const struct run *run) {
     struct failure ending = {0};
     if (run->record.failed)
         return run->why.kind ? run->why.kind : FAILURE_SYSTEM;
-    run_judge_ending(run, &ending);
+    run_ending_failure(run, &ending);
     return ending.kind;
 }
 
-/* The last entry of the archive's journal: the end of this phase cannot be in it. */
+/* Writes "sealing", the last entry of the archive's journal, with MISSING, the number of units that were not
+ * measured. An entry on the end of this phase would come too late for the archive. */
 static void journal_sealing(struct run *run, uint64_t missing) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     run->ended_ns = clock_wall_ns();
@@ -263,8 +269,8 @@ static void journal_sealing(struct run *run, uint64_t missing) {
     journal_end(run->record.journal);
 }
 
-/* Only the folder's journal has this: what the archive is that has been made, so that a later look at it
- * finds whether it is still whole. */
+/* Writes the archive's size and hash into the folder's journal, so that a later check can tell whether it is
+ * whole. The archive's own journal cannot have this entry. */
 static int journal_sealed(struct run *run, const char *sha256, struct failure *failure) {
     uint64_t bytes;
     int r = file_size(run->archive, &bytes, failure);
@@ -278,8 +284,8 @@ static int journal_sealed(struct run *run, const char *sha256, struct failure *f
     return record_commit(&run->record, failure);
 }
 
-/* How much the archive has of what, before it is packed: `provenance` decides. Files that cannot be looked at
- * cannot be sealed either, which says why. */
+/* Notes how many bytes each kind of content of the archive has, so that the user can choose `provenance`. If
+ * the folder cannot be scanned nothing is noted: sealing fails next and says why. */
 static void note_sizes(struct run *run) {
     static const struct {
         const char *words;
@@ -310,7 +316,8 @@ static void note_sizes(struct run *run) {
                 run->set.campaign->provenance == PROVENANCE_LEAN ? "lean" : "full", words.bytes);
 }
 
-/* Writes what the archive has beside the results, and the archive. */
+/* Writes every file that is made only at the end (missing units, tables, software, run.json), then packs the
+ * archive. SHA256 is the archive's. */
 static int make_archive(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     const struct testbed_backend *testbed = run->set.campaign->testbed.backend;
     uint64_t missing = 0;

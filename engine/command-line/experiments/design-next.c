@@ -51,7 +51,8 @@ static int bind_document(struct found_experiment *found, const char *folder, str
     return experiment_from_node(document, node ? node : document->root, folder, &found->experiment, failure);
 }
 
-/* An archive has its experiment's description, or the campaign that it is written in. */
+/* Reads the experiment of a run's archive: from its description, or from the campaign if it is written there.
+ */
 static int read_archive(struct found_experiment *found, const char *path, struct archive_reader *archive,
                         struct failure *failure) {
     const char *member = archive_find(archive, ARCHIVE_EXPERIMENT "/" ARCHIVE_EXPERIMENT_FILE, NULL)
@@ -66,6 +67,7 @@ static int read_archive(struct found_experiment *found, const char *path, struct
     return r < 0 ? r : bind_document(found, ".", failure);
 }
 
+/* Reads the experiment NAME: an archive, a YAML file, or an installed experiment. */
 static int read_named(struct found_experiment *found, const char *name, struct failure *failure) {
     found->from = xstrdup(name);
     if (text_ends_in(name, ".zip")) {
@@ -81,8 +83,8 @@ static int read_named(struct found_experiment *found, const char *name, struct f
     return experiment_find(name, ".", found->installation, "--experiment", 0, 0, &found->experiment, failure);
 }
 
-/* Of what the model was fitted to: the archive, if it lies beside the model and is that run; or the installed
- * experiment of that name. One that cannot be had is none. */
+/* Finds the experiment that the model was fitted to: in the archive beside the model if that is of the same
+ * run, or the installed experiment of that name. Without either FOUND stays empty. */
 static void find_origin(struct found_experiment *found, const struct model *model) {
     cleanup_free char *folder = xstrndup(model->file, (size_t)(file_base_name(model->file) - model->file));
     for (size_t i = 0; !found->experiment && i < model->origin.input_count; i++) {
@@ -107,6 +109,7 @@ static void find_origin(struct found_experiment *found, const struct model *mode
 
 /* ---- What was asked */
 
+/* Reads the limits of the next rows from the options: budget, rows, repeats, criterion, lack of fit. */
 static int read_limits(const struct verb_arguments *arguments, struct next_request *ret,
                        struct failure *failure) {
     const char *budget = verb_value(arguments, "--budget"), *criterion = verb_value(arguments, "--criterion");
@@ -141,6 +144,7 @@ static int read_limits(const struct verb_arguments *arguments, struct next_reque
 
 /* ---- The report */
 
+/* Adds the ranges from which candidates are taken. */
 static void report_domain(struct report_section *in, const struct next_rows *next) {
     static const struct column columns[] = {{.name = "factor"},
                                             {.name = "minimum", .digits = 6},
@@ -159,7 +163,7 @@ static void report_domain(struct report_section *in, const struct next_rows *nex
     }
 }
 
-/* A line for each candidate that was taken, in the order in which they were first. */
+/* Adds a line for each candidate that was chosen, in the order of first choice, with how often it was. */
 static void report_rows(struct report_section *in, const struct next_rows *next) {
     const struct design *design = next->candidates;
     const struct model *model = next->request->model;
@@ -208,6 +212,7 @@ static void report_rows(struct report_section *in, const struct next_rows *next)
     }
 }
 
+/* Makes the report on the chosen rows; the caller frees. */
 static struct report *make_report(const struct next_rows *next, const struct found_experiment *found) {
     const struct model *model = next->request->model;
     struct report *report = report_new();

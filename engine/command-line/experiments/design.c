@@ -24,7 +24,7 @@ static void free_order(struct design_order **order) {
     design_order_free(*order);
 }
 
-/* A whole number from 1 to MOST, which may be written as 1e6. */
+/* Reads a whole number from 1 to MOST, which may be written as 1e6. */
 static int read_count(const char *option, const char *text, double most, int64_t *ret,
                       struct failure *failure) {
     double value;
@@ -50,7 +50,7 @@ static void parts_clear(struct parts *parts) {
     free((void *)parts->items);
 }
 
-static void split(const char *text, struct parts *ret) {
+static void split_list(const char *text, struct parts *ret) {
     size_t count = 1;
     for (const char *at = text; *at; at++)
         count += *at == ',';
@@ -59,7 +59,7 @@ static void split(const char *text, struct parts *ret) {
         ret->items[ret->count++] = strsep(&at, ",");
 }
 
-/* What stands after the = of NAME=LOW..HIGH[:STEP] or NAME=A,B,C. */
+/* Reads the levels after the = of NAME=LOW..HIGH[:STEP] or NAME=A,B,C. */
 static int read_levels(const char *name, const char *text, struct levels *ret, struct failure *failure) {
     const struct levels_place nowhere = {0};
     const char *dots = strstr(text, "..");
@@ -71,11 +71,12 @@ static int read_levels(const char *name, const char *text, struct levels *ret, s
         return levels_from_range(name, low, high, colon ? colon + 1 : NULL, nowhere, ret, failure);
     }
     cleanup(parts_clear) struct parts parts = {0};
-    split(text, &parts);
+    split_list(text, &parts);
     return levels_from_list(name, parts.items, parts.count, nowhere, ret, failure);
 }
 
-/* The NAME of "NAME=VALUE", which the caller frees, and the VALUE, a pointer into TEXT. */
+/* Splits "NAME=VALUE". *RET_NAME is the caller's, *RET_VALUE points into TEXT. FAILURE_INPUT: TEXT has no =;
+ * EXPECTED says what was. */
 static int split_setting(const char *text, const char *expected, char **ret_name, const char **ret_value,
                          struct failure *failure) {
     const char *equals = strchr(text, '=');
@@ -98,8 +99,8 @@ static int read_factor(const char *text, struct levels *ret, struct failure *fai
 typedef int add_levels(struct design_specification *specification, struct levels *levels,
                        struct failure *failure);
 
-static int take_factor(struct design_specification *specification, const char *text, add_levels *add_to,
-                       struct failure *failure) {
+static int add_factor(struct design_specification *specification, const char *text, add_levels *add_to,
+                      struct failure *failure) {
     cleanup(levels_clear) struct levels levels = {0};
     int r = read_factor(text, &levels, failure);
     return r < 0 ? r : add_to(specification, &levels, failure);
@@ -107,7 +108,8 @@ static int take_factor(struct design_specification *specification, const char *t
 
 /* ---- Uniform product */
 
-static int take_product(const struct verb_arguments *arguments, struct uniform_product *product,
+/* Reads the options of a uniform-product design. */
+static int read_product(const struct verb_arguments *arguments, struct uniform_product *product,
                         struct failure *failure) {
     static const char *const usual[] = {"m", "n", "k"};
     bool named = arguments->operand_count > 1;
@@ -145,7 +147,7 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--add", i)); i++) {
         cleanup(parts_clear) struct parts parts = {0};
         if (strcmp(text, "none") != 0)
-            split(text, &parts);
+            split_list(text, &parts);
         r = uniform_product_add_row(product, parts.items, parts.count, failure);
     }
     return r;
@@ -153,6 +155,7 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
 
 /* ---- The specification */
 
+/* Makes the specification of a generated design from the first operand and the options. */
 static int specify_kind(const struct verb_arguments *arguments, struct design_specification **ret,
                         struct failure *failure) {
     size_t kind = 0;
@@ -170,17 +173,17 @@ static int specify_kind(const struct verb_arguments *arguments, struct design_sp
                  : failure_input(failure, NULL, 0, 0, "%s needs --rows", design_kind_names[kind]);
     specification->rows = (uint64_t)count;
     if (r == 0 && kind == DESIGN_KIND_UNIFORM_PRODUCT)
-        r = take_product(arguments, &specification->product, failure);
+        r = read_product(arguments, &specification->product, failure);
     for (size_t i = 1; r == 0 && kind != DESIGN_KIND_UNIFORM_PRODUCT && i < arguments->operand_count; i++)
-        r = take_factor(specification, arguments->operands[i], design_specification_add_levels, failure);
+        r = add_factor(specification, arguments->operands[i], design_specification_add_levels, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(specification);
     return 0;
 }
 
-/* FILE is a table (in a pipe, too), or a document: a campaign, an experiment, or what stands behind their
- * `design:`. */
+/* Makes the specification from FILE: a table, also in a pipe, or a document with a design (a campaign, an
+ * experiment, or the design itself). */
 static int specify_from(const char *file, struct design_specification **ret, struct failure *failure) {
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
     struct stat status;
@@ -216,8 +219,9 @@ static const struct {
                {"--repetitions", design_specification_set_repetitions},
                {"--blocks", design_specification_set_blocks}};
 
-static int specify(const struct verb_arguments *arguments, struct design_specification **ret,
-                   struct failure *failure) {
+/* Makes the specification from --from, or from the operands, and sets the options that go with both. */
+static int read_specification(const struct verb_arguments *arguments, struct design_specification **ret,
+                              struct failure *failure) {
     const char *from = verb_value(arguments, "--from");
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
     int r =
@@ -227,7 +231,7 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
         if ((text = verb_value(arguments, setters[i].option)))
             r = setters[i].set(specification, text, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--cross", i)); i++)
-        r = take_factor(specification, text, design_specification_add_crossed, failure);
+        r = add_factor(specification, text, design_specification_add_crossed, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--compute", i)); i++) {
         cleanup_free char *name = NULL;
         const char *expression = NULL;
@@ -255,7 +259,8 @@ int design_output(const struct design *design, const struct design_order *order,
     return r < 0 ? r : file_write_output(output, text.bytes, text.length, failure);
 }
 
-static int make(const struct verb_arguments *arguments, struct failure *failure) {
+/* Writes a design as CSV. The seed is printed, so that the design can be made again. */
+static int make_design(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
     cleanup(design_cleanup) struct design *design = NULL;
     cleanup(free_order) struct design_order *order = NULL;
@@ -263,7 +268,7 @@ static int make(const struct verb_arguments *arguments, struct failure *failure)
     bool to_file = output && strcmp(output, "-") != 0;
     int r = to_file ? output_check(output, &from, 1, failure) : 0;
     if (r == 0)
-        r = specify(arguments, &specification, failure);
+        r = read_specification(arguments, &specification, failure);
     /* A document may name the table that it takes. */
     if (r == 0 && to_file)
         r = output_check(output, (const char *const[]){specification->file}, 1, failure);
@@ -290,19 +295,19 @@ static int make(const struct verb_arguments *arguments, struct failure *failure)
 #define MADE "--seed --order --repetitions --cross --blocks --compute "
 
 static const struct verb_action actions[] = {
-    {"factorial", 1, SIZE_MAX, "factors, such as n=1..5000", MADE, make},
-    {"uniform", 1, SIZE_MAX, "factors, such as n=1..5000", MADE "--rows", make},
-    {"log-uniform", 1, SIZE_MAX, "factors, such as size=1..64MiB", MADE "--rows", make},
-    {"latin-hypercube", 1, SIZE_MAX, "factors, such as n=1..5000", MADE "--rows", make},
+    {"factorial", 1, SIZE_MAX, "factors, such as n=1..5000", MADE, make_design},
+    {"uniform", 1, SIZE_MAX, "factors, such as n=1..5000", MADE "--rows", make_design},
+    {"log-uniform", 1, SIZE_MAX, "factors, such as size=1..64MiB", MADE "--rows", make_design},
+    {"latin-hypercube", 1, SIZE_MAX, "factors, such as n=1..5000", MADE "--rows", make_design},
     {"uniform-product", 0, SIZE_MAX, NULL, MADE "--max-product --max-size --products --batch --fixed --add",
-     make},
+     make_design},
     {"next", 1, 1, "a model",
      "--rows --criterion --budget --within --set --group --experiment --candidates --distinct "
      "--repeats --lack-of-fit --cost "
      "--weights "
      "--json",
      design_next},
-    {"--from", 0, 0, "none", MADE "--from", make},
+    {"--from", 0, 0, "none", MADE "--from", make_design},
     {0},
 };
 

@@ -17,7 +17,7 @@ static void free_experiment(struct experiment **experiment) {
 
 /* ---- The list */
 
-/* One that cannot be read is listed with the reason: it is there, and of no use. */
+/* Lists one experiment. One that cannot be read is listed with the reason. */
 static void list_one(const struct installation *installation, const char *name, const char *folder,
                      struct page *page, cJSON *list) {
     cleanup(free_experiment) struct experiment *experiment = NULL;
@@ -35,7 +35,7 @@ static void list_one(const struct installation *installation, const char *name, 
     json_add_string(object, "failure", why);
 }
 
-/* Those of NAMES that are found in FOLDER, under its name. */
+/* Lists those of NAMES that are found in FOLDER, below its name. */
 static int list_folder(const struct installation *installation, const struct installation_names *names,
                        const char *folder, struct page *page, cJSON *list, struct failure *failure) {
     bool begun = false;

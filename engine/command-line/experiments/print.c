@@ -127,7 +127,7 @@ static void print_option(struct page *page, const struct experiment_option *opti
 
 /* ---- How a unit is run, and what it needs, as it was written */
 
-/* As it would stand on one line of YAML; of a mapping, only its KEYS if that is asked for. */
+/* Appends NODE as one line of YAML. KEYS: of a mapping only its keys. */
 static void append_node(struct page *page, const struct document_node *node, bool keys) {
     bool mapping = node->kind == DOCUMENT_MAPPING;
     if (!mapping && node->kind != DOCUMENT_SEQUENCE) {

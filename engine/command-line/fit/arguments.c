@@ -27,6 +27,7 @@ void fit_arguments_clear(struct fit_arguments *arguments) {
 
 /* ---- Options */
 
+/* Splits TEXT at commas into RET. TEXT NULL: RET stays empty. Refused: no name, or one twice. */
 static int split_names(const char *option, const char *text, struct name_list *ret, struct failure *failure) {
     if (!text)
         return 0;
@@ -123,7 +124,7 @@ bool fit_arguments_is_method(const struct installation *installation, const char
            installation_find(installation, INSTALLATION_PLUGIN, plugin, &path, NULL) == 0;
 }
 
-/* A word that is neither a method nor a file may be either with a slip. */
+/* Fails because WORD is neither a method nor a file; the failure has the nearest method. */
 static int refuse_word(const struct installation *installation, const char *word, struct failure *failure) {
     cleanup_free char *plugin = xformat("fit-%s", word);
     cleanup_free char *path = NULL;
@@ -137,6 +138,8 @@ static int refuse_word(const struct installation *installation, const char *word
     return failure_input(failure, NULL, 0, 0, "'%s' is neither a file nor a method: %s", word, own.text);
 }
 
+/* Reads the method, if the first operand is one, and the inputs. A method hides a file of the same name,
+ * which is noted later. */
 static int read_operands(const struct installation *installation, struct fit_arguments *ret,
                          struct failure *failure) {
     const char *first = ret->input_count > 0 ? ret->inputs[0] : NULL;
@@ -172,7 +175,7 @@ int fit_arguments_read(const struct verb_arguments *arguments, const char *const
 
 /* ---- What the inputs suggest */
 
-/* The one column of numbers whose role is response; otherwise `duration`. */
+/* The only numeric column with the role of a response, or else `duration`; NULL: neither. */
 static const char *default_response(const struct table *table) {
     const char *role = NULL;
     size_t roles = 0;
@@ -203,7 +206,7 @@ static int refuse_response(const struct table *table, struct failure *failure) {
                          has_number(table) ? "; a file without a header needs --columns" : "");
 }
 
-/* Parameters that are suggested and that the user has not set. */
+/* Adds the suggested parameters that the user has not set. */
 static void complete_settings(struct fit_arguments *arguments, const struct archive_model *suggestion) {
     struct fit_options *options = &arguments->options;
     size_t given = options->setting_count;
@@ -219,7 +222,7 @@ static void complete_settings(struct fit_arguments *arguments, const struct arch
     options->settings = arguments->settings;
 }
 
-/* A group that is one fold cannot be fitted without it. */
+/* Refuses folds by a column that makes the groups: a group that is one fold cannot be fitted without it. */
 static int check_folds(const struct fit_options *options, struct failure *failure) {
     size_t within = 0;
     for (size_t i = 0; i < options->fold_column_count; i++)
@@ -233,6 +236,7 @@ static int check_folds(const struct fit_options *options, struct failure *failur
                          options->fold_columns[0]);
 }
 
+/* Terms and parameters are only taken from the suggestion if its method is the one that fits. */
 int fit_arguments_complete(struct fit_arguments *ret, const struct table *table, struct failure *failure) {
     static const struct archive_model nothing;
     const struct archive_model *suggestion = table->suggestion ? table->suggestion : &nothing;

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void progress_hear(void *context, const char *of, uint64_t done, uint64_t total) {
+static void on_progress(void *context, const char *of, uint64_t done, uint64_t total) {
     if (total > 0)
         output_line_draw(context, "%llu of %llu %s", (unsigned long long)done, (unsigned long long)total, of);
     else
@@ -46,8 +46,8 @@ static bool is_constant(const struct table *table, const struct table_numbers *n
     return table->rows > 1;
 }
 
-/* What can be done instead, "; ...": which sizes would have to vary, and of a run the ranking of its
- * settings. */
+/* What can be done instead, "; ...": which sizes would have to vary, and how to rank the settings of a run.
+ * The caller frees. */
 static char *suggest_instead(const struct table *table, const struct fit_arguments *arguments) {
     cleanup(text_clear) struct text text;
     text_init(&text, FAILURE_TEXT_SIZE / 2);
@@ -62,6 +62,7 @@ static char *suggest_instead(const struct table *table, const struct fit_argumen
     return xstrdup(text.bytes);
 }
 
+/* Fails because no group could be fitted, with the reason of the first. */
 static int refuse_empty(const struct fit *fit, const struct table *table,
                         const struct fit_arguments *arguments, struct failure *failure) {
     const struct model *model = fit->model;
@@ -90,7 +91,7 @@ static bool is_page(const char *plot) {
     return plot && text_ends_in(plot, ".html");
 }
 
-/* Prints the report, and writes it as a page if that is wanted; with --json the page alone. */
+/* Prints the report, and writes it as a page if --plot names one. With --json only the page. */
 static int show_report(struct fit *fit, const struct table *table, const struct library *library,
                        const struct fit_arguments *arguments, struct failure *failure) {
     cleanup(report_cleanup) struct report *report = report_new();
@@ -109,8 +110,9 @@ static int show_report(struct fit *fit, const struct table *table, const struct 
     return report_write_page(report, title, arguments->plot, failure);
 }
 
-static int finish(struct fit *fit, const struct table *table, const struct library *library,
-                  const struct fit_arguments *arguments, struct failure *failure) {
+/* Writes the model file, the plot and the report, as the options say. */
+static int write_results(struct fit *fit, const struct table *table, const struct library *library,
+                         const struct fit_arguments *arguments, struct failure *failure) {
     int r = arguments->output ? model_file_write(fit->model, arguments->output, failure) : 0;
     if (r == 0 && arguments->plot && !is_page(arguments->plot))
         r = fit_plot(fit, library, table, arguments->plot, failure);
@@ -141,7 +143,7 @@ static void work_clear(struct work *work) {
     fit_arguments_clear(&work->arguments);
 }
 
-/* By the arguments that were read. */
+/* Reads the table and fits the model, by the arguments that were read before. */
 static int run_fit(struct work *work, struct failure *failure) {
     struct fit_arguments *arguments = &work->arguments;
     cleanup(output_line_end) struct output_line progress = {.began_ns = clock_monotonic_ns()};
@@ -150,7 +152,7 @@ static int run_fit(struct work *work, struct failure *failure) {
     r = r < 0
             ? r
             : library_open(arguments->given->installation, "fit", arguments->method, &work->library, failure);
-    arguments->options.progress = progress_hear;
+    arguments->options.progress = on_progress;
     arguments->options.progress_context = &progress;
     r = r < 0 ? r : fit_run(work->library, work->table, &arguments->options, &work->fit, failure);
     if (r < 0)
@@ -166,7 +168,7 @@ static int fit(const struct verb_arguments *words, struct failure *failure) {
     int r = fit_arguments_read(words, words->operands, words->operand_count, &work.arguments, failure);
     work.arguments.options.keep_predictions = !work.arguments.json || work.arguments.plot;
     r = r < 0 ? r : run_fit(&work, failure);
-    return r < 0 ? r : finish(work.fit, work.table, work.library, &work.arguments, failure);
+    return r < 0 ? r : write_results(work.fit, work.table, work.library, &work.arguments, failure);
 }
 
 int fit_archive(const struct installation *installation, const char *path, struct text *ret_model,

@@ -52,7 +52,7 @@ static const char *name_at(const struct eval *eval, size_t i) {
 
 /* ---- The result */
 
-/* The names that a row has, then what the model says of it. */
+/* Begins the table: a row's inputs and labels, then what the model predicts. */
 static void start_table(struct eval *eval) {
     const struct model *model = eval->model;
     const char *unit = model->response_unit;
@@ -93,7 +93,7 @@ static int refuse_part(const struct eval *eval, const struct model_group *group,
                          eval->model->named_by, text, text_instead(text, names, group->part_count, instead));
 }
 
-/* Their ends; NaN where an interval is not defined, which is counted. */
+/* Adds the ends of both intervals. An interval that is not defined is NAN, and is counted. */
 static void add_intervals(struct eval *eval, const struct model_group *group, const double *inputs,
                           const struct evaluator_value *value) {
     struct uncertainty uncertainty = uncertainty_find(eval->evaluator, group, inputs, value, 1);
@@ -109,7 +109,7 @@ static void add_intervals(struct eval *eval, const struct model_group *group, co
         report_cell(eval->table, value->mean + measurement[i]);
 }
 
-/* Which intervals are not defined, and why. */
+/* Adds notes on the intervals that are not defined, and why. */
 static void note_intervals(const struct eval *eval) {
     if (eval->without_mean > 0)
         report_note(
@@ -122,7 +122,8 @@ static void note_intervals(const struct eval *eval) {
                     eval->without_measurement, eval->rows);
 }
 
-/* TEXTS: of the inputs that are texts, and of the labels. */
+/* Adds the prediction for INPUTS in GROUP. TEXTS: the inputs that are texts, and the labels; a label may be
+ * NULL. FILE and LINE say where the row is from, for failures. */
 static int add_row(struct eval *eval, const struct model_group *group, const double *inputs,
                    const char *const *texts, const char *file, size_t line, struct failure *failure) {
     const struct evaluator *evaluator = eval->evaluator;
@@ -162,7 +163,7 @@ static int refuse_name(const struct eval *eval, const char *name, struct failure
                          text_instead(name, names, name_count(eval), instead));
 }
 
-/* NAME=VALUE. A column that is a number and a category at once is two inputs. */
+/* Reads the operands NAME=VALUE. A column that is both a number and a category is two inputs. */
 static int read_assignments(struct eval *eval, struct failure *failure) {
     eval->given = xcalloc(name_count(eval) + 1, sizeof *eval->given);
     for (size_t k = 2; k < eval->arguments->operand_count; k++) {
@@ -185,7 +186,8 @@ static int read_assignments(struct eval *eval, struct failure *failure) {
     return 0;
 }
 
-/* A plain number is in the model's unit; one with a unit of the same dimension is converted. */
+/* Parses a number in the model's unit, or one with a unit of the same dimension, which is converted. False:
+ * it is neither. */
 static bool parse_number(const char *text, const char *code, double *ret) {
     const struct unit *unit = code ? unit_find(code) : NULL;
     double value;
@@ -197,7 +199,8 @@ static bool parse_number(const char *text, const char *code, double *ret) {
     return true;
 }
 
-static int take_values(struct eval *eval, double *ret_inputs, struct failure *failure) {
+/* Parses the value of each input. FAILURE_INPUT: one is missing, or is not a number. */
+static int parse_values(struct eval *eval, double *ret_inputs, struct failure *failure) {
     const struct evaluator *evaluator = eval->evaluator;
     for (size_t i = 0; i < evaluator->input_count; i++) {
         const char *name = evaluator->inputs[i].name, *text = eval->given[i];
@@ -217,6 +220,7 @@ static int take_values(struct eval *eval, double *ret_inputs, struct failure *fa
     return 0;
 }
 
+/* Fails because the model has several groups and none was chosen; the failure lists them. */
 static int refuse_groups(const struct eval *eval, struct failure *failure) {
     const struct model *model = eval->model;
     cleanup(text_clear) struct text list;
@@ -238,13 +242,13 @@ static bool has_labels(const struct eval *eval, const struct model_group *group)
     return true;
 }
 
-/* One row of each group that is asked for: named, by labels, or all. */
+/* Adds a row for each group that is asked for: that of --group, those with the given labels, or all. */
 static int evaluate_one(struct eval *eval, struct failure *failure) {
     const struct model *model = eval->model;
     const char *name = verb_value(eval->arguments, "--group");
     cleanup_free double *inputs = xcalloc(eval->evaluator->input_count + 1, sizeof *inputs);
     size_t named = SIZE_MAX, given = 0, found = 0;
-    int r = take_values(eval, inputs, failure);
+    int r = parse_values(eval, inputs, failure);
     r = r < 0 || !name ? r : model_group_find(model, name, &named, failure);
     for (size_t j = 0; j < model->by_count; j++)
         given += eval->given[eval->evaluator->input_count + j] != NULL;
@@ -264,8 +268,8 @@ static int evaluate_one(struct eval *eval, struct failure *failure) {
 
 /* ---- Rows of a table */
 
-/* The texts of a row as the table has them. */
-static void take_texts(const struct eval *eval, const struct table *table, size_t row, const char **texts) {
+/* Sets TEXTS to the texts of a row, for inputs that are texts and for labels; NULL for others. */
+static void find_texts(const struct eval *eval, const struct table *table, size_t row, const char **texts) {
     size_t category = 0;
     for (size_t i = 0; i < name_count(eval); i++) {
         texts[i] = NULL;
@@ -276,6 +280,7 @@ static void take_texts(const struct eval *eval, const struct table *table, size_
     }
 }
 
+/* Adds the prediction for one row of the table, in the group of --group or of its labels. */
 static int evaluate_row(struct eval *eval, const struct measured *measured, const struct table *table,
                         size_t row, double *inputs, const char **texts, struct failure *failure) {
     const struct model *model = eval->model;
@@ -285,7 +290,7 @@ static int evaluate_row(struct eval *eval, const struct measured *measured, cons
     size_t g = measured->rows.groups[row];
     table_place(table, row, &input, &line);
     evaluator_gather(measured->evaluator, measured->columns, row, inputs);
-    take_texts(eval, table, row, texts);
+    find_texts(eval, table, row, texts);
     for (size_t i = 0; i < measured->evaluator->input_count; i++)
         if (isnan(inputs[i]))
             return failure_input(failure, input->path, (size_t)line, 0,
@@ -299,6 +304,7 @@ static int evaluate_row(struct eval *eval, const struct measured *measured, cons
     return r < 0 ? r : add_row(eval, &model->groups[g], inputs, texts, input->path, (size_t)line, failure);
 }
 
+/* Adds the predictions for all rows of the file PATH. */
 static int evaluate_rows(struct eval *eval, const char *path, struct failure *failure) {
     cleanup(table_cleanup) struct table *table = NULL;
     cleanup(measured_cleanup) struct measured *measured = NULL;

@@ -34,6 +34,7 @@ static void table_of_models_clear(struct table_of_models *table) {
 
 /* ---- Models */
 
+/* In which respect MODEL differs from FIRST, "other terms"; NULL: in none. */
 static const char *find_difference(const struct model *first, const struct model *model) {
     bool terms = first->term_count == model->term_count, by = first->by_count == model->by_count;
     for (size_t t = 0; terms && t < model->term_count; t++)
@@ -70,8 +71,8 @@ static int read_models(struct table_of_models *table, const struct verb_argument
     return 0;
 }
 
-static void look_at_part(struct table_of_models *table, const struct model *model,
-                         const struct model_part *part) {
+static void scan_part(struct table_of_models *table, const struct model *model,
+                      const struct model_part *part) {
     for (size_t t = 0; part->noise.coefficients && t < model->term_count; t++)
         table->has_noise[t] |= part->noise.coefficients[t] != 0;
     for (size_t v = 0; v < part->value_count; v++)
@@ -79,19 +80,20 @@ static void look_at_part(struct table_of_models *table, const struct model *mode
             model_values_add(&table->values, &table->value_count, &part->values[v]);
 }
 
-static void look_at_parts(struct table_of_models *table) {
+static void scan_parts(struct table_of_models *table) {
     table->has_noise = xcalloc(table->models[0]->term_count + 1, sizeof *table->has_noise);
     for (size_t i = 0; i < table->model_count; i++)
         for (size_t g = 0; g < table->models[i]->group_count; g++) {
             const struct model_group *group = &table->models[i]->groups[g];
             table->has_parts |= group->part_count > 1 || table->models[i]->over;
             for (size_t p = 0; p < group->part_count; p++)
-                look_at_part(table, table->models[i], &group->parts[p]);
+                scan_part(table, table->models[i], &group->parts[p]);
         }
 }
 
 /* ---- Columns and rows */
 
+/* Adds a column. A term or label with the name of one of our columns gets the prefix "model.". */
 static void add_column(struct table_of_models *table, const char *prefix, const char *name,
                        const char *unit) {
     char *full = xformat("%s%s", prefix, name);
@@ -137,7 +139,7 @@ static double value_of(const struct model_part *part, const char *name) {
     return value ? value->value : NAN;
 }
 
-/* A protocol has no estimates. */
+/* Adds the row of one part of a model. A protocol has no estimates. */
 static void add_part(struct table_of_models *of, struct report_table *table, const struct model *model,
                      const struct model_group *group, const struct model_part *part) {
     const struct model_noise *noise = &part->noise;
@@ -172,7 +174,7 @@ int model_command_table(const struct verb_arguments *arguments, struct failure *
     r = r < 0 ? r : read_models(&table, arguments, failure);
     if (r < 0)
         return r;
-    look_at_parts(&table);
+    scan_parts(&table);
     add_columns(&table);
     struct report_table *rows =
         report_table(report->root, "coefficients", NULL, table.columns, table.column_count);

@@ -83,7 +83,7 @@ static void print_stream(const struct node_stream *stream) {
     }
 }
 
-/* "0.0123 s", or the shortest and the longest of many. */
+/* "0.0123 s", or the shortest and the longest of several nodes. */
 static void print_duration(const struct node_result *results, const struct node_answer *answer) {
     double least = seconds_of(&results[answer->nodes[0]]), most = least;
     for (size_t i = 1; i < answer->count; i++) {
@@ -141,6 +141,7 @@ static void print_apart(const struct nodes *nodes, const struct node_result *res
             print_answer(nodes, results, &(struct node_answer){.nodes = &i, .count = 1}, round);
 }
 
+/* Prints each distinct answer once, with the nodes that gave it; good answers first, unless QUIET. */
 static void print_folded(const struct nodes *nodes, const struct node_result *results, bool quiet,
                          size_t round) {
     struct node_answer *answers;

@@ -48,7 +48,8 @@ static int read_block(int file, off_t at, char *ret) {
     return got == TAR_BLOCK ? 0 : got < 0 ? -errno : -EIO;
 }
 
-/* Does it begin and end as one? What is in it is not looked at: tar does that when it is unpacked. */
+/* Checks that the file begins and ends as a tar archive. Its content is checked by tar when it is unpacked.
+ */
 static int check_tar(const char *path, uint64_t size, struct failure *failure) {
     char block[TAR_BLOCK] = "";
     cleanup_close int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -87,9 +88,9 @@ static int check_result(const struct node_result *result, struct failure *failur
     return 0;
 }
 
-/* It is on the disk already (node_group_run), and becomes PATH if what is there is what came. */
-static int land(const struct node_result *result, const char *path, uint64_t *ret_size,
-                struct failure *failure) {
+/* Renames the file that came from a node to PATH, if its hash is right and it is a tar archive. */
+static int store_capture(const struct node_result *result, const char *path, uint64_t *ret_size,
+                         struct failure *failure) {
     const struct node_stream *output = &result->output;
     char hash[HASH_HEX_SIZE];
     int r = check_result(result, failure);
@@ -104,7 +105,8 @@ static int land(const struct node_result *result, const char *path, uint64_t *re
     return r;
 }
 
-static int land_all(const struct capturing *capturing, struct failure *failure) {
+/* Stores the captures of all nodes. An older file of a node that failed is removed. */
+static int store_captures(const struct capturing *capturing, struct failure *failure) {
     struct nodes *nodes = capturing->nodes;
     size_t count = node_group_count(nodes->group);
     nodes->failures = xcalloc(count + 1, sizeof *nodes->failures);
@@ -113,7 +115,7 @@ static int land_all(const struct capturing *capturing, struct failure *failure) 
         uint64_t size = 0;
         char words[NUMBER_TEXT_SIZE];
         cleanup_free char *path = xformat("%s/%s.tar", capturing->folder, node_group_name(nodes->group, i));
-        if (land(&capturing->results[i], path, &size, &nodes->failures[i]) < 0)
+        if (store_capture(&capturing->results[i], path, &size, &nodes->failures[i]) < 0)
             (void)unlink(path); /* one of an earlier time must not pass for one of now */
         else if (!nodes->quiet)
             report_note(nodes->sections[i], REPORT_LINE, "%" PRIu64 " bytes (%s)", size,
@@ -148,7 +150,7 @@ int nodes_capture(struct nodes *nodes, const struct verb_arguments *arguments, s
     const struct node_group_command command = {.specification = &specification, .folder = capturing.staging};
     int r = node_group_run(nodes->group, &command, &capturing.results, failure);
     if (r == 0)
-        r = land_all(&capturing, failure);
+        r = store_captures(&capturing, failure);
     if (r == 0 && nodes_count_good(nodes) > 0 && !nodes->quiet)
         report_note(
             nodes->report->root, REPORT_LINE,

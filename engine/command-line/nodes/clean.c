@@ -73,7 +73,7 @@ static bool is_ours(const struct cleaning *cleaning, size_t node, const char *se
 }
 
 /* A line about a run directory whose agent was killed. */
-static void take_folder(size_t node, char *at, struct cleaning *cleaning) {
+static void add_folder(size_t node, char *at, struct cleaning *cleaning) {
     const char *outcome = tool_field_next(&at);
     cleaning->has_folders = true;
     report_note(cleaning->nodes->report->root, REPORT_LINE, "%s: %s: %s, the folder of a killed agent",
@@ -81,12 +81,13 @@ static void take_folder(size_t node, char *at, struct cleaning *cleaning) {
                 strcmp(outcome, "abandoned") == 0 ? "left over" : outcome, tool_field_next(&at));
 }
 
-/* A line of --list: its fields after the session. */
-static int take_agent(size_t node, const char *session, char *at, void *context, struct failure *failure) {
+/* Called with a line of the agents' list: keeps agents that are not ours, and folders. */
+static int on_listed_agent(size_t node, const char *session, char *at, void *context,
+                           struct failure *failure) {
     struct cleaning *cleaning = context;
     struct left_over agent = {.node = node};
     if (strcmp(session, "folder") == 0) {
-        take_folder(node, at, cleaning);
+        add_folder(node, at, cleaning);
         return 0;
     }
     const char *standing = tool_field_next(&at);
@@ -118,7 +119,7 @@ static int take_agent(size_t node, const char *session, char *at, void *context,
 static int find_all(struct cleaning *cleaning, struct failure *failure) {
     const char *const arguments[] = {"--list", cleaning->is_dry ? NULL : "--remove-abandoned", NULL};
     const struct node_tool tool = {
-        .arguments = arguments, .timeout_ms = tool_ms, .take = take_agent, .context = cleaning};
+        .arguments = arguments, .timeout_ms = tool_ms, .take = on_listed_agent, .context = cleaning};
     return node_group_run_tool(cleaning->nodes->group, &tool, &cleaning->nodes->failures, failure);
 }
 
@@ -129,7 +130,7 @@ static bool is_spared(const struct left_over *agent, bool force) {
     return !force && (agent->standing != ALONE || agent->silent_s <= ALONE_LEAST_S);
 }
 
-/* "alone for 40 s, would leave in 4 min 20 s" */
+/* "alone for 40 s, would leave in 4 min 20 s"; the caller frees. */
 static char *describe_link(const struct left_over *agent) {
     char silent[NUMBER_TEXT_SIZE], left[NUMBER_TEXT_SIZE];
     if (agent->standing == ATTACHED)
@@ -142,6 +143,7 @@ static char *describe_link(const struct left_over *agent) {
                    number_describe_duration((double)leaves_s, left));
 }
 
+/* Adds a line on one agent and what became of it. */
 static void report_agent(const struct cleaning *cleaning, const struct left_over *agent, const char *outcome,
                          bool is_spared) {
     struct report_section *root = cleaning->nodes->report->root;
@@ -168,8 +170,8 @@ static const char *const *arguments_of(size_t node, void *context) {
     return ((const struct cleaning *)context)->arguments[node];
 }
 
-/* Asks one agent of each node that still has one; *RET is false if no node has one. */
-static int end_some(struct cleaning *cleaning, bool force, bool *ret, struct failure *failure) {
+/* Ends one agent on each node that has some left; *RET is false when no node has. */
+static int end_one_agent_per_node(struct cleaning *cleaning, bool force, bool *ret, struct failure *failure) {
     size_t count = node_group_count(cleaning->nodes->group);
     cleanup_free bool *chosen = xcalloc(count + 1, sizeof *chosen);
     cleanup_free const struct left_over **which = xcalloc(count + 1, sizeof *which);
@@ -207,7 +209,7 @@ int nodes_clean(struct nodes *nodes, const struct verb_arguments *arguments, str
             report_agent(&cleaning, &cleaning.found[i], spared ? "left alone" : "left over", spared);
     }
     for (bool any = !dry; r == 0 && any;)
-        r = end_some(&cleaning, force, &any, failure);
+        r = end_one_agent_per_node(&cleaning, force, &any, failure);
     if (r == 0 && cleaning.count == 0 && !cleaning.has_folders && !nodes->quiet)
         report_note(nodes->report->root, REPORT_LINE, "nothing is left over");
     return r;

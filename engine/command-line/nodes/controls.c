@@ -33,7 +33,8 @@ static void report_machine(struct report_section *to, const struct node_control_
     report_number(to, "maximum_hertz", NULL, state->max_hz > 0 ? state->max_hz : NAN, "Hz", 0, true);
 }
 
-/* People do not see since when, which differs from node to node. */
+/* Adds who has set controls on the node. The time is only in JSON: it differs from node to node, and people
+ * see equal nodes as one. */
 static void report_holder(struct report_section *to, const struct node_control_state *state) {
     if (!state->holder) {
         report_text(to, NULL, "held by", "nobody", false);
@@ -94,7 +95,8 @@ struct probes {
     size_t count;
 };
 
-/* "busy foreign interrupts (/proc/stat)": names without their units. COLUMNS: "NAME:UNIT NAME:UNIT ...". */
+/* "busy foreign interrupts (/proc/stat)": COLUMNS, "NAME:UNIT NAME:UNIT ...", without units. The caller
+ * frees. */
 static char *sampled_text(const char *columns, const char *source) {
     struct text text;
     text_init(&text, NODE_TOOL_OUTPUT_MAX);
@@ -108,7 +110,8 @@ static char *sampled_text(const char *columns, const char *source) {
     return text_take(&text);
 }
 
-static int take_probe(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
+/* Called with a line of the agent's list of probes: adds a row to the node's table. */
+static int on_listed_probe(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
     struct probes *probes = &((struct probes *)context)[node];
     bool is_here = strcmp(kind, "probe") == 0;
     if (!is_here && strcmp(kind, "missing") != 0)
@@ -156,7 +159,7 @@ static int report_probes(struct nodes *nodes, struct failure *failure) {
                                 &(struct node_tool){.arguments = arguments,
                                                     .nodes = known,
                                                     .timeout_ms = PROBE_TIMEOUT * 1000,
-                                                    .take = take_probe,
+                                                    .take = on_listed_probe,
                                                     .is_told = is_listed,
                                                     .context = probes},
                                 &failures, failure);

@@ -33,7 +33,8 @@ static void report_done(const struct nodes *nodes, const char *what, int64_t sta
 
 /* ---- put */
 
-/* What FILE will be called: DESTINATION, or in it by its own name. */
+/* *RET is the path that FILE gets on the nodes: DESTINATION, or, INTO, its own name in it. The caller frees.
+ */
 static int name_there(const char *file, const char *destination, bool into, char **ret,
                       struct failure *failure) {
     if (!into) {
@@ -63,7 +64,7 @@ static int check_files(const struct verb_arguments *arguments, struct failure *f
     return 0;
 }
 
-/* Two files of one name would be one on the nodes: refused before any is touched. */
+/* Refuses two files that would have one name on the nodes, before any is sent. */
 static int check_names(const struct verb_arguments *arguments, struct failure *failure) {
     size_t last = arguments->operand_count - 1;
     const char *destination = arguments->operands[last];

@@ -119,6 +119,8 @@ static int merge_failures(const struct nodes *nodes, const char *what, struct fa
     return r;
 }
 
+/* Runs the action and prints the answers, also when it failed as a whole: what was done before may be worth
+ * knowing. */
 static int run_and_report(const struct frame *frame, struct nodes *nodes,
                           const struct verb_arguments *arguments, struct failure *failure) {
     nodes->report = report_new();

@@ -33,29 +33,28 @@ struct nodes {
     int64_t last_shown_ns;
 };
 
-/* Connects to the nodes that ARGUMENTS name, or to those that NODES has in its list already. Those that
- * cannot be reached are left out (node_group_is_there), and fail the action at its end; the first failure of
- * this function is that none is there, or that the arguments are wrong. LEAVE_CONTROLS: the agents do not put
- * back what others have left changed. NODES is zeroed before, but for that list, and to be closed after
- * failures too. */
+/* Connects to the nodes of ARGUMENTS, or to those in NODES' list if it has some; otherwise NODES is zeroed.
+ * Nodes that cannot be reached are left out (node_group_is_there) and fail the action at its end. This
+ * function only fails if the arguments are wrong or no node can be reached. LEAVE_CONTROLS: agents do not
+ * restore what others have left changed. To be closed after failures too. */
 int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
                struct failure *failure);
-/* Asks the agents to leave, waits for them and frees all. R is what the action came to; the result is R, or
- * the failure to leave in order if R was 0. */
+/* Asks the agents to leave, waits for them and frees everything. R is the result of the action, which is
+ * returned; if it is 0, a failure to leave is. */
 int nodes_close(struct nodes *nodes, int r, struct failure *failure);
 
 /* ---- reserved.c: the nodes of a run, as its testbed reaches them (--run) */
 
-/* Finds what the run of --run, its folder or an archive beside it, has reserved, and waits until the nodes
- * are there. FAILURE_INPUT when there is nothing. To be closed after failures too. */
+/* Finds the nodes that the run of --run has reserved, and waits until they can be used. --run names the run's
+ * folder or an archive beside it. FAILURE_INPUT: nothing is reserved. To be closed after failures too. */
 int reserved_open(const struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
                   struct reserved **ret, struct failure *failure);
-/* Adds its nodes to the group. */
+/* Adds the reserved nodes to GROUP. */
 int reserved_add(struct reserved *reserved, struct node_group *group, struct failure *failure);
-/* After the group. The reservation stays. NULL is fine. */
+/* Frees RESERVED; the reservation stays. To be called after the group is freed. NULL is fine. */
 void reserved_close(struct reserved *reserved);
 
-/* What the progress line says from now on; NULL: nothing, and the line is taken away. */
+/* Sets the text of the progress line; NULL removes the line. */
 void nodes_doing(struct nodes *nodes, const char *doing);
 
 /* The names of the COUNT nodes NUMBERS, folded, as text. The caller frees. */
@@ -65,11 +64,12 @@ char *nodes_fold(const struct nodes *nodes, const size_t *numbers, size_t count)
 
 /* Makes a section for each node, with its name. */
 void nodes_report_sections(struct nodes *nodes);
-/* The same, and whether the node is known (it has no failure); for people, a line with those that are. */
+/* As nodes_report_sections(), with whether each node answered (`known`), and for people a line with those
+ * that did. */
 void nodes_report_known(struct nodes *nodes);
-/* Of each node the first failure counts. FAILURES may be NULL. */
+/* Keeps the first failure of each node. FAILURES may be NULL. */
 void nodes_add_failures(struct nodes *nodes, const struct failure *failures);
-/* How many nodes have none. */
+/* The number of nodes without a failure. */
 size_t nodes_count_good(const struct nodes *nodes);
 
 /* ---- options */

@@ -57,7 +57,8 @@ int nodes_size_option(const struct verb_arguments *arguments, const char *name, 
     return 0;
 }
 
-static int take_list(struct host_list *list, const char *text, const char *from, struct failure *failure) {
+static int add_host_list(struct host_list *list, const char *text, const char *from,
+                         struct failure *failure) {
     if (text[0] == '@')
         return host_list_read(list, text + 1, failure);
     int r = host_list_parse(list, text, failure);
@@ -66,17 +67,18 @@ static int take_list(struct host_list *list, const char *text, const char *from,
     return r;
 }
 
+/* Reads the nodes of -w, or else of the variable ASSAY_NODES. Refused: no nodes. */
 static int read_list(struct host_list *list, const struct verb_arguments *arguments,
                      struct failure *failure) {
     const char *text;
     for (size_t i = 0; (text = verb_value_at(arguments, "--nodes", i)); i++) {
-        int r = take_list(list, text, "--nodes", failure);
+        int r = add_host_list(list, text, "--nodes", failure);
         if (r < 0)
             return r;
     }
     const char *environment = getenv("ASSAY_NODES");
     if (!verb_value(arguments, "--nodes") && environment && environment[0]) {
-        int r = take_list(list, environment, "ASSAY_NODES", failure);
+        int r = add_host_list(list, environment, "ASSAY_NODES", failure);
         if (r < 0)
             return r;
     }
@@ -87,7 +89,7 @@ static int read_list(struct host_list *list, const struct verb_arguments *argume
     return 0;
 }
 
-/* Which nodes a run has and how they are reached is its campaign's. */
+/* Refuses options about nodes and connections beside --run: the run's campaign has these. */
 static int check_run(const struct verb_arguments *arguments, struct failure *failure) {
     static const char *const others[] = {
         "--nodes",      "--user",   "--port",    "--identity", "--jump",  "--ssh-config", "--known-hosts",
@@ -116,7 +118,7 @@ static int read_agent_kind(const struct verb_arguments *arguments, enum agent_ki
     return 0;
 }
 
-/* The words with commas between, as the agent has them; NULL: none. The caller frees. */
+/* The words of --sudo, separated by commas as the agent expects; NULL: none. The caller frees. */
 static int read_sudo(const struct verb_arguments *arguments, char **ret, struct failure *failure) {
     const char *value = verb_value(arguments, "--sudo");
     *ret = NULL;
@@ -182,6 +184,7 @@ void nodes_doing(struct nodes *nodes, const char *doing) {
     nodes->last_shown_ns = clock_monotonic_ns();
 }
 
+/* Shows how many nodes have answered, on a line of the terminal, or now and then. */
 static void on_progress(struct node_group *group, size_t done, size_t total, void *context) {
     (void)group;
     struct nodes *nodes = context;
@@ -195,16 +198,16 @@ static void on_progress(struct node_group *group, size_t done, size_t total, voi
     nodes->is_line_drawn = nodes->is_terminal;
 }
 
-static void say(struct nodes *nodes, size_t node, const char *what, const struct failure *why) {
+static void print_news(struct nodes *nodes, size_t node, const char *what, const struct failure *why) {
     clear_line(nodes);
     fprintf(stderr, "assay: node %s: %s%s%s\n", shown(node_group_name(nodes->group, node)).text, what,
             why ? ": " : "", why ? shown(why->text).text : "");
 }
 
-/* A stream that breaks and comes back is reported: what was waited for took longer by that. Those that
- * were never there, or are lost, are named at the end. */
-static void on_node(struct node_group *group, size_t node, enum agent_link_state state,
-                    const struct failure *why, void *context) {
+/* Prints that a connection broke or is back: waiting took longer because of that. Nodes that were never
+ * connected, or are lost, are named at the end. */
+static void on_link_state(struct node_group *group, size_t node, enum agent_link_state state,
+                          const struct failure *why, void *context) {
     struct nodes *nodes = context;
     if (nodes->quiet || group != nodes->group)
         return;
@@ -212,11 +215,11 @@ static void on_node(struct node_group *group, size_t node, enum agent_link_state
     const struct agent_arrival *agent =
         state == AGENT_LINK_READY && transport ? agent_transport_arrival(transport) : NULL;
     if (agent && agent->damage)
-        say(nodes, node, agent->damage, &(struct failure){.text = "a new agent was delivered"});
+        print_news(nodes, node, agent->damage, &(struct failure){.text = "a new agent was delivered"});
     if (state == AGENT_LINK_BROKEN)
-        say(nodes, node, "the connection broke; trying again", why);
+        print_news(nodes, node, "the connection broke; trying again", why);
     else if (state == AGENT_LINK_READY && agent_link_greeting(node_group_link(group, node))->resumed > 0)
-        say(nodes, node, "the connection is back", NULL);
+        print_news(nodes, node, "the connection is back", NULL);
 }
 
 /* ---- signals */
@@ -246,6 +249,7 @@ static void raise_descriptor_limit(void) {
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Makes the transports by ssh from the options. */
 static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
                     struct failure *failure) {
     cleanup_free char *label = make_label(), *prefix = make_folder_prefix();
@@ -267,7 +271,8 @@ static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments,
     return r < 0 ? r : ssh_nodes_new(nodes->loop, &options, arguments->installation, &nodes->ssh, failure);
 }
 
-static int add_all(struct nodes *nodes, struct failure *failure) {
+/* Makes the group of all nodes. */
+static int add_nodes(struct nodes *nodes, struct failure *failure) {
     struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = nodes};
     int r = node_group_new(nodes->loop, &listener, &nodes->group);
     if (r == 0 && nodes->reserved)
@@ -308,7 +313,7 @@ int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool
     else if (r == 0)
         r = open_ssh(nodes, arguments, leave_controls, failure);
     if (r == 0)
-        r = add_all(nodes, failure);
+        r = add_nodes(nodes, failure);
     if (r < 0)
         return r;
     nodes_doing(nodes, "connecting");
@@ -334,6 +339,7 @@ static void clear_nodes(struct nodes *nodes) {
     free(nodes->failures);
 }
 
+/* A failure to leave is printed if another failure is returned. */
 int nodes_close(struct nodes *nodes, int r, struct failure *failure) {
     struct failure own = {0};
     nodes_doing(nodes, "leaving");

@@ -36,7 +36,8 @@ static void report_state(struct report_section *to, const struct node_control_st
         report_note(to, REPORT_LINE, "left changed by %s, whose agent is gone", state->holder);
 }
 
-static int look(struct nodes *nodes, struct failure *failure) {
+/* Only shows who has set controls on each node; nothing is restored. */
+static int show_holders(struct nodes *nodes, struct failure *failure) {
     struct node_control_state *states = NULL;
     int r = node_controls_show(nodes->group, &states, &nodes->failures, failure);
     nodes_report_sections(nodes);
@@ -51,8 +52,8 @@ static int look(struct nodes *nodes, struct failure *failure) {
 
 /* ---- without */
 
-/* The files that do not hold what they should: a row each, and the node's failure, "3 files could not be put
- * back: turbo: /sys/...: expected '0', found '1' (EPERM); ...". */
+/* Adds a row for each file that could not be restored, and sets RET: "3 files could not be put back: turbo:
+ * /sys/...: expected '0', found '1' (EPERM); ...". */
 static void report_different(struct report_section *to, const struct node_change *change,
                              struct failure *ret) {
     static const struct column columns[] = {{.name = "control", .detail = true},
@@ -96,7 +97,8 @@ static void report_restored(struct report_section *to, const struct node_change 
                     change->restored, written, written == 1 ? "" : "s");
 }
 
-/* What could not be put back is a failure of its node, and so is what somebody holds. */
+/* Adds what was restored on a node. Files that could not be, and controls that somebody holds, are the node's
+ * failure. */
 static void report_change(struct report_section *to, const struct node_change *change, struct failure *ret) {
     if (change->restored) {
         report_restored(to, change, ret);
@@ -130,6 +132,6 @@ static int restore(struct nodes *nodes, bool force, struct failure *failure) {
 
 int nodes_restore(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
     if (verb_switch(arguments, "--dry-run"))
-        return look(nodes, failure);
+        return show_holders(nodes, failure);
     return restore(nodes, verb_switch(arguments, "--force"), failure);
 }

@@ -66,6 +66,7 @@ static int read_input(const struct verb_arguments *arguments, struct request *re
     return 0;
 }
 
+/* Reads the options and the command. */
 static int read_request(const struct verb_arguments *arguments, struct request *ret,
                         struct failure *failure) {
     text_init(&ret->input, INPUT_MAX);
@@ -119,7 +120,7 @@ static enum failure_kind kind_of(const struct nodes *nodes, const struct node_re
     return FAILURE_SYSTEM;
 }
 
-/* Of many rounds, those that failed and the last are shown. */
+/* Runs the command once on all nodes. Of several rounds only the last and those that failed are printed. */
 static int run_round(struct nodes *nodes, const struct request *request, struct rounds *rounds,
                      struct failure *failure) {
     struct node_result *results = NULL;
@@ -189,6 +190,7 @@ static void on_look(struct event_source *self, void *context) {
         event_loop_stop(nodes->loop);
 }
 
+/* Runs all rounds, then prints the summary. The first failure is returned. */
 static int run_all(struct nodes *nodes, const struct request *request, struct failure *failure) {
     cleanup(clear_rounds) struct rounds rounds = {.seconds = xcalloc(request->repeat, sizeof(double))};
     struct event_source *look =

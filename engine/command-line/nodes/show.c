@@ -35,13 +35,14 @@ static void clear_view(struct view *view) {
     free(view->clocks);
 }
 
-static void take_cpu(size_t node, size_t path, const char *bytes, size_t length, void *context) {
+static void on_cpuinfo(size_t node, size_t path, const char *bytes, size_t length, void *context) {
     (void)path;
     (void)length;
     ((struct view *)context)->cpus[node] = cpuinfo_model(bytes);
 }
 
-static int take_left(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
+/* Called with a line of the agent's list: keeps the folders that killed agents have left on a node. */
+static int on_left_over(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
     (void)failure;
     struct view *view = context;
     if (strcmp(kind, "folder") != 0)
@@ -53,14 +54,16 @@ static int take_left(size_t node, const char *kind, char *at, void *context, str
     return 0;
 }
 
-static int look(struct nodes *nodes, struct view *view, struct failure *failure) {
+/* Reads the nodes' facts, CPU models, clocks and what was left over. The last may fail; the rest is then
+ * known. */
+static int read_nodes(struct nodes *nodes, struct view *view, struct failure *failure) {
     static const char *const arguments[] = {"--list", NULL};
-    const struct node_tool list = {.arguments = arguments, .take = take_left, .context = view};
+    const struct node_tool list = {.arguments = arguments, .take = on_left_over, .context = view};
     cleanup_free struct failure *unread = NULL, *unlisted = NULL;
     int r = node_group_inspect(nodes->group, &view->facts, &nodes->failures, failure);
     if (r == 0)
-        r = node_group_read(nodes->group, (const char *const[]){"/proc/cpuinfo", NULL}, CPUINFO_MAX, take_cpu,
-                            view, &unread, failure);
+        r = node_group_read(nodes->group, (const char *const[]){"/proc/cpuinfo", NULL}, CPUINFO_MAX,
+                            on_cpuinfo, view, &unread, failure);
     if (r == 0)
         r = node_group_measure_clocks(nodes->group, &view->clocks, failure);
     if (r == 0) /* last: where this fails, the rest is known */
@@ -125,6 +128,7 @@ static void report_directory(struct report_section *to, const char *path, const 
     report_text(to, "run_directory", NULL, path, true);
 }
 
+/* Adds the facts of one node. */
 static void report_facts(struct report_section *to, const char *name, const struct node_facts *facts,
                          const char *cpu, const char *left) {
     cleanup_free char *kernel = xformat("%s %s", facts->kernel_name, facts->kernel_release);
@@ -169,7 +173,7 @@ static void report_offset(const struct nodes *nodes, const struct view *view, si
     report_text(nodes->report->root, NULL, label, line, false);
 }
 
-/* The nodes whose clocks are furthest behind and ahead of this machine's, and the least and longest trips. */
+/* Adds the clocks of all nodes: the one furthest behind and the one furthest ahead, and the round trips. */
 static void report_clocks(const struct nodes *nodes, const struct view *view) {
     size_t least = SIZE_MAX, most = SIZE_MAX;
     double fastest = 0, slowest = 0;
@@ -203,7 +207,7 @@ int nodes_show(struct nodes *nodes, const struct verb_arguments *arguments, stru
     cleanup(clear_view) struct view view = {.count = count,
                                             .cpus = xcalloc(count + 1, sizeof *view.cpus),
                                             .left = xcalloc(count + 1, sizeof *view.left)};
-    int r = look(nodes, &view, failure);
+    int r = read_nodes(nodes, &view, failure);
     if (r < 0)
         return r;
     nodes_report_known(nodes);

@@ -40,7 +40,7 @@ static void catch_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-static int hear_progress(void *context, size_t scenario, double share) {
+static int on_progress(void *context, size_t scenario, double share) {
     struct work *work = context;
     output_line_draw(&work->line, "%s %zu, %.0f %%", work->counted, scenario, 100 * share);
     return is_stopped ? -ECANCELED : 0;
@@ -65,7 +65,7 @@ static int finish_file(struct report_file *file, const struct prediction *predic
     return report_file_finish(file, prediction_report_table(prediction, last, report->root), failure);
 }
 
-/* Refuses files that are inputs, and one file for two outputs. */
+/* Refuses outputs that are inputs, and one file for two outputs. */
 static int check_files(const struct verb_arguments *arguments, const struct prediction_request *request,
                        struct failure *failure) {
     size_t count = request->picture_count;
@@ -111,7 +111,7 @@ static void name_scenarios(const struct work *work, const char *given, struct fa
     snprintf(failure->place, sizeof failure->place, "%s", place);
 }
 
-/* Adds to REPORT where the prediction was sealed. */
+/* Seals the prediction into its archive, and adds that to REPORT. */
 static int seal(struct work *work, const struct prediction *prediction, const struct explanation *explanation,
                 const struct verb_arguments *arguments, struct report *report, struct failure *failure) {
     char sha256[HASH_HEX_SIZE];
@@ -135,7 +135,7 @@ int command_predict(const struct verb_arguments *arguments, struct failure *fail
                *scenarios = verb_value(arguments, "--scenario");
     struct prediction_request request = {.scenarios = scenarios,
                                          .sink = output || archive ? add_to_files : NULL,
-                                         .progress = hear_progress,
+                                         .progress = on_progress,
                                          .context = &work};
     if (verb_switch(arguments, "--parameters"))
         return plugin_describe(arguments->installation, arguments->verb->name, arguments->operands[0],

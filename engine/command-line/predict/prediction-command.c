@@ -37,7 +37,7 @@ static void given_clear(struct given *given) {
     free(given->words), free(given->texts);
 }
 
-/* A model from the archive FILE for the role that takes its experiment. */
+/* Fits a model to the archive FILE, for the role that expects its experiment. */
 static int add_archive(const struct verb_arguments *arguments, const struct library *library,
                        const char *file, struct given *given, struct failure *failure) {
     const struct predict_role *role = library->predict->roles;
@@ -64,7 +64,7 @@ static int add_archive(const struct verb_arguments *arguments, const struct libr
     return 0;
 }
 
-/* The models of the operands, then those of --from. */
+/* Reads the models: those of the operands, then those fitted to --from. */
 static int read_given(const struct verb_arguments *arguments, struct given *given, struct failure *failure) {
     cleanup(library_cleanup) struct library *library = NULL;
     size_t room = arguments->operand_count + arguments->option_count;
@@ -80,7 +80,7 @@ static int read_given(const struct verb_arguments *arguments, struct given *give
     return r;
 }
 
-/* --search N, or a time: as many runs as are begun within it. */
+/* Reads --search: a number of runs, or a time within which runs are begun. */
 static int read_search(const struct verb_arguments *arguments, struct prediction_request *request,
                        struct failure *failure) {
     const char *text = verb_value(arguments, "--search");

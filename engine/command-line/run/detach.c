@@ -36,6 +36,7 @@ struct engine {
     struct run_observer shown;
 };
 
+/* Makes DESCRIPTOR refer to the file PATH, or to /dev/null if it cannot be opened. */
 static void redirect(int descriptor, const char *path, int flags) {
     /* O_NONBLOCK: a FIFO in its place is not waited for; it means nothing for a file. */
     int file = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0666);
@@ -48,13 +49,15 @@ static void redirect(int descriptor, const char *path, int flags) {
 }
 
 /* Nobody knows of a run whose folder could not be reported: it ends. */
-static void report(struct engine *engine, const struct message *message) {
+static void send_message(struct engine *engine, const struct message *message) {
     if (file_write_all(engine->pipe, message, sizeof *message) < 0)
         raise(SIGINT);
     close(engine->pipe);
     engine->pipe = -1;
 }
 
+/* When the run's folder is known: redirects the output to RUN.out and sends the folder to the command that
+ * waits. */
 static void on_event(void *context, const struct run_event *event) {
     struct engine *engine = context;
     if (event->kind == RUN_EVENT_STARTED && engine->pipe >= 0) {
@@ -64,12 +67,13 @@ static void on_event(void *context, const struct run_event *event) {
         (void)output_flush();
         redirect(STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW);
         dup2(STDOUT_FILENO, STDERR_FILENO);
-        report(engine, &message);
+        send_message(engine, &message);
     }
     engine->shown.event(engine->shown.context, event);
 }
 
-__attribute__((noreturn)) static void be_engine(const struct execution *execution, int pipe) {
+/* Runs the engine in this process, in a session of its own, and exits with its exit code. */
+__attribute__((noreturn)) static void run_engine(const struct execution *execution, int pipe) {
     const struct verb_arguments *arguments = execution->arguments;
     struct engine engine = {.pipe = pipe};
     struct message message = {0};
@@ -83,14 +87,16 @@ __attribute__((noreturn)) static void be_engine(const struct execution *executio
     if (r < 0 && message.failure.kind == FAILURE_NONE)
         message.failure.kind = FAILURE_SYSTEM;
     if (engine.pipe >= 0)
-        report(&engine, &message);
+        send_message(&engine, &message);
     else if (r < 0)
         output_failure(&message.failure);
     (void)output_flush();
     _exit(r < 0 ? (int)message.failure.kind : 0); /* what is left is the parent's to clean up */
 }
 
-static int begin_process(const struct execution *execution, char **ret_folder, struct failure *failure) {
+/* Starts a process that is the engine, and waits until the run has its folder or has failed. */
+static int start_engine_process(const struct execution *execution, char **ret_folder,
+                                struct failure *failure) {
     struct message message = {0};
     int ends[2];
     (void)output_flush();
@@ -99,14 +105,14 @@ static int begin_process(const struct execution *execution, char **ret_folder, s
     pid_t engine = fork();
     if (engine == 0) {
         close(ends[0]);
-        be_engine(execution, ends[1]);
+        run_engine(execution, ends[1]);
     }
     int code = engine < 0 ? -errno : 0;
     close(ends[1]);
-    FILE *said = fdopen(ends[0], "r");
-    bool is_known = said && fread(&message, sizeof message, 1, said) == 1;
-    if (said)
-        fclose(said);
+    FILE *stream = fdopen(ends[0], "r");
+    bool is_known = stream && fread(&message, sizeof message, 1, stream) == 1;
+    if (stream)
+        fclose(stream);
     if (engine < 0)
         return failure_set(failure, code, "cannot make a process: %s", strerror(-code));
     if (!is_known || !message.folder[0])
@@ -135,7 +141,8 @@ static int journal(const char *folder, const char *event, const char *sentence, 
     return r < 0 ? r : submission_journal(folder, event, sentence, failure);
 }
 
-/* The job is called as the run is: its engine, which resumes the run, finds it by that and takes it over. */
+/* Submits the job that resumes the run. It is named after the run, so that the engine in it finds and adopts
+ * its own reservation. */
 static int submit(const struct execution *execution, const char *folder, const char *run_id,
                   const char *until, struct failure *failure) {
     const struct testbed_choice *testbed = &execution->campaign->testbed;
@@ -157,8 +164,8 @@ static int submit(const struct execution *execution, const char *folder, const c
     return testbed->backend->submit(testbed->settings, &request, command, output, failure);
 }
 
-/* --until as it is when the job is submitted, for an engine that begins later; "" without. */
-static int fix_until(const struct execution *execution, char *ret, size_t size, struct failure *failure) {
+/* Sets RET to --until as a fixed time, since the engine begins later; "": there is no --until. */
+static int resolve_until(const struct execution *execution, char *ret, size_t size, struct failure *failure) {
     int64_t until_ns;
     int r = execution_check_limits(execution, &until_ns, failure);
     time_t until = (time_t)(until_ns / EVENT_SECOND);
@@ -177,14 +184,16 @@ static void withdraw(const char *folder, bool is_new) {
         (void)journal(folder, "engine-withdrawn", NULL, NULL);
 }
 
-static int begin_job(const struct execution *execution, char **ret_folder, struct failure *failure) {
+/* Begins the run (or takes one that exists) and submits the job with its engine. If it is known that no job
+ * was made, that is undone. */
+static int start_engine_job(const struct execution *execution, char **ret_folder, struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *status = NULL;
     cleanup_free char *folder = NULL;
     struct execution begun = *execution;
     begun.ret_begun = &folder;
     char until[CLOCK_TEXT_SIZE];
     bool is_new = !execution->inputs;
-    int r = fix_until(execution, until, sizeof until, failure);
+    int r = resolve_until(execution, until, sizeof until, failure);
     if (r == 0 && is_new)
         r = execution_perform(&begun, (struct run_observer){0}, failure);
     else if (r == 0)
@@ -214,7 +223,7 @@ int detach_execution(const struct execution *execution, char **ret_folder, struc
     const struct testbed_backend *backend = execution->campaign->testbed.backend;
     const char *where = verb_value(arguments, "--detach");
     if (!where)
-        return begin_process(execution, ret_folder, failure);
+        return start_engine_process(execution, ret_folder, failure);
     if (strcmp(where, "job") != 0)
         return failure_input(failure, NULL, 0, 0,
                              "--detach=%.64s is unknown, expected --detach or --detach=job", where);
@@ -228,5 +237,5 @@ int detach_execution(const struct execution *execution, char **ret_folder, struc
             failure, NULL, 0, 0,
             "--resubmit reserves anew when the job is over, and with --detach=job the engine "
             "ends with it; expected one of them");
-    return begin_job(execution, ret_folder, failure);
+    return start_engine_job(execution, ret_folder, failure);
 }

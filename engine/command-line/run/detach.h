@@ -9,9 +9,9 @@
 
 #include "engine/command-line/run/execution.h"
 
-/* Begins EXECUTION so, and returns when the run has its folder, *RET_FOLDER (the caller's), and its journal
- * has its name. What fails before that is this function's failure, and nothing is left behind. NULL: the run
- * was complete, and its archive's path has been printed. */
+/* Starts the engine of EXECUTION and returns when the run's folder is made, *RET_FOLDER (the caller frees),
+ * and its journal has its name. NULL: the run was complete, and its archive's path was printed. After a
+ * failure before that nothing is left behind. */
 int detach_execution(const struct execution *execution, char **ret_folder, struct failure *failure);
 
 #endif

@@ -37,9 +37,8 @@ int execution_check_changes(const struct inputs *inputs, bool as_recorded, struc
         differences.bytes);
 }
 
-/* One part, with its progress. */
-static int carry_out_part(const struct run_request *request, const struct inputs *inputs,
-                          struct failure *failure) {
+/* Carries out one part of the run, and prints its archive. */
+static int run_part(const struct run_request *request, const struct inputs *inputs, struct failure *failure) {
     cleanup_free char *archive = NULL;
     int r = inputs ? run_resume(request, inputs, &archive, failure) : run_execute(request, &archive, failure);
     /* It was sealed before, and has not been reported yet. */
@@ -52,9 +51,9 @@ static int carry_out_part(const struct run_request *request, const struct inputs
     return r;
 }
 
-/* Another part of the run in FOLDER, with the campaign as it was. */
-static int carry_out_again(const struct run_request *first, const char *folder, struct run_outcome *outcome,
-                           struct failure *failure) {
+/* Carries out another part of the run in FOLDER, with the campaign as it was recorded. */
+static int run_next_part(const struct run_request *first, const char *folder, struct run_outcome *outcome,
+                         struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     int r = inputs_read(folder, &inputs, failure);
@@ -66,10 +65,11 @@ static int carry_out_again(const struct run_request *first, const char *folder, 
     request.campaign = campaign;
     request.overrides = NULL;
     request.outcome = outcome;
-    return carry_out_part(&request, &inputs, failure);
+    return run_part(&request, &inputs, failure);
 }
 
-/* Parts as long as each ends because its reservation is over, and has done something. */
+/* Carries out further parts as long as each ends because its reservation is over and has done at least one
+ * unit. */
 static int resubmit(const struct run_request *request, struct run_outcome *outcome, int result,
                     struct failure *failure) {
     while (result < 0 && outcome->reservation_over && failure->kind == FAILURE_PARTIAL) {
@@ -80,7 +80,7 @@ static int resubmit(const struct run_request *request, struct run_outcome *outco
         cleanup_free char *folder = take_pointer(outcome->folder);
         *outcome = (struct run_outcome){0};
         *failure = (struct failure){0};
-        result = carry_out_again(request, folder, outcome, failure);
+        result = run_next_part(request, folder, outcome, failure);
     }
     return result;
 }
@@ -138,7 +138,7 @@ int execution_perform(const struct execution *execution, struct run_observer obs
         return run_reserve(&request, execution->ret_reserved, failure);
     if (execution->ret_begun)
         return run_begin(&request, execution->ret_begun, failure);
-    r = carry_out_part(&request, execution->inputs, failure);
+    r = run_part(&request, execution->inputs, failure);
     if (verb_switch(execution->arguments, "--resubmit"))
         r = resubmit(&request, &outcome, r, failure);
     free(outcome.folder);
@@ -198,7 +198,7 @@ static int detach(const struct execution *execution, struct failure *failure) {
     return 0;
 }
 
-int execution_carry_out(const struct execution *execution, struct failure *failure) {
+int execution_run(const struct execution *execution, struct failure *failure) {
     struct progress progress;
     const struct verb_arguments *arguments = execution->arguments;
     if (verb_switch(arguments, "--detach"))

@@ -55,7 +55,8 @@ static bool has_screen(const struct following *following) {
     return following->count == 1 && following->progress->has_screen;
 }
 
-/* A run that has ended already needs no screen. */
+/* Draws the run's screen. A run that has ended before the first look gets none. A terminal that is gone ends
+ * the screen. */
 static void show_page(struct following *following, struct followed *run) {
     if (!following->screen.is_open && run->has_ended)
         return;
@@ -75,6 +76,7 @@ static void send_event(const struct following *following, enum run_event_kind ki
     following->shown.event(following->shown.context, &event);
 }
 
+/* Reports the counts as if the run were carried out here. */
 static void show_counts(const struct following *following, const struct run_status *status) {
     size_t away = status->nodes_out_of_reach + status->nodes_lost + status->nodes_out;
     struct run_event event = {.kind = RUN_EVENT_PROGRESS,
@@ -89,7 +91,7 @@ static void show_counts(const struct following *following, const struct run_stat
         following->shown.event(following->shown.context, &event);
 }
 
-/* What is read of the journal from now on is shown as it is read. */
+/* Shows the run as lines: its folder and phase first, then the entries of its journal as they are read. */
 static void show_run(const struct following *following, struct followed *run) {
     struct run_status *status = run->status;
     bool is_first = !run->is_shown;
@@ -105,7 +107,7 @@ static void show_run(const struct following *following, struct followed *run) {
     show_counts(following, status);
 }
 
-/* The end of the screen. The folder and the last messages are printed, and stay on the terminal. */
+/* Closes the screen and prints the folder and the last messages, which stay on the terminal. */
 static void leave_screen(struct following *following, const struct followed *run) {
     const struct run_history *history = &run->status->history;
     size_t count = history->message_count;
@@ -130,7 +132,7 @@ static void write_line(struct followed *run, const struct run_status *status) {
     memcpy(run->line, line, sizeof line);
 }
 
-/* On a terminal all lines stay where they are; elsewhere those that are new follow, not too often. */
+/* Shows a line for each run: on a terminal in place, elsewhere again every plain_period_ns. */
 static void show_lines(struct following *following) {
     bool in_place = following->progress->has_screen;
     int64_t now = clock_monotonic_ns();
@@ -153,6 +155,7 @@ static void show_lines(struct following *following) {
 /* ---- The end ---------------------------------------------------------------------------------------------
  */
 
+/* Sets the failure with which the run has ended; none if it is complete. */
 static void set_run_failure(struct followed *run, const struct run_status *status) {
     const struct run_history *history = &status->history;
     enum failure_kind kind = (enum failure_kind)history->exit_code;
@@ -170,7 +173,9 @@ static void set_run_failure(struct followed *run, const struct run_status *statu
                          history->outcome[0] ? history->outcome : run_condition_name(status->condition));
 }
 
-static void end_run(struct following *following, struct followed *run, const struct run_status *status) {
+/* Reports a run that has ended: its archive, its failure, its end. */
+static void report_ended_run(struct following *following, struct followed *run,
+                             const struct run_status *status) {
     run->is_over = true;
     following->over++;
     if (has_screen(following))
@@ -196,8 +201,9 @@ static void end_run(struct following *following, struct followed *run, const str
 /* ---- Looking ---------------------------------------------------------------------------------------------
  */
 
+/* Reads the status of a run and shows it. A run counts as ended when two readings in a row say so. */
 static int read_run(struct following *following, struct followed *run, struct failure *failure) {
-    int r = run->status ? run_status_read_on(&run->status, failure)
+    int r = run->status ? run_status_update(&run->status, failure)
                         : run_status_read(run->folder, &run->status, failure);
     if (r < 0)
         return r;
@@ -211,7 +217,7 @@ static int read_run(struct following *following, struct followed *run, struct fa
     else
         show_run(following, run);
     if (run->has_ended && ended_before)
-        end_run(following, run, status);
+        report_ended_run(following, run, status);
     return 0;
 }
 
@@ -242,9 +248,10 @@ static void stop_process(struct following *following) {
     raise(SIGSTOP);
 }
 
-/* SIGNALS are blocked. */
-static int follow(struct following *following, const sigset_t *signals, bool ends_runs, bool *ret_interrupted,
-                  struct failure *failure) {
+/* Reads and shows all runs until they have ended, or a signal comes. SIGNALS are blocked by the caller.
+ * ENDS_RUNS: signals are sent on to the runs, which are followed to their ends. */
+static int follow_until_end(struct following *following, const sigset_t *signals, bool ends_runs,
+                            bool *ret_interrupted, struct failure *failure) {
     static const struct timespec wait = {.tv_nsec = 500 * EVENT_MILLISECOND}, screen_wait = {.tv_sec = 1};
     int r = read_runs(following, failure);
     while (r == 0 && following->over < following->count) {
@@ -262,6 +269,7 @@ static int follow(struct following *following, const sigset_t *signals, bool end
     return r;
 }
 
+/* Returns the failure of the run that ended worst; 0: all are complete. */
 static int find_worst(const struct following *following, struct failure *failure) {
     const struct failure *worst = NULL;
     for (size_t i = 0; i < following->count; i++) {
@@ -274,7 +282,7 @@ static int find_worst(const struct following *following, struct failure *failure
     return worst ? worst->code : 0;
 }
 
-/* Follows until the end, with the signals that it waits for blocked. */
+/* Follows with the signals that it handles blocked. */
 static int follow_with_signals(struct following *following, bool ends_runs, bool *ret_interrupted,
                                struct failure *failure) {
     sigset_t signals, before;
@@ -288,7 +296,7 @@ static int follow_with_signals(struct following *following, bool ends_runs, bool
     }
     *ret_interrupted = false;
     sigprocmask(SIG_BLOCK, &signals, &before);
-    int r = follow(following, &signals, ends_runs, ret_interrupted, failure);
+    int r = follow_until_end(following, &signals, ends_runs, ret_interrupted, failure);
     screen_close(&following->screen);
     sigprocmask(SIG_SETMASK, &before, NULL);
     run_page_clear(&following->page);

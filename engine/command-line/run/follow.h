@@ -1,6 +1,7 @@
 /*
- * Shows runs that other processes work on, until all of them have ended: from their folders alone, by their
- * journals (status.h), which are read on; of one run also the phases, notes and failures that come.
+ * Shows runs that other processes work on, until all of them have ended. Only their folders are read: the
+ * journals (status.h), from where the last reading ended. A single run also shows its phases, notes and
+ * failures.
  */
 #ifndef ASSAY_COMMAND_LINE_RUN_FOLLOW_H
 #define ASSAY_COMMAND_LINE_RUN_FOLLOW_H
@@ -20,8 +21,8 @@
 int follow_runs(const char *const *folders, size_t count, struct progress *progress, bool ends_runs,
                 bool *ret_interrupted, struct failure *failure);
 
-/* Shows the run in FOLDER as a screen until it has ended, or SIGTERM comes; SIGINT is for the run. Nothing is
- * printed afterwards but the folder and the last messages. */
+/* Shows the run in FOLDER as a screen until it has ended or SIGTERM comes; SIGINT is left to the run's
+ * engine. Afterwards only the folder and the last messages are printed. */
 int follow_on_screen(const char *folder, struct progress *progress, struct failure *failure);
 
 #endif

@@ -35,6 +35,7 @@ static double seconds_since(int64_t wall_ns, int64_t until_ns) {
     return until_ns > wall_ns ? (double)(until_ns - wall_ns) / 1e9 : 0;
 }
 
+/* The lines with the run's name and condition, and the time left. */
 static void make_title(const struct run_status *status, int64_t now_ns, struct screen *screen) {
     const struct run_history *history = &status->history;
     char took[NUMBER_TEXT_SIZE] = "", left[NUMBER_TEXT_SIZE] = "", end[CLOCK_TEXT_SIZE];
@@ -53,6 +54,7 @@ static void make_title(const struct run_status *status, int64_t now_ns, struct s
                 left, clock);
 }
 
+/* The line with the bar and the counts of units. */
 static void make_units(const struct run_status *status, struct screen *screen) {
     char bar[BAR_WIDTH + 1] = "", rate[FIGURE_SIZE] = "";
     if (!status->is_planned) {
@@ -71,7 +73,7 @@ static void make_units(const struct run_status *status, struct screen *screen) {
                 bar, 100 * share, status->done, status->planned, status->failed, status->flagged, rate);
 }
 
-/* The last first, which a narrow window has room for. */
+/* The line with the phases and how long each took, the last first, so that a narrow window has it. */
 static void make_phases(const struct run_status *status, int64_t now_ns, struct screen *screen) {
     cleanup(text_clear) struct text words;
     text_init(&words, 4096);
@@ -116,7 +118,7 @@ static const char *state_of(const struct run_history_node *node) {
     return node->condition == RUN_NODE_IN && node->slow ? "slow" : words[node->condition];
 }
 
-/* "71.2 °C", or "-"; without UNICODE "71.2 Cel". */
+/* "71.2 °C", without UNICODE "71.2 Cel"; "-": not known. */
 static void print_figure(double value, const char *unit, bool unicode, char buffer[static FIGURE_SIZE]) {
     static const char *const symbols[] = {"", "k", "M", "G"};
     size_t scale = 0;
@@ -138,6 +140,7 @@ static int pad(const char *text, int width) {
     return length < width ? width - length : 0;
 }
 
+/* The line of one node: state, sensors, its last unit and that unit's flags. */
 static void make_node(const struct node_line *line, int name_width, struct screen *screen) {
     char figures[3][FIGURE_SIZE], unit[FIGURE_SIZE] = "-";
     const struct run_history_node *node = line->node;
@@ -155,7 +158,7 @@ static void make_node(const struct node_line *line, int name_width, struct scree
                 figures[2], pad(figures[2], 7), "", unit, node->flags);
 }
 
-/* "256 nodes: 254 in, 2 lost; 45 to 71 °C, ...": all of them. */
+/* The line about all nodes: "all 256 nodes: 254 in, 2 away, ..., 45 to 71 °C". */
 static void make_fold(const struct run_status *status, const struct node_line *lines, struct screen *screen) {
     cleanup(text_clear) struct text words;
     size_t away = status->nodes_out_of_reach + status->nodes_lost + status->nodes_out, flagged = 0;
@@ -183,8 +186,7 @@ static void make_fold(const struct run_status *status, const struct node_line *l
                 words.length > 0 ? words.bytes : "");
 }
 
-/* The nodes in at most ROOM lines: a line a node; of more nodes than fit a line of all, and those that are
- * away or slow first. */
+/* The nodes in at most ROOM lines. If they do not fit: a line about all, then those that are away or slow. */
 static void make_nodes(const struct run_status *status, size_t room, struct screen *screen) {
     cleanup_free struct node_line *lines = xcalloc(status->node_count + 1, sizeof *lines);
     bool folds = status->node_count + 1 > room;
@@ -213,7 +215,8 @@ static void make_nodes(const struct run_status *status, size_t room, struct scre
 
 /* ---- Settings and messages */
 
-/* Ranks the settings again, if units have ended, and not too often. */
+/* Ranks the settings again if units have ended, but seldom enough that ranking takes a small share of the
+ * time. */
 static void find_best(struct run_page *page, const struct run_status *status) {
     int64_t now_ns = clock_monotonic_ns();
     int64_t period_ns = page->best_took_ns * BEST_SHARE;
@@ -262,6 +265,8 @@ static void read_samples(struct run_page *page, const struct run_status *status)
     }
 }
 
+/* The room is divided so that nodes have at least half of it, or all that they need; then the best settings,
+ * then messages. */
 void run_page_make(struct run_page *page, struct run_status *status, struct screen *screen) {
     const struct run_history *history = &status->history;
     int64_t now_ns = clock_wall_ns();

@@ -42,6 +42,7 @@ static bool is_due(struct progress *progress, int64_t period_ns) {
     return true;
 }
 
+/* Prints the event as a line of JSON; events that come often are printed now and then. */
 static void print_json(struct progress *progress, const struct run_event *event) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     bool is_last = event->kind == RUN_EVENT_NODES && event->nodes_done >= event->nodes_total;
@@ -77,6 +78,7 @@ static void print_json(struct progress *progress, const struct run_event *event)
     (void)output_flush(); /* main says when it fails */
 }
 
+/* Prints the counts of units, now and then, if they have changed. */
 static void show_counts(struct progress *progress, const struct run_event *event) {
     uint64_t units = event->units_done + event->units_failed;
     bool last = units == event->units_total;
@@ -102,7 +104,7 @@ static void show_counts(struct progress *progress, const struct run_event *event
     fputc('\n', stderr);
 }
 
-/* Minutes pass before there is anything else to see. */
+/* Prints how many nodes are steady, now and then, since a warm-up takes minutes. */
 static void show_warm_up(struct progress *progress, const struct run_event *event) {
     if (!is_due(progress, plain_period_ns))
         return;
@@ -159,7 +161,8 @@ static bool is_on_screen(struct progress *progress, const struct run_event *even
     return progress->viewer > 0;
 }
 
-static void show(void *context, const struct run_event *event) {
+/* The observer's function: prints an event as the options say. */
+static void on_event(void *context, const struct run_event *event) {
     struct progress *progress = context;
     if (event->kind == RUN_EVENT_STARTED)
         replace(&progress->folder, event->text);
@@ -183,7 +186,7 @@ static void show(void *context, const struct run_event *event) {
 }
 
 struct run_observer progress_observer(struct progress *progress) {
-    return (struct run_observer){.event = show, .context = progress};
+    return (struct run_observer){.event = on_event, .context = progress};
 }
 
 void progress_end(struct progress *progress) {

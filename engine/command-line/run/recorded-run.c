@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which run is repeated: that of ARCHIVE, a file or a folder. */
+/* Sets RET to the run that is repeated: that of ARCHIVE, a file or a folder. */
 static int note_origin(const char *path, struct archive_reader *archive, struct campaign_again *ret,
                        struct failure *failure) {
     char hex[HASH_HEX_SIZE];
@@ -36,9 +36,10 @@ static bool has_folder(const struct archive_reader *archive, const char *name) {
     return false;
 }
 
-/* Those that there are of what a run is made from, into FOLDER. */
-static int extract(const char *path, const char *folder, struct campaign_again *ret_again,
-                   struct failure *failure) {
+/* Extracts everything that a run is made from out of the archive into FOLDER. Refused: an archive without the
+ * resolved campaign. */
+static int extract_inputs(const char *path, const char *folder, struct campaign_again *ret_again,
+                          struct failure *failure) {
     static const char *const files[] = {ARCHIVE_CAMPAIGN, ARCHIVE_CAMPAIGN_RESOLVED, ARCHIVE_INPUTS,
                                         ARCHIVE_DESIGN, ARCHIVE_SOURCE};
     static const char *const folders[] = {ARCHIVE_INPUT_FILES "/", ARCHIVE_SOFTWARE "/"};
@@ -75,7 +76,7 @@ static int open_archive(const char *path, struct recorded_run *run, char **ret_f
     if (r < 0)
         return r;
     *ret_folder = file_join(run->temporary, file_base_name(path));
-    return extract(path, *ret_folder, &run->again, failure);
+    return extract_inputs(path, *ret_folder, &run->again, failure);
 }
 
 /* The folder of the run whose campaign PATH is, the caller's; NULL: it is no run's. */
@@ -95,6 +96,8 @@ static int note_folder(const char *folder, struct recorded_run *run, struct fail
     return r < 0 ? r : note_origin(folder, archive, &run->again, failure);
 }
 
+/* Opens a campaign, or a run's campaign in its folder or archive, in which case the resolved campaign is
+ * used. */
 static int open_run(const char *path, struct recorded_run *run, struct failure *failure) {
     cleanup_free char *folder = NULL;
     char hex[HASH_HEX_SIZE];
@@ -158,6 +161,7 @@ void recorded_run_close(struct recorded_run *run) {
     *run = (struct recorded_run){0};
 }
 
+/* At most SENTENCES_MAX differences are listed. */
 int recorded_run_compare(const char *folder, struct bind_texts *ret, struct failure *failure) {
     enum { SENTENCES_MAX = 20 };
     cleanup(inputs_clear) struct inputs inputs = {0};

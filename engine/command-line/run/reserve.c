@@ -16,7 +16,7 @@ static int reserve_nodes(const struct execution *execution, struct failure *fail
                              execution->campaign->testbed.count);
     struct execution only = *execution;
     only.ret_reserved = &folder;
-    int r = execution_carry_out(&only, failure);
+    int r = execution_run(&only, failure);
     if (r == 0)
         r = run_status_read(folder, &status, failure);
     if (r < 0)

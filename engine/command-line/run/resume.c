@@ -26,5 +26,5 @@ int command_resume(const struct verb_arguments *arguments, struct failure *failu
     if (r < 0)
         return r;
     struct execution execution = {.arguments = arguments, .campaign = campaign, .inputs = &inputs};
-    return execution_carry_out(&execution, failure);
+    return execution_run(&execution, failure);
 }

@@ -25,7 +25,8 @@ static int check_model(const struct plan *plan, struct failure *failure) {
     return execution_predict(NULL, plan, seconds, failure);
 }
 
-/* What a run would refuse on such nodes. On this machine that is known; others may have what it lacks. */
+/* Checks the plan as a run would on nodes like this machine. Refused if the run is on this machine; else only
+ * a warning, because the nodes may be others. */
 static int check_guess(const struct plan *plan, struct failure *failure) {
     struct failure why = {0};
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE], memory[NUMBER_TEXT_SIZE];
@@ -43,6 +44,7 @@ static int check_guess(const struct plan *plan, struct failure *failure) {
     return 0;
 }
 
+/* Prints the plan, as text or as JSON, and measures nothing. */
 static int dry_run(const struct execution *execution, bool json, struct failure *failure) {
     cleanup(plan_cleanup) struct plan *plan = NULL;
     const struct campaign *campaign = execution->campaign;
@@ -77,8 +79,8 @@ static int dry_run(const struct execution *execution, bool json, struct failure 
     return r;
 }
 
-/* This is a new run; whoever wanted to continue another one should know. */
-static void announce(const struct inputs *inputs) {
+/* Tells the user that an unfinished run of this campaign exists and how to continue it: this is a new run. */
+static void note_unfinished_run(const struct inputs *inputs) {
     cleanup(text_clear) struct text differences;
     struct failure why = {0};
     text_init(&differences, 1 << 20);
@@ -100,7 +102,7 @@ static void announce(const struct inputs *inputs) {
                 shown(inputs->run_folder).text);
 }
 
-/* A run of this campaign that did not end, in the same folder: it is continued, or named. */
+/* Begins a run, or with --resume continues the unfinished one of this campaign in the same folder. */
 static int begin_or_continue(const struct execution *execution, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
@@ -111,9 +113,9 @@ static int begin_or_continue(const struct execution *execution, struct failure *
         fprintf(stderr, "no run of this campaign in '%s' can be continued; this is a new one\n",
                 execution->folder);
     if (found != INPUTS_OTHER && !wanted)
-        announce(&inputs);
+        note_unfinished_run(&inputs);
     if (found == INPUTS_OTHER || !wanted)
-        return execution_carry_out(execution, failure);
+        return execution_run(execution, failure);
     int r = execution_check_changes(&inputs, false, failure);
     if (r == 0) /* the run has those that it began with */
         r = campaign_read_recorded(inputs.run_folder, execution->arguments->installation,
@@ -125,7 +127,7 @@ static int begin_or_continue(const struct execution *execution, struct failure *
     other.campaign = campaign;
     other.overrides = NULL;
     other.inputs = &inputs;
-    return execution_carry_out(&other, failure);
+    return execution_run(&other, failure);
 }
 
 /* ---- On several testbeds ---------------------------------------------------------------------------------
@@ -149,8 +151,9 @@ static void clear_each(struct each *each) {
     free(each->folders);
 }
 
-static int begin_one(const struct execution *execution, struct each *each, size_t i,
-                     struct failure *failure) {
+/* Begins the detached run on testbed number I, or with --dry-run prints its plan. */
+static int begin_on_testbed(const struct execution *execution, struct each *each, size_t i,
+                            struct failure *failure) {
     struct execution own = *execution;
     own.campaign = each->campaigns[i];
     own.overrides = &each->overrides[i];
@@ -167,7 +170,8 @@ static int begin_one(const struct execution *execution, struct each *each, size_
     return 0;
 }
 
-static int run_each(const struct execution *execution, const char *path, struct failure *failure) {
+/* For a list of testbeds: begins a detached run on each, and follows them all unless --detach is given. */
+static int run_on_each_testbed(const struct execution *execution, const char *path, struct failure *failure) {
     const struct verb_arguments *arguments = execution->arguments;
     bool is_followed = !verb_switch(arguments, "--dry-run") && !verb_switch(arguments, "--detach");
     size_t count = execution->campaign->testbed.count;
@@ -189,7 +193,7 @@ static int run_each(const struct execution *execution, const char *path, struct 
                           failure);
     }
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = begin_one(execution, &each, i, failure);
+        r = begin_on_testbed(execution, &each, i, failure);
     if (r < 0 || !is_followed)
         return r;
     struct progress progress;
@@ -201,7 +205,7 @@ static int run_each(const struct execution *execution, const char *path, struct 
 static int carry_out(const struct execution *execution, struct failure *failure) {
     const struct verb_arguments *arguments = execution->arguments;
     if (execution->campaign->testbed.count > 0)
-        return run_each(execution, execution->path, failure);
+        return run_on_each_testbed(execution, execution->path, failure);
     if (verb_switch(arguments, "--dry-run"))
         return dry_run(execution, verb_switch(arguments, "--json"), failure);
     return begin_or_continue(execution, failure);

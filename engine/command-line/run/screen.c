@@ -48,6 +48,7 @@ void screen_open(struct screen *screen, int descriptor) {
     screen_measure(screen);
 }
 
+/* A window of another size is drawn anew. */
 void screen_measure(struct screen *screen) {
     struct winsize window = {.ws_row = 24, .ws_col = 80};
     if (ioctl(screen->descriptor, TIOCGWINSZ, &window) < 0 || window.ws_row == 0 || window.ws_col == 0)
@@ -65,8 +66,8 @@ void screen_measure(struct screen *screen) {
     screen->lines = xcalloc(height, sizeof *screen->lines);
 }
 
-/* Cuts TEXT at WIDTH characters; without UNICODE what is not ASCII becomes '?'. */
-static void fit(char *text, size_t width, bool unicode) {
+/* Cuts TEXT at WIDTH characters; without UNICODE other characters than ASCII become '?'. */
+static void cut_line(char *text, size_t width, bool unicode) {
     size_t columns = 0;
     char *to = text;
     for (const char *at = text; *at; at++) {
@@ -93,11 +94,11 @@ void screen_line(struct screen *screen, enum screen_style style, const char *for
     char *line = shown_copy(length < 0 ? "" : text);
     if (length >= 0)
         free(text);
-    fit(line, screen->width, screen->has_unicode);
+    cut_line(line, screen->width, screen->has_unicode);
     screen->lines[screen->count++] = (struct screen_line){style, line};
 }
 
-/* Appends what makes line ROW of the terminal, which is OLD (NULL: empty), the line NEW. */
+/* Appends what turns line ROW of the terminal from OLD (NULL: empty) into NEW; nothing if they are equal. */
 static void append_change(const struct screen *screen, size_t row, const struct screen_line *old,
                           const struct screen_line *new, struct text *frame) {
     size_t same = 0, column = 1;
@@ -116,6 +117,7 @@ static void append_change(const struct screen *screen, size_t row, const struct 
                       new->text + same, colour[0] ? "\033[0m" : "");
 }
 
+/* Only lines that have changed are written. Negative: the terminal cannot be written to. */
 int screen_draw(struct screen *screen) {
     cleanup(text_clear) struct text frame;
     text_init(&frame, FRAME_MAX);

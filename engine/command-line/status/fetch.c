@@ -44,7 +44,8 @@ static int get(struct fetching *fetching, const char *path, const char *name, ch
     return take_failure(failures, r, failure);
 }
 
-/* RUN may be relative to the home there, and may be the archive beside the folder. */
+/* Finds the run's folder on the host. RUN may be relative to the home there, and may name the archive beside
+ * the folder. */
 static int find_run(struct fetching *fetching, const char *run, struct failure *failure) {
     size_t length = strlen(run) - (text_ends_in(run, ".zip") ? strlen(".zip") : 0);
     cleanup_free char *folder = xstrndup(run, length);
@@ -79,7 +80,8 @@ static bool is_name_of_archive(const char *name) {
            strcmp(shown(name).text, name) == 0;
 }
 
-/* By its journal alone: whether an engine is still at work cannot be seen from here. */
+/* Refuses a run that is not sealed, by its journal alone: whether an engine works on it cannot be seen from
+ * here. */
 static int check_status(const struct fetching *fetching, const struct run_history *history, bool partial,
                         struct failure *failure) {
     char last[CLOCK_TEXT_SIZE];
@@ -103,9 +105,10 @@ static int check_status(const struct fetching *fetching, const struct run_histor
                   : "expected an archive, which it has once it has ended ('assay stop', 'assay resume')");
 }
 
-/* It has its name only when it is known to be whole, last of all, so that an interruption is mended by
- * fetching again; no archive that is there is replaced. SHA256: what the run's journal says. */
-static int keep(const char *came, const char *target, const char *sha256, struct failure *failure) {
+/* Verifies the archive CAME and links it to TARGET last of all, so that an interrupted fetch can be repeated.
+ * An archive that exists is never replaced. SHA256: the hash in the run's journal. */
+static int verify_and_store(const char *came, const char *target, const char *sha256,
+                            struct failure *failure) {
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     char hex[HASH_HEX_SIZE];
     int r = archive_open(came, &archive, failure);
@@ -127,7 +130,8 @@ static int keep(const char *came, const char *target, const char *sha256, struct
     return r;
 }
 
-static int fetch(struct fetching *fetching, const char *run, bool partial, struct failure *failure) {
+/* Fetches the journal, checks the run's status, then fetches and stores its archive. */
+static int fetch_run(struct fetching *fetching, const char *run, bool partial, struct failure *failure) {
     cleanup(run_history_clear) struct run_history history = {0};
     cleanup_free char *journal = NULL, *came = NULL, *staging = file_join(fetching->folder, ".fetch-XXXXXX");
     if (!mkdtemp(staging))
@@ -152,7 +156,7 @@ static int fetch(struct fetching *fetching, const char *run, bool partial, struc
                              target);
     r = get(fetching, there, history.archive, &came, failure);
     if (r == 0)
-        r = keep(came, target, history.archive_sha256, failure);
+        r = verify_and_store(came, target, history.archive_sha256, failure);
     if (r == 0)
         puts(target);
     return r;
@@ -171,7 +175,7 @@ int archive_fetch(const struct verb_arguments *arguments, struct failure *failur
     if (r == 0)
         r = nodes_open(&fetching.nodes, arguments, true, failure);
     if (r == 0)
-        r = fetch(&fetching, colon + 1, verb_switch(arguments, "--partial"), failure);
+        r = fetch_run(&fetching, colon + 1, verb_switch(arguments, "--partial"), failure);
     r = nodes_close(&fetching.nodes, r, failure);
     if (fetching.staging)
         file_remove_tree(fetching.staging, NULL);

@@ -59,7 +59,7 @@ static void read_row(const char *path, struct row *row) {
     }
 }
 
-/* Was the same run sealed again later, in an archive that has its own row? */
+/* Was the same run sealed again later, in an archive with a row of its own? */
 static bool is_superseded(const struct table *table, size_t index) {
     const struct run_status *status = table->rows[index].status;
     if (!status || status->folder || !status->run_id[0])
@@ -160,7 +160,7 @@ static void print_reservations(const struct table *table) {
     report_print(report, stdout, false);
 }
 
-/* Leaves only the runs that have something reserved. */
+/* Removes all rows but those of runs that have something reserved. */
 static void keep_reserved(struct table *table) {
     size_t kept = 0;
     for (size_t i = 0; i < table->count; i++) {

@@ -43,7 +43,7 @@ static bool archive_is_whole(const char *path) {
     return archive_open(path, &archive, &ignored) == 0 && archive_verify(archive, &ignored) == 0;
 }
 
-/* Why the run of STATUS must stay; NULL: it can be removed, and *RET_REASON says why. */
+/* Why the run must stay; NULL: it can be removed, and *RET_REASON says why. */
 static const char *find_obstacle(const struct run_status *status, const char **ret_reason) {
     bool is_empty = status->done == 0;
     *ret_reason = is_empty ? "nothing was measured" : "complete, and its archive verifies";
@@ -72,7 +72,8 @@ static void add_line(struct report_table *to, const char *path, const char *what
     report_cell_text(to, reason);
 }
 
-static void look(struct pruning *pruning, const char *path, struct report_table *to) {
+/* Adds a line on the run at PATH, and remembers it if it can be removed. */
+static void classify_run(struct pruning *pruning, const char *path, struct report_table *to) {
     cleanup(run_status_cleanup) struct run_status *status = NULL;
     struct failure why = {0};
     const char *reason, *obstacle;
@@ -91,7 +92,7 @@ static void look(struct pruning *pruning, const char *path, struct report_table 
                            .journal_bytes = status->history.journal.file_bytes};
 }
 
-/* Removes the folder of RUN while its lock is held here, unless somebody has worked on it since. */
+/* Removes the run's folder while its lock is held, unless it has changed since it was listed. */
 static int remove_run(const struct candidate *run, struct failure *failure) {
     cleanup(run_lock_cleanup) struct run_lock *lock = NULL;
     cleanup_free char *journal = xformat("%s/" ARCHIVE_JOURNAL, run->folder);
@@ -108,7 +109,7 @@ static int remove_run(const struct candidate *run, struct failure *failure) {
     return r;
 }
 
-static bool ask(size_t count) {
+static bool ask_user(size_t count) {
     char answer[16] = "";
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
         fprintf(stderr, "nothing was removed; --yes removes %zu run%s\n", count, count == 1 ? "" : "s");
@@ -127,9 +128,9 @@ int prune_runs(const struct run_list *list, enum prune_consent consent, struct f
     int r = 0;
     report_print_whole(lines);
     for (size_t i = 0; i < list->count; i++)
-        look(&pruning, list->paths[i], lines);
+        classify_run(&pruning, list->paths[i], lines);
     output_report(report, false, false);
-    if (output_flush() < 0 || pruning.count == 0 || (consent == PRUNE_ASKS && !ask(pruning.count)))
+    if (output_flush() < 0 || pruning.count == 0 || (consent == PRUNE_ASKS && !ask_user(pruning.count)))
         return 0;
     for (size_t i = 0; i < pruning.count; i++) {
         struct failure why = {0};

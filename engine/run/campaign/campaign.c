@@ -24,6 +24,7 @@ static int folder_of(const char *path, char **ret, struct failure *failure) {
     return 0;
 }
 
+/* Binds `experiment`: a name, a path or a mapping. */
 static int bind_experiment(struct campaign *campaign, const struct installation *installation,
                            struct failure *failure) {
     const char *file = campaign->document->file;
@@ -39,6 +40,7 @@ static int bind_experiment(struct campaign *campaign, const struct installation 
                            &campaign->experiment, failure);
 }
 
+/* Sets the experiment's options from the campaign, then from the command line, which wins. */
 static int set_options(struct campaign *campaign, const struct campaign_overrides *overrides,
                        struct failure *failure) {
     const char *file = campaign->document->file;
@@ -69,9 +71,10 @@ static int set_options(struct campaign *campaign, const struct campaign_override
     return 0;
 }
 
-/* The value of the option NAME that KEY of the experiment lists, or NULL and a failure. */
-static const char *find_value(const struct experiment *experiment, const char *key, const char *name,
-                              struct failure *failure) {
+/* The value of the option NAME that the experiment lists under KEY; NULL and FAILURE: there is no such
+ * option. */
+static const char *listed_option_value(const struct experiment *experiment, const char *key, const char *name,
+                                       struct failure *failure) {
     const char *value = experiment_option_value(experiment, name);
     if (!value)
         failure_input(failure, experiment->file, 0, 0, "'%s' names '%s', expected the name of an option", key,
@@ -92,10 +95,10 @@ static char *find_path(const struct campaign *campaign, const char *value) {
     return real || !campaign->experiment->source.recorded ? real : realpath(hidden, NULL);
 }
 
-/* A file or folder that an option names becomes the name that the copy has in a run's folder and in the
- * working folder. The option of a resolved campaign has that name, which leads to the run's own copy. */
-static int take_path(struct experiment *experiment, const char *name, const char *real,
-                     struct failure *failure) {
+/* Sets the option NAME, whose value leads to the file or folder REAL, to the path of its copy below the run's
+ * folder, which is also its path in the working folder on nodes. REAL is remembered for copying. */
+static int replace_option_path(struct experiment *experiment, const char *name, const char *real,
+                               struct failure *failure) {
     cleanup_free char *inside = file_is_folder(real) ? xformat("inputs/%s", name)
                                                      : xformat("inputs/%s/%s", name, file_base_name(real));
     bind_texts_add(&experiment->input_paths, real);
@@ -103,8 +106,10 @@ static int take_path(struct experiment *experiment, const char *name, const char
     return experiment_set_option(experiment, name, inside, "inputs", 0, 0, failure);
 }
 
-static int take_input(struct campaign *campaign, const char *name, struct failure *failure) {
-    const char *value = find_value(campaign->experiment, "inputs", name, failure);
+/* Binds an option that `inputs` lists: its value must be a file or folder of this machine, which the run
+ * copies. */
+static int bind_input_option(struct campaign *campaign, const char *name, struct failure *failure) {
+    const char *value = listed_option_value(campaign->experiment, "inputs", name, failure);
     if (!value)
         return failure->code;
     cleanup_free char *real = find_path(campaign, value), *path = join_path(campaign, value);
@@ -112,7 +117,7 @@ static int take_input(struct campaign *campaign, const char *name, struct failur
         return failure_input(failure, campaign->document->file, 0, 0,
                              "option '%s': cannot open '%s': %s; expected a file or a folder", name, path,
                              strerror(errno));
-    return take_path(campaign->experiment, name, real, failure);
+    return replace_option_path(campaign->experiment, name, real, failure);
 }
 
 /* Is PATH a folder or a file that something is built from? A program is not, nor is a folder where programs
@@ -122,11 +127,11 @@ static bool is_source(const char *path) {
     return file_is_folder(path) ? file_exists(sources) || !file_exists(programs) : access(path, X_OK) < 0;
 }
 
-/* An option of `sources`: what is a source of this machine is an input too. Any other value is left as it is:
- * nodes/fetch-sources.c looks for it on the nodes. */
-static int take_source(struct campaign *campaign, const char *name, struct failure *failure) {
+/* Binds an option that `sources` lists. A source on this machine is copied as an input. Any other value is
+ * left as it is: nodes/fetch-sources.c looks for it on the nodes. Refused: a value with a password. */
+static int bind_source_option(struct campaign *campaign, const char *name, struct failure *failure) {
     struct experiment *experiment = campaign->experiment;
-    const char *value = find_value(experiment, "sources", name, failure);
+    const char *value = listed_option_value(experiment, "sources", name, failure);
     if (!value)
         return failure->code;
     if (secret_is_text(value))
@@ -145,10 +150,10 @@ static int take_source(struct campaign *campaign, const char *name, struct failu
                          name, name)
                    : 0;
     bind_texts_add(&experiment->inputs, name);
-    return take_path(experiment, name, real, failure);
+    return replace_option_path(experiment, name, real, failure);
 }
 
-/* What the campaign says of software takes the place of what the experiment does. */
+/* Replaces the experiment's packages and software by those of the campaign, if it has any. */
 static int replace_software(struct campaign *campaign, struct failure *failure) {
     struct experiment *experiment = campaign->experiment;
     const struct document *document = campaign->document;
@@ -169,6 +174,7 @@ static int replace_software(struct campaign *campaign, struct failure *failure) 
     return r < 0 ? r : software_settings_finish(&experiment->software, document, document->root, failure);
 }
 
+/* Binds the campaign's `design`, or else the experiment's own. A seed of the command line wins. */
 static int bind_design(struct campaign *campaign, const struct campaign_overrides *overrides,
                        struct failure *failure) {
     const struct experiment *experiment = campaign->experiment;
@@ -192,7 +198,7 @@ static int bind_design(struct campaign *campaign, const struct campaign_override
     return r;
 }
 
-/* What the command line says of the testbed stands for what the campaign says. */
+/* Binds the settings. A testbed of the command line, --testbed or --nodes, replaces the campaign's. */
 static int bind_settings(struct campaign *campaign, const struct campaign_overrides *overrides,
                          struct failure *failure) {
     cleanup(document_cleanup) struct document *testbed = NULL;
@@ -225,8 +231,10 @@ static bool has_recorded_source(const struct campaign *campaign) {
            (!file_is_folder(source->folder) || strcmp(source->folder, campaign->folder) == 0);
 }
 
-static int bind(struct campaign *campaign, const struct installation *installation,
-                const struct campaign_overrides *overrides, struct failure *failure) {
+/* Binds everything that is in the document: settings, experiment, software, options and their files, design.
+ */
+static int bind_campaign(struct campaign *campaign, const struct installation *installation,
+                         const struct campaign_overrides *overrides, struct failure *failure) {
     const struct document *document = campaign->document;
     int r = bind_settings(campaign, overrides, failure);
     if (r == 0)
@@ -244,9 +252,9 @@ static int bind(struct campaign *campaign, const struct installation *installati
     if (r == 0)
         r = set_options(campaign, overrides, failure);
     for (size_t i = 0; r == 0 && i < experiment->inputs.count; i++)
-        r = take_input(campaign, experiment->inputs.items[i], failure);
+        r = bind_input_option(campaign, experiment->inputs.items[i], failure);
     for (size_t i = 0; r == 0 && i < experiment->sources.count; i++)
-        r = take_source(campaign, experiment->sources.items[i], failure);
+        r = bind_source_option(campaign, experiment->sources.items[i], failure);
     if (r == 0)
         r = experiment_resolve(experiment, failure);
     if (r < 0)
@@ -287,13 +295,14 @@ int campaign_read(const char *path, const struct installation *installation,
         r = file_read(campaign->path, &campaign->bytes, failure);
     }
     if (r == 0)
-        r = bind(campaign, installation, overrides, failure);
+        r = bind_campaign(campaign, installation, overrides, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(campaign);
     return 0;
 }
 
+/* With more spares the campaign is read a second time, with the old and the new ones as overrides. */
 int campaign_read_recorded(const char *folder, const struct installation *installation,
                            const char *const *more_spares, size_t count, struct campaign **ret,
                            struct failure *failure) {

@@ -26,6 +26,8 @@ static char *choose_name(const char *name, uint64_t bytes, uint64_t kept) {
     return xformat("%s%s", bytes > kept ? "." : "", name);
 }
 
+/* Packs the experiment's source into FOLDER and records its origin. WORDS gets what was packed and left out.
+ */
 static int pack_source(const struct experiment_source *source, const char *folder, const char *runs,
                        uint64_t kept, struct text *words, struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
@@ -42,7 +44,8 @@ static int pack_source(const struct experiment_source *source, const char *folde
     return r < 0 ? r : sources_record(folder, &files, &origin, failure);
 }
 
-/* The source of a run that is run again. */
+/* For a run that repeats another: copies the source and its records from that run. Refused when its archive
+ * has only hashes. */
 static int copy_recorded_source(const struct experiment_source *source, const char *folder,
                                 struct text *words, struct failure *failure) {
     static const char *const names[] = {ARCHIVE_SOURCE, "." ARCHIVE_SOURCE, ARCHIVE_SOURCE_MANIFEST,
@@ -64,8 +67,9 @@ static int copy_recorded_source(const struct experiment_source *source, const ch
     return r;
 }
 
-/* Each below the name of its option: an input as it is, for it may be an archive, a source without what
- * source_files_read() leaves out. A copy of a run's copy has the record that is there. */
+/* Copies input I below the name of its option: an input whole, since it may be an archive; a source without
+ * the files that source_files_read() leaves out. The origin of a source is recorded, unless the run that is
+ * repeated has recorded it. */
 static int copy_input(const struct experiment *experiment, size_t i, const char *folder, const char *runs,
                       uint64_t kept, struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;

@@ -48,7 +48,8 @@ static bool may_be_a_variable(const char *name) {
            (length >= 5 && strcmp(name + length - 5, "FLAGS") == 0);
 }
 
-/* Names become environment variables and parts of file names. WHAT: "a factor". */
+/* Refuses KEY as the name of NOUN ("a factor"): names become environment variables and parts of file names,
+ * and must not hide a variable that programs use. */
 static int check_name(const struct experiment_binding *binding, const struct document_node *key,
                       const char *what) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -83,8 +84,8 @@ static bool is_reserved(const char *name) {
     return false;
 }
 
-/* Factors, responses, options and maxima share one space of names: they are columns, and what {name} and
- * $name mean. */
+/* Refuses KEY when a factor, response or option has that name already. All of them share one space of names:
+ * columns, {name} and $name. */
 static int check_name_is_free(const struct experiment_binding *binding, const struct document_node *key) {
     const struct experiment *experiment = binding->experiment;
     const char *what = is_reserved(key->text) ? "a name that every experiment has" : NULL;
@@ -112,6 +113,8 @@ struct item_kind {
     size_t items, count; /* where they are in the struct that has them */
 };
 
+/* Binds the mapping under KIND's key into an array that OWNER then owns: names are checked, and each item is
+ * bound by KIND. After a failure OWNER still frees the items bound so far. */
 static int bind_items(const struct experiment_binding *binding, const struct document_node *root,
                       const struct item_kind *kind, void *owner) {
     const struct document_node *node = document_get(root, kind->key);
@@ -186,8 +189,8 @@ enum {
     OPTION_FIELD_COUNT = 7, /* of them, those that an option has too */
 };
 
-/* A factor, which has the fields from FIRST on, or an option, which has the first COUNT of them. TYPE is the
- * default. */
+/* Binds a factor or an option called KEY. Its fields are COUNT of factor_fields from FIRST on. TYPE is used
+ * when the mapping names no type. */
 static int bind_variable(const struct experiment_binding *binding, const struct document_node *key,
                          const struct document_node *value, enum column_type type, size_t first, size_t count,
                          struct design_factor *ret) {
@@ -211,8 +214,8 @@ static int bind_variable(const struct experiment_binding *binding, const struct 
     return r;
 }
 
-/* Where the value of KEY was written; 0: nowhere. */
-static void take_place(const struct document_node *value, const char *key, size_t *line, size_t *column) {
+/* Sets *LINE and *COLUMN to the place of KEY's value in the mapping VALUE; 0 when the key is not there. */
+static void find_place(const struct document_node *value, const char *key, size_t *line, size_t *column) {
     const struct document_node *at = document_get(value, key);
     *line = at ? at->line : 0;
     *column = at ? at->column : 0;
@@ -224,9 +227,9 @@ static int bind_factor(const struct experiment_binding *binding, const struct do
     struct design_factor *factor = item;
     int r =
         bind_variable(binding, key, value, COLUMN_INTEGER, FACTOR_FIELD_FIRST, FACTOR_FIELD_COUNT, factor);
-    take_place(value, "default", &factor->default_line, &factor->default_column);
-    take_place(value, "from-share", &factor->share_line, &factor->share_column);
-    take_place(value, "from-time", &factor->time_line, &factor->time_column);
+    find_place(value, "default", &factor->default_line, &factor->default_column);
+    find_place(value, "from-share", &factor->share_line, &factor->share_column);
+    find_place(value, "from-time", &factor->time_line, &factor->time_column);
     for (size_t i = 0; r == 0 && i < 2; i++)
         if (document_get(value, meanings[i]) && factor->about.type == COLUMN_STRING)
             r = experiment_refuse(binding, document_get(value, meanings[i]),
@@ -289,6 +292,8 @@ static int refuse_option(const struct experiment *experiment, const char *name, 
                          text_instead(name, names, experiment->option_count, instead));
 }
 
+/* Sets the option NAME to VALUE and marks it as given. Refused, with the place FILE:LINE:COLUMN: an unknown
+ * name, and a value that the option does not accept. */
 int experiment_set_option(struct experiment *experiment, const char *name, const char *value,
                           const char *file, size_t line, size_t column, struct failure *failure) {
     struct experiment_option *option = find_option(experiment, name);
@@ -332,7 +337,8 @@ enum {
     COLUMN_FIELD_COUNT = 3, /* of them, those that a column of a table has too */
 };
 
-/* One response, or one column of a table: the first COUNT fields. */
+/* Binds what responses and columns of tables have in common: the first COUNT response_fields. A text has no
+ * unit. */
 static int bind_reading(const struct experiment_binding *binding, const struct document_node *key,
                         const struct document_node *value, size_t count, struct experiment_response *ret) {
     ret->about.name = xstrdup(key->text);
@@ -356,7 +362,8 @@ static void clear_reading(struct experiment_response *response) {
     column_clear(&response->about);
 }
 
-/* PATTERN, the value of VALUE's key, compiles; *RET_GROUPS is how many groups it has. */
+/* Refuses PATTERN, of the response or table NAME, if it does not compile. *RET_GROUPS is the number of its
+ * groups. */
 static int check_pattern(const struct experiment_binding *binding, const struct document_node *value,
                          const char *name, const char *pattern, size_t *ret_groups) {
     regex_t compiled;
@@ -373,6 +380,8 @@ static int check_pattern(const struct experiment_binding *binding, const struct 
     return 0;
 }
 
+/* Binds one response. Refused: a pattern or texts where the kernel is streamed, `choices` of a number, `pass`
+ * texts that are no choices, and a missing pattern where the kernel is not streamed. */
 static int bind_response(const struct experiment_binding *binding, const struct document_node *key,
                          const struct document_node *value, void *item) {
     struct experiment_response *response = item;
@@ -415,6 +424,8 @@ static int bind_column(const struct experiment_binding *binding, const struct do
     return bind_reading(binding, key, value, COLUMN_FIELD_COUNT, item);
 }
 
+/* Binds one table of the output and its columns. Refused: with a streamed kernel, a name that another table
+ * has, and a pattern whose groups are not as many as the columns. */
 static int bind_table(const struct experiment_binding *binding, const struct document_node *key,
                       const struct document_node *value, void *item) {
     static const struct item_kind kind = {.key = "columns",

@@ -12,6 +12,8 @@ void experiment_command_clear(struct experiment_command *command) {
     *command = (struct experiment_command){0};
 }
 
+/* Binds one command of the key WHAT: a line for the shell, or a list of arguments. Empty commands are
+ * refused. */
 int experiment_command_bind(const struct document *document, const struct document_node *node,
                             const char *what, struct experiment_command *ret, struct failure *failure) {
     *ret = (struct experiment_command){.where_line = node->line, .where_column = node->column};
@@ -33,6 +35,7 @@ int experiment_command_bind(const struct document *document, const struct docume
     return 0;
 }
 
+/* Binds the commands of the key WHAT: one line, or a sequence of commands. Without NODE there are none. */
 int experiment_commands_bind(const struct document *document, const struct document_node *node,
                              const char *what, struct experiment_command **ret, size_t *ret_count,
                              struct failure *failure) {
@@ -78,9 +81,10 @@ static int refuse_unknown(const struct experiment_command *command, const char *
                          nearest ? "}'?" : "");
 }
 
-/* ARGUMENT with every {name} replaced; {{ and }} stand for braces. */
-static int fill(const struct experiment_command *command, const char *argument, const char *file,
-                const struct experiment_values *values, char **ret, struct failure *failure) {
+/* Replaces every {name} in ARGUMENT by its value; {{ and }} stand for braces. *RET is the caller's. Refused:
+ * unknown names, and a result above EXPERIMENT_ARGUMENT_MAX bytes. */
+static int fill_argument(const struct experiment_command *command, const char *argument, const char *file,
+                         const struct experiment_values *values, char **ret, struct failure *failure) {
     cleanup(text_clear) struct text filled;
     text_init(&filled, EXPERIMENT_ARGUMENT_MAX);
     int r = 0;
@@ -144,8 +148,9 @@ static const struct interpreter *find_interpreter(const char *word) {
     return NULL;
 }
 
-/* The range of words, from *RET_FIRST to before *RET_END, that INTERPRETER, WORDS[shell], executes as text:
- * the text of its option, as in `bash -eo pipefail -c TEXT` and `perl -eTEXT`. */
+/* Finds the words that INTERPRETER, which is WORDS[SHELL], executes as text, because they follow its option
+ * as in `bash -eo pipefail -c TEXT` and `perl -eTEXT`. They are [*RET_FIRST, *RET_END), an empty range at
+ * COUNT when there are none. */
 static void find_option_text(const struct interpreter *interpreter, char *const *words, size_t count,
                              size_t shell, size_t *ret_first, size_t *ret_end) {
     size_t operands = interpreter->operands, at = shell + 1;
@@ -171,7 +176,8 @@ static void find_option_text(const struct interpreter *interpreter, char *const 
         *ret_end = at < count ? at + 1 : count;
 }
 
-/* As find_option_text(), for `ssh HOST TEXT...` and `watch TEXT...`. */
+/* As find_option_text() for interpreters that execute their operands, as in `ssh HOST TEXT...` and `watch
+ * TEXT...`. */
 static void find_operand_text(const struct interpreter *interpreter, char *const *words, size_t count,
                               size_t shell, size_t *ret_first, size_t *ret_end) {
     size_t operands = interpreter->operands, at = shell + 1;
@@ -187,14 +193,14 @@ static void find_operand_text(const struct interpreter *interpreter, char *const
 }
 
 /* The first {name} in ARGUMENT; NULL: none. */
-static const char *find_value(const char *argument) {
+static const char *find_braced_name(const char *argument) {
     const char *name = strchr(argument, '{');
     while (name && name[1] == '{') /* a brace, written twice */
         name = strchr(name + 2, '{');
     return name;
 }
 
-/* A value in shell text would be executed where it has $(...) or a quote. */
+/* Refuses a {name} within text that a shell or interpreter executes: a value such as $(...) would be run. */
 static int refuse_shell_text(const struct experiment_command *command, const char *file, char *const *words,
                              struct failure *failure) {
     size_t count = command->arguments.count;
@@ -206,7 +212,7 @@ static int refuse_shell_text(const struct experiment_command *command, const cha
         else if (interpreter && (shell == 0 || is_program(words[0], starters)))
             find_operand_text(interpreter, words, count, shell, &first, &end);
         for (size_t at = first; at < end; at++) {
-            const char *name = find_value(command->arguments.items[at]);
+            const char *name = find_braced_name(command->arguments.items[at]);
             int length = name ? (int)strcspn(name, "}") + 1 : 0;
             if (name && interpreter->option)
                 return failure_input(
@@ -236,6 +242,7 @@ static void free_arguments(char ***arguments) {
     experiment_arguments_free(*arguments);
 }
 
+/* A line becomes "sh -c LINE", without values filled in: the shell finds them in its environment. */
 int experiment_command_arguments(const struct experiment_command *command, const char *file,
                                  const struct experiment_values *values, char ***ret,
                                  struct failure *failure) {
@@ -247,7 +254,7 @@ int experiment_command_arguments(const struct experiment_command *command, const
         if (command->line)
             arguments[i] = xstrdup(i < 2 ? shell[i] : command->line);
         else
-            r = fill(command, command->arguments.items[i], file, values, &arguments[i], failure);
+            r = fill_argument(command, command->arguments.items[i], file, values, &arguments[i], failure);
         if (r < 0)
             return r;
     }

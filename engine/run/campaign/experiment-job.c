@@ -19,6 +19,7 @@ const char *const experiment_count_names[] = {[EXPERIMENT_COUNT_NODES] = "nodes"
 
 /* ---- Binding */
 
+/* Binds the counts of `run` (nodes, ranks, ...): expressions of factors and facts. */
 static int bind_counts(const struct experiment_binding *binding, const struct document_node *run) {
     struct experiment *experiment = binding->experiment;
     size_t count = experiment->factor_count;
@@ -34,6 +35,7 @@ static int bind_counts(const struct experiment_binding *binding, const struct do
     return r;
 }
 
+/* Binds `files`: texts that each unit finds in its working folder. Refused: names that lead out of it. */
 static int bind_files(const struct experiment_binding *binding, const struct document_node *node) {
     struct experiment_job *job = &binding->experiment->job;
     if (!node)
@@ -59,6 +61,8 @@ static int bind_files(const struct experiment_binding *binding, const struct doc
     return 0;
 }
 
+/* Binds the keys of `run` that are about units with files or ranks. Refused: keys for ranks without `ranks`,
+ * names twice in `keep`, and any of these with a streamed kernel. */
 int experiment_job_bind(const struct experiment_binding *binding, const struct document_node *run) {
     static const char *const needy[] = {"ranks-per-node", "threads", "bind", "mpirun"};
     const struct document_node *mpirun = document_get(run, "mpirun"), *ranks = document_get(run, "ranks"),
@@ -114,8 +118,8 @@ bool experiment_has_ranks(const struct experiment *experiment) {
     return experiment->job.counts[EXPERIMENT_COUNT_RANKS] != NULL;
 }
 
-static int count(const struct experiment_job *job, enum experiment_count which, const double *values,
-                 size_t otherwise, size_t *ret, struct failure *failure) {
+static int evaluate_count(const struct experiment_job *job, enum experiment_count which, const double *values,
+                          size_t otherwise, size_t *ret, struct failure *failure) {
     const struct expression *expression = job->counts[which];
     double value = expression ? expression_value(expression, values) : (double)otherwise;
     *ret = value >= 1 && value <= EXPERIMENT_RANKS_MAX ? (size_t)value : 0;
@@ -125,6 +129,7 @@ static int count(const struct experiment_job *job, enum experiment_count which, 
                               experiment_count_names[which], value, EXPERIMENT_RANKS_MAX);
 }
 
+/* Decides whether ranks are bound to cores: as `bind` says, or, without it, if a node has enough cores. */
 static int find_bind(const struct experiment *experiment, struct experiment_shape *shape, size_t node_cores,
                      struct failure *failure) {
     const char *text = experiment->job.bind, *value = text ? experiment_resolve_text(experiment, text) : NULL;
@@ -139,6 +144,8 @@ static int find_bind(const struct experiment *experiment, struct experiment_shap
     return 0;
 }
 
+/* Computes the nodes, ranks and threads of a unit with the values FACTORS. Nodes that would have no rank are
+ * left out. */
 int experiment_job_shape(const struct experiment *experiment, const double *factors,
                          const struct experiment_facts *facts, struct experiment_shape *ret,
                          struct failure *failure) {
@@ -152,17 +159,17 @@ int experiment_job_shape(const struct experiment *experiment, const double *fact
     values[count_factors + 1] = facts->node_cores;
     values[count_factors + 2] = facts->node_memory;
     *ret = (struct experiment_shape){.nodes = 1, .ranks = 1, .ranks_per_node = 1, .threads = 1};
-    int r = several
-                ? count(job, EXPERIMENT_COUNT_NODES, values, (size_t)facts->run_nodes, &ret->nodes, failure)
-                : 0;
+    int r = several ? evaluate_count(job, EXPERIMENT_COUNT_NODES, values, (size_t)facts->run_nodes,
+                                     &ret->nodes, failure)
+                    : 0;
     if (r < 0 || !experiment_has_ranks(experiment))
         return r;
-    r = count(job, EXPERIMENT_COUNT_RANKS, values, 1, &ret->ranks, failure);
+    r = evaluate_count(job, EXPERIMENT_COUNT_RANKS, values, 1, &ret->ranks, failure);
     if (r == 0)
-        r = count(job, EXPERIMENT_COUNT_THREADS, values, 1, &ret->threads, failure);
+        r = evaluate_count(job, EXPERIMENT_COUNT_THREADS, values, 1, &ret->threads, failure);
     if (r == 0)
-        r = count(job, EXPERIMENT_COUNT_RANKS_PER_NODE, values, (ret->ranks + ret->nodes - 1) / ret->nodes,
-                  &ret->ranks_per_node, failure);
+        r = evaluate_count(job, EXPERIMENT_COUNT_RANKS_PER_NODE, values,
+                           (ret->ranks + ret->nodes - 1) / ret->nodes, &ret->ranks_per_node, failure);
     if (r == 0 && ret->ranks > ret->ranks_per_node * ret->nodes)
         r = expression_failure(job->counts[EXPERIMENT_COUNT_RANKS], failure,
                                "%zu ranks do not fit on %zu node%s with %zu ranks each", ret->ranks,

@@ -116,6 +116,7 @@ enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 /* ---- Expressions -----------------------------------------------------------------------------------------
  */
 
+/* Binds `require`: expressions of factors that every row of a design must fulfil. */
 static int bind_conditions(const struct experiment_binding *binding, const struct document_node *root) {
     const struct document_node *node = document_get(root, "require");
     struct experiment *experiment = binding->experiment;
@@ -136,6 +137,8 @@ static int bind_conditions(const struct experiment_binding *binding, const struc
     return 0;
 }
 
+/* Binds `estimate` (seconds, of factors) and `memory` (bytes, of maxima). Refused: `overrun` without
+ * `estimate`. */
 static int bind_costs(const struct experiment_binding *binding, const struct document_node *root) {
     struct experiment *experiment = binding->experiment;
     const struct document_node *estimate = document_get(root, "estimate"),
@@ -161,7 +164,8 @@ static int bind_costs(const struct experiment_binding *binding, const struct doc
                : r;
 }
 
-/* The `pass` of `run`. */
+/* Binds `pass` of `run`: an expression of responses that says whether a unit's results are right. Responses
+ * that are texts cannot be used in it. */
 static int bind_pass(const struct experiment_binding *binding, const struct document_node *root) {
     const struct document_node *node = document_get(document_get(root, "run"), "pass");
     struct experiment *experiment = binding->experiment;
@@ -188,6 +192,7 @@ static int bind_pass(const struct experiment_binding *binding, const struct docu
 /* ---- Run, source, model ----------------------------------------------------------------------------------
  */
 
+/* Binds `run`, which is a command or a mapping with one of `streamed` and `command`. */
 static int bind_run(const struct experiment_binding *binding, const struct document_node *root) {
     const struct document_node *node = document_get(root, "run");
     struct experiment *experiment = binding->experiment;
@@ -211,6 +216,8 @@ static int bind_run(const struct experiment_binding *binding, const struct docum
     return r < 0 ? r : experiment_job_bind(binding, node);
 }
 
+/* Checks `source` (git or folder, no password in the URL) and makes its folder absolute. A folder that does
+ * not exist is kept as written and reported later. */
 static int bind_source(const struct experiment_binding *binding, const struct document_node *root) {
     const struct document_node *node = document_get(root, "source");
     struct experiment_source *source = &binding->experiment->source;
@@ -253,6 +260,8 @@ int experiment_check_source(const struct experiment *experiment, struct failure 
                          source->folder);
 }
 
+/* Binds `model`: the fit that the experiment suggests. Its response must be a number of the experiment, or of
+ * the table it names. */
 static int bind_model(const struct experiment_binding *binding, const struct document_node *root) {
     const struct document_node *node = document_get(root, "model");
     struct experiment *experiment = binding->experiment;
@@ -284,7 +293,8 @@ static int bind_model(const struct experiment_binding *binding, const struct doc
                              table ? "column of that table" : "response of this experiment");
 }
 
-/* Names in a response are those of responses, then of factors. */
+/* Checks the expression of `answer`, of numeric responses and factors. Without a unit of its own it gets that
+ * of the response with its name, else 1. */
 static int check_answer(const struct experiment_binding *binding, const struct document_node *node) {
     struct experiment *experiment = binding->experiment;
     struct archive_answer *answer = experiment->answer;
@@ -323,6 +333,7 @@ static bool has_factor(const struct experiment *experiment, const char *name) {
     return i < experiment->factor_count;
 }
 
+/* Binds `answer`: what rows are ranked by. 'none' means that nothing is ranked. */
 static int bind_answer(const struct experiment_binding *binding, const struct document_node *root) {
     const struct document_node *node = document_get(root, "answer");
     struct experiment *experiment = binding->experiment;
@@ -412,6 +423,8 @@ int experiment_from_node(const struct document *document, const struct document_
     return r;
 }
 
+/* Reads the experiment NAME: a path relative to BASE_FOLDER if it has a slash, else one of the installation.
+ * The copy beside an archived campaign is used when the folder has none. */
 int experiment_find(const char *name, const char *base_folder, const struct installation *installation,
                     const char *place_file, size_t place_line, size_t place_column, struct experiment **ret,
                     struct failure *failure) {
@@ -470,6 +483,8 @@ const char *experiment_resolve_text(const struct experiment *experiment, const c
     return experiment_option_value(experiment, name);
 }
 
+/* Decides the placement from its text and options, and refuses ranks, `keep` or a streamed kernel that do not
+ * go with it. */
 int experiment_resolve(struct experiment *experiment, struct failure *failure) {
     experiment->placement = EXPERIMENT_PLACEMENT_NODE;
     if (!experiment->placement_text)

@@ -146,8 +146,8 @@ static int take_original(struct inputs *inputs, const char *folder, const char *
     return r < 0 ? r : file_replace(copy, bytes.bytes, bytes.length, 0666, failure);
 }
 
-/* The campaign, and files that it names: of its hosts, where the command line has no others, and of its
- * design. One that came by standard input cannot be looked at again, one of a run's is no original. */
+/* Hashes the files that the campaign was read from: itself, and the files of its hosts, spares and design.
+ * Left out are lists that the command line replaces, standard input, and copies that a run has. */
 static int take_originals(struct inputs *inputs, const struct campaign *campaign,
                           const struct campaign_overrides *overrides, struct failure *failure) {
     const struct document_node *testbed = document_get(campaign->document->root, "testbed"),
@@ -166,7 +166,8 @@ static int take_originals(struct inputs *inputs, const struct campaign *campaign
     return r < 0 ? r : take_original(inputs, folder, has_file ? design->file : NULL, failure);
 }
 
-/* The executable files of the copies in the run's folder: members of archives have no permission bits. */
+/* Lists the executable files among the copies in the run's folder, because members of archives have no
+ * permission bits. */
 static int take_executables(struct inputs *inputs, struct failure *failure) {
     int r = 0;
     bind_texts_clear(&inputs->executables);
@@ -184,6 +185,8 @@ static int take_executables(struct inputs *inputs, struct failure *failure) {
     return r;
 }
 
+/* Notes where the experiment and its source lie, and the hash of the copy of the source. A source that is
+ * itself a run's copy has no path, because nobody edits it. */
 static int take_experiment(struct inputs *inputs, const struct experiment *experiment,
                            struct failure *failure) {
     cleanup_free char *tar = source_copy_path(inputs->run_folder, ARCHIVE_SOURCE);
@@ -203,6 +206,7 @@ static bool is_guessed(const struct plan *plan) {
     return !plan->facts.known && design_uses_facts(plan->design);
 }
 
+/* The hashes of the table and its order let a resumed run refuse to measure another plan. */
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
                  struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
@@ -245,6 +249,7 @@ int inputs_take_copies(const char *run_folder, struct failure *failure) {
     return r < 0 ? r : save(&inputs, failure);
 }
 
+/* Gives execute permission to the files that had it; who may read a file may then execute it. */
 int inputs_restore_executables(const struct inputs *inputs, struct failure *failure) {
     int r = 0;
     for (size_t k = 0; r == 0 && inputs->executables.count && k < COPY_FOLDERS; k++) {
@@ -284,6 +289,7 @@ static int compare_originals(const struct inputs *inputs, struct text *ret, stru
     return r;
 }
 
+/* Appends sentences on what has changed in the experiment's folder and its source since they were copied. */
 static int compare_experiment(const struct inputs *inputs, struct text *ret, struct failure *failure) {
     cleanup_free char *manifest = path_in(inputs, ARCHIVE_SOURCE_MANIFEST),
                       *copy = path_in(inputs, ARCHIVE_EXPERIMENT), *differs = NULL, *source = NULL;

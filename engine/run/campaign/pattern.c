@@ -33,7 +33,9 @@ static size_t count_times(const char *p) {
     return times > PATTERN_WRITTEN_MAX ? PATTERN_WRITTEN_MAX + 1 : times;
 }
 
-static int check_limits(const char *pattern, char reason[static PATTERN_REASON_SIZE]) {
+/* Refuses patterns that would take much memory or time: nested above PATTERN_NESTING_MAX, or with more than
+ * PATTERN_WRITTEN_MAX characters once repetitions such as a{3} are written out. REASON gets a clause. */
+static int check_pattern_size(const char *pattern, char reason[static PATTERN_REASON_SIZE]) {
     size_t outside[PATTERN_NESTING_MAX], level = 0; /* what was written before each open group */
     size_t written = 0, last = 0;                   /* in the innermost group, and of that its last piece */
     for (const char *p = pattern; *p; p++) {
@@ -77,6 +79,7 @@ static int check_limits(const char *pattern, char reason[static PATTERN_REASON_S
     return 0;
 }
 
+/* Compiles PATTERN, which must have a group. -EINVAL with a clause in REASON, or -ENOMEM. */
 int pattern_compile(const char *pattern, regex_t *ret, char reason[static PATTERN_REASON_SIZE]) {
     size_t length = strlen(pattern);
     if (length > PATTERN_BYTES_MAX) {
@@ -84,7 +87,7 @@ int pattern_compile(const char *pattern, regex_t *ret, char reason[static PATTER
                  (int)PATTERN_BYTES_MAX);
         return -EINVAL;
     }
-    int r = check_limits(pattern, reason);
+    int r = check_pattern_size(pattern, reason);
     if (r < 0)
         return r;
     int code = tre_regncomp(ret, pattern, length, REG_EXTENDED | REG_NEWLINE);
@@ -103,8 +106,9 @@ int pattern_compile(const char *pattern, regex_t *ret, char reason[static PATTER
     return -EINVAL;
 }
 
-/* In pieces, so that there is a moment to look at the time. A match that begins in the last part of a piece
- * may continue behind it, so it is left to the next piece, which begins with that part. */
+/* Searches in pieces, so that the processor time can be checked in between. A match that begins in the last
+ * PATTERN_MATCH_MAX bytes of a piece may continue behind it, so it is left to the next piece, which begins
+ * with those bytes. 1: found; 0: not; -ETIMEDOUT. */
 int pattern_find(const regex_t *compiled, const char *text, size_t length, const char **ret_match,
                  size_t *ret_length) {
     enum { PIECE = 128 << 10 };

@@ -23,6 +23,7 @@ enum {
     LINE_WIDTH = 100, /* of the values that all rows share */
 };
 
+/* Appends COMMANDS, with VALUES filled in, one indented line each. */
 static int append_commands(const struct plan *plan, const struct experiment_command *commands, size_t count,
                            const struct plan_values *values, struct text *ret, struct failure *failure) {
     struct experiment_values usable = plan_values_view(values);
@@ -51,7 +52,8 @@ static int append_files(const char *what, const struct source_choice *choice, st
     return r;
 }
 
-/* What is brought to the nodes. RUNS: the folder for them. */
+/* Appends the packages, software and source files that the nodes get. RUNS: the folder of runs, which is not
+ * copied. */
 static int append_needs(const struct experiment *experiment, const char *runs, struct text *ret,
                         struct failure *failure) {
     const struct experiment_source *source = &experiment->source;
@@ -77,6 +79,7 @@ static int append_needs(const struct experiment *experiment, const char *runs, s
     return 0;
 }
 
+/* Appends the line on the measure phase: rows, repetitions, placement, blocks, order and seed. */
 static void append_units(const struct plan *plan, struct text *ret) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t positions = plan_positions(plan), rows = plan->design->row_count;
@@ -98,7 +101,8 @@ static void append_units(const struct plan *plan, struct text *ret) {
     repeat_describe(plan, ret);
 }
 
-/* The files that the first unit finds; and how its ranks are started, if it has any. */
+/* Appends the files that a unit of the first row gets, at most FILE_LINES_SHOWN lines of each, and whether it
+ * has ranks. */
 static int append_start(const struct plan *plan, const struct plan_values *values, struct text *ret,
                         struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
@@ -139,7 +143,7 @@ static char *name_column(const struct plan *plan, size_t column) {
                    has_unit ? unit : "", has_unit ? ")" : "");
 }
 
-/* What is the same in all rows, once. */
+/* Appends the columns that have the same value in all rows. */
 static void append_constants(const struct plan *plan, struct text *ret) {
     size_t begin = 0;
     for (size_t i = 0; i < plan->design->column_count; i++) {
@@ -159,6 +163,8 @@ static void append_constants(const struct plan *plan, struct text *ret) {
         text_append_character(ret, '\n');
 }
 
+/* Appends a table of the first UNITS_SHOWN units in the order of measurement. Constant columns stand above
+ * it. */
 static void append_first_units(const struct plan *plan, struct text *ret) {
     const struct design *design = plan->design;
     size_t positions = plan_positions(plan), shown = positions < UNITS_SHOWN ? positions : UNITS_SHOWN;
@@ -206,6 +212,7 @@ static size_t count_rows(const struct plan *plan, const struct design_block *blo
     return rows;
 }
 
+/* Appends the first BLOCKS_SHOWN blocks: how many units and rows each has, and the state of its controls. */
 static void append_blocks(const struct plan *plan, struct text *ret) {
     const struct design_order *order = plan->order;
     if (plan_control_count(plan) == 0)
@@ -226,7 +233,7 @@ static void append_blocks(const struct plan *plan, struct text *ret) {
         text_printf(ret, "  ... and %zu more\n", order->block_count - BLOCKS_SHOWN);
 }
 
-/* Which values will be others on other nodes. */
+/* Appends which columns were computed from guessed facts, and are computed again when the nodes are known. */
 static void append_facts(const struct plan *plan, struct text *ret) {
     const struct plan_facts *facts = &plan->facts;
     char memory[NUMBER_TEXT_SIZE];
@@ -244,6 +251,7 @@ static void append_facts(const struct plan *plan, struct text *ret) {
                                                : ".\n");
 }
 
+/* Appends the memory of a process and the estimated time, or that they are not known. */
 static void append_costs(const struct plan *plan, struct text *ret) {
     char words[NUMBER_TEXT_SIZE];
     if (plan->memory > 0)
@@ -262,7 +270,7 @@ static void append_costs(const struct plan *plan, struct text *ret) {
         text_append_string(ret, "Time to measure: unknown; the experiment has no estimate.\n");
 }
 
-/* What is done before a unit, with it, and after all. */
+/* Appends every phase with the commands that it runs. */
 static int append_phases(const struct plan *plan, struct plan_values *values, struct text *ret,
                          struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
@@ -291,6 +299,7 @@ static int append_phases(const struct plan *plan, struct plan_values *values, st
     return r;
 }
 
+/* The text of 'assay run --dry-run'. */
 int plan_describe(const struct plan *plan, const char *runs, struct text *ret, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;
@@ -342,6 +351,7 @@ static void add_seed(const struct plan *plan, cJSON *object) {
     json_add_string(object, "order", design_order_kind_name(plan->order->kind));
 }
 
+/* Adds the array `blocks` to OBJECT: each block's units, rows and controls. */
 static void add_blocks(const struct plan *plan, cJSON *object) {
     cleanup_free bool *seen = xcalloc(plan->design->row_count, sizeof *seen);
     cJSON *blocks = json_add_array(object, "blocks");
@@ -358,7 +368,8 @@ static void add_blocks(const struct plan *plan, cJSON *object) {
     }
 }
 
-/* What follows from all the rest. */
+/* Adds the values that are computed from the campaign: seed, facts, counts, memory, time, maxima and blocks.
+ */
 static void add_resolved(const struct plan *plan, cJSON *object) {
     const struct experiment *experiment = plan->campaign->experiment;
     const char *model = plan->campaign->walltime.model;
@@ -392,8 +403,8 @@ static void add_resolved(const struct plan *plan, cJSON *object) {
     add_blocks(plan, object);
 }
 
-/* The table lies beside the resolved campaign once it is known; how often, in which order and until when its
- * rows are measured is as it was written. */
+/* Adds `design`. When the facts are known the table is design.csv, and only keys on repetition and order are
+ * copied; else the generator stays as written. */
 static void add_design(const struct plan *plan, cJSON *object) {
     static const char *const kept[] = {"repetitions", "repeat", "blocks", "order"};
     const struct design_specification *design = plan->campaign->design;
@@ -448,7 +459,8 @@ cJSON *plan_resolve(const struct plan *plan) {
 /* ---- For run.json ----------------------------------------------------------------------------------------
  */
 
-/* What the experiment suggests. Each state of the controls gets a fit of its own. */
+/* The fit that the experiment suggests, grouped by each control of the design too; the caller frees. NULL: it
+ * suggests none. */
 static struct archive_model *model_of(const struct plan *plan) {
     const struct archive_model *model = plan->campaign->experiment->model;
     if (!model)
@@ -474,6 +486,7 @@ static struct archive_answer *answer_of(const struct experiment *experiment) {
     return ret;
 }
 
+/* Sets the members of RUN, for run.json, that follow from the plan. */
 void plan_summarize(const struct plan *plan, struct archive_run *run) {
     const struct experiment *experiment = plan->campaign->experiment;
     char seed[NUMBER_TEXT_SIZE];

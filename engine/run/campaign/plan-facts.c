@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Physical cores of which this process may use a CPU: each by the first CPU that it has. */
+/* The number of physical cores of which this process may use a CPU; each core is counted by its first CPU. */
 static double count_cores(void) {
     cpu_set_t allowed, cores;
     CPU_ZERO(&cores);

@@ -31,6 +31,8 @@ static int check_conditions(struct plan *plan, struct failure *failure) {
     return r;
 }
 
+/* Computes the experiment's maxima over all rows, and from them the memory of a process. Refused: a memory
+ * that is not a number of bytes. */
 static int find_maxima(struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     plan->maxima = xcalloc(experiment->maximum_count + 1, sizeof *plan->maxima);
@@ -48,7 +50,9 @@ static int find_maxima(struct plan *plan, struct failure *failure) {
     return 0;
 }
 
-static int estimate(struct plan *plan, struct failure *failure) {
+/* Computes the estimated seconds of each row and of all units of a placement; plan->seconds is -1 without an
+ * estimate. */
+static int estimate_seconds(struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     plan->seconds = -1;
     if (!experiment->estimate)
@@ -76,8 +80,8 @@ static size_t first_control(const struct plan *plan) {
     return plan->design->column_count - plan->design->control_count;
 }
 
-/* A streamed kernel reads lines of fields separated by commas, so a text of the design may not have either.
- */
+/* Refuses texts with a comma, quote or line break in a design for a streamed kernel, which reads
+ * comma-separated lines. */
 static int check_texts(struct plan *plan, struct failure *failure) {
     const struct design *design = plan->design;
     for (size_t i = 0; plan->campaign->experiment->streamed && i < first_control(plan); i++)
@@ -108,7 +112,7 @@ static int check_restoring(struct plan *plan, struct failure *failure) {
                        "no controls");
 }
 
-/* A value that no node can take is refused here, before a node refuses it. */
+/* Refuses a control that is set for the whole run too, and a value that no node could set. */
 static int check_controls(struct plan *plan, struct failure *failure) {
     const struct document *document = plan->campaign->document;
     const struct document_node *controls = document_get(document->root, "controls");
@@ -156,6 +160,7 @@ static int check_commands(struct plan *plan, struct failure *failure) {
     return r < 0 ? r : check_list(&experiment->run, 1, experiment->file, &values, failure);
 }
 
+/* A unit that is placed on one node knows of no others, so run_nodes is 1. */
 struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
                                 size_t *ret_count) {
     struct design_given *given = xcalloc(PLAN_FACTS + experiment->option_count, sizeof *given);
@@ -175,6 +180,7 @@ struct design_given *plan_given(const struct experiment *experiment, const struc
     return given;
 }
 
+/* Makes the table of the design and its order with the facts and options that its expressions use. */
 static int make_design(struct plan *plan, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;
@@ -195,7 +201,8 @@ static int make_design(struct plan *plan, struct failure *failure) {
     return 0;
 }
 
-/* Whether every row's unit can be started on such nodes. */
+/* Refuses rows whose units need more nodes or ranks than there are. Skipped while the facts are only guessed.
+ */
 static int check_shapes(struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     const struct testbed_choice *testbed = &plan->campaign->testbed;
@@ -245,11 +252,12 @@ int plan_check_guess(const struct plan *plan, struct failure *failure) {
     return r < 0 ? r : plan_check_memory(known, "this machine", facts.cores, facts.memory, failure);
 }
 
+/* The steps check what needs the whole design. */
 int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
              struct failure *failure) {
     static int (*const steps[])(struct plan * plan, struct failure * failure) = {
-        check_restoring, check_controls, check_conditions, find_maxima,
-        estimate,        check_texts,    check_commands,   check_shapes};
+        check_restoring,  check_controls, check_conditions, find_maxima,
+        estimate_seconds, check_texts,    check_commands,   check_shapes};
     cleanup(plan_cleanup) struct plan *plan = xcalloc(1, sizeof *plan);
     plan->campaign = campaign;
     plan->facts = *facts;

@@ -28,6 +28,8 @@ int repeat_refuse_one_node(const struct campaign *campaign, struct failure *fail
                          "reach the wanted error; use 'between: [node, block]', or more nodes");
 }
 
+/* Chooses the response whose mean decides when a row is repeated enough: `response`, else the model's, else
+ * the first. *RET is its index. Refused: texts, unknown names, and `between: node` with one node. */
 int repeat_choose_response(const struct campaign *campaign, size_t *ret, struct failure *failure) {
     const struct experiment *experiment = campaign->experiment;
     const struct design_repeat *repeat = &campaign->design->repeat;
@@ -58,6 +60,7 @@ static const struct experiment_response *response_of(const struct plan *plan) {
     return &plan->campaign->experiment->responses[plan->repeat_response];
 }
 
+/* Appends the rule by which rows are repeated, for 'assay run --dry-run'. */
 void repeat_describe(const struct plan *plan, struct text *ret) {
     static const char *const between[] = {
         [DESIGN_BETWEEN_NODE] = "nodes",
@@ -74,6 +77,7 @@ void repeat_describe(const struct plan *plan, struct text *ret) {
             repeat->confidence * 100, repeat->at_least, repeat->at_most);
 }
 
+/* The rule as run.json has it; the caller frees. NULL: rows are repeated a fixed number of times. */
 struct archive_repeat *repeat_of_plan(const struct plan *plan) {
     const struct design_repeat *repeat = &plan->campaign->design->repeat;
     if (!repeat->wanted)

@@ -211,6 +211,8 @@ static int take_environment(struct campaign *campaign, struct failure *failure) 
                          "the variable ASSAY_PROVENANCE is '%.64s', expected 'full' or 'lean'", wish);
 }
 
+/* Sets the defaults of all settings. UNSAID marks those whose default depends on others; finish_...() replace
+ * it. */
 static void set_defaults(struct campaign *campaign) {
     enum { UNSAID = -1 };
     campaign->controls.proof_seconds = 1;
@@ -273,6 +275,8 @@ enum probe_kind gate_probe(enum gate_kind gate) {
     return probes[gate];
 }
 
+/* Decides the kind of warm-up. Refused: a steady state that is waited for without frequency or temperature
+ * samples, or for less than one window. */
 static int finish_warm_up(struct campaign *campaign, struct failure *failure) {
     struct warm_up_settings *settings = &campaign->warm_up;
     const struct document_node *node = document_get(campaign->document->root, "warm-up");
@@ -297,8 +301,8 @@ static int finish_warm_up(struct campaign *campaign, struct failure *failure) {
         "'warm-up: steady' needs one of the probes 'temperature' and 'frequency', which are both none");
 }
 
-/* A gate without samples would let everything pass. What was asked for by name is refused; of "all of them"
- * it leaves those that can be. */
+/* Gives each gate its action. A gate without samples at least once a minute would let everything pass: it is
+ * refused when the campaign names it, and switched off when it only comes from the default for all gates. */
 static int finish_gates(struct campaign *campaign, struct failure *failure) {
     static const double slowest = 60; /* s; a unit waits for the sample after its end */
     struct gate_settings *gates = &campaign->gates;
@@ -333,7 +337,8 @@ static int finish_gates(struct campaign *campaign, struct failure *failure) {
     return 0;
 }
 
-/* What cannot work is refused now, not when a node is lost in the night. */
+/* Decides what happens when a node is lost, and refuses settings that could not work, before a node is lost
+ * at night. REPLACE: the command line has spares. */
 static int finish_loss(struct campaign *campaign, bool replace, struct failure *failure) {
     struct node_loss_settings *settings = &campaign->node_loss;
     const struct testbed_choice *testbed = &campaign->testbed;
@@ -366,6 +371,7 @@ static int finish_loss(struct campaign *campaign, bool replace, struct failure *
     return 0;
 }
 
+/* Checks the margin against the limit, and makes the path of `model` absolute; the file must exist. */
 static int finish_walltime(struct campaign *campaign, struct failure *failure) {
     struct walltime_settings *settings = &campaign->walltime;
     if (settings->limit_seconds > 0 && settings->margin_seconds >= settings->limit_seconds)
@@ -392,6 +398,8 @@ bool software_settings_given(const struct document_node *root) {
     return false;
 }
 
+/* Makes the container's argument list: the command, or "apptainer exec", then the image. Without an image it
+ * is empty. */
 int software_settings_finish(struct software_settings *settings, const struct document *document,
                              const struct document_node *root, struct failure *failure) {
     struct bind_texts *arguments = &settings->kinds[SOFTWARE_CONTAINER];
@@ -444,6 +452,7 @@ static int refuse_misplaced(const struct document *document, struct failure *fai
     return 0;
 }
 
+/* Binds and checks all settings of CAMPAIGN. A testbed in COMMAND_LINE replaces the campaign's. */
 int settings_bind(struct campaign *campaign, const struct testbed_written *command_line,
                   struct failure *failure) {
     const struct document *document = campaign->document;
@@ -485,6 +494,7 @@ void settings_resolve(const struct campaign *campaign, cJSON *object) {
     bind_resolve(fields, FIELD_COUNT, campaign, object);
 }
 
+/* Appends a line for each setting, for 'assay run --dry-run'. */
 void settings_describe(const struct campaign *campaign, struct text *ret) {
     for (const struct bind_field *field = fields; field < fields + FIELD_COUNT; field++) {
         const char *member = (const char *)campaign + field->offset;

@@ -72,7 +72,8 @@ static bool is_ignored(const struct bind_texts *ignore, const char *relative) {
     return false;
 }
 
-static bool leaves_out(void *context, const char *path, const char *relative, const struct stat *status) {
+/* Filter of local_tree_read(): true when the file or folder RELATIVE is not copied. The reason is counted. */
+static bool is_left_out(void *context, const char *path, const char *relative, const struct stat *status) {
     const struct choosing *choosing = context;
     const char *name = file_base_name(relative);
     bool is_folder = S_ISDIR(status->st_mode), is_file = S_ISREG(status->st_mode);
@@ -100,6 +101,7 @@ static bool leaves_out(void *context, const char *path, const char *relative, co
     return true;
 }
 
+/* Output of this program itself is left out, because it grows while it is copied. */
 int source_files_read(const struct source_choice *choice, struct source_files *ret, struct failure *failure) {
     struct choosing choosing = {.choice = choice, .files = ret};
     struct stat top;
@@ -108,9 +110,9 @@ int source_files_read(const struct source_choice *choice, struct source_files *r
     for (int i = 0; i < 2; i++)
         if (fstat(i == 0 ? STDOUT_FILENO : STDERR_FILENO, &choosing.outputs[i]) < 0)
             choosing.outputs[i] = (struct stat){0};
-    int r =
-        local_tree_read(&ret->tree, choice->folder,
-                        &(struct local_tree_filter){.leaves_out = leaves_out, .context = &choosing}, failure);
+    int r = local_tree_read(&ret->tree, choice->folder,
+                            &(struct local_tree_filter){.leaves_out = is_left_out, .context = &choosing},
+                            failure);
     if (r < 0)
         return r;
     ret->left_out[SOURCE_LINKS] = ret->tree.left_out;
@@ -197,7 +199,8 @@ int source_files_copy(const struct source_files *files, const char *folder, cons
 /* ---- What has changed ------------------------------------------------------------------------------------
  */
 
-/* The first line that is not the same in both. */
+/* A sentence on the first line that differs between the contents BEFORE and NOW of the file NAME; the caller
+ * frees. */
 static char *describe_line(const struct text *before, const struct text *now, const char *name) {
     const char *a = before->bytes, *b = now->bytes;
     for (size_t line = 1;; line++) {
@@ -244,6 +247,7 @@ int tree_difference(const char *before, const char *now, char **ret, struct fail
     return r;
 }
 
+/* MANIFEST has lines of a SHA-256, two blanks and a path, as sha256sum prints them. */
 int source_files_difference(const char *manifest, const char *folder, char **ret, struct failure *failure) {
     enum { DIGITS = HASH_HEX_SIZE - 1, BLANKS = 2 };
     cleanup(text_clear) struct text lines;

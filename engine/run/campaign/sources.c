@@ -25,8 +25,8 @@ static const char checkout_script[] =
     "cd -- \"$1\" && git rev-parse --verify HEAD && { git config --get remote.origin.url || echo; } &&\n"
     "    git -c core.fsmonitor=false status --porcelain -uno -- . | grep -q . && echo dirty\n";
 
-/* What CHECKOUT_SCRIPT prints of FOLDER; an empty text where there is no git. */
-static void ask_git(const char *folder, char answer[static ANSWER_SIZE]) {
+/* Sets ANSWER to what CHECKOUT_SCRIPT prints about FOLDER; "" if git is missing or FOLDER is no checkout. */
+static void query_git(const char *folder, char answer[static ANSWER_SIZE]) {
     char *const arguments[] = {(char *)"sh",    (char *)"-c",   (char *)checkout_script,
                                (char *)"assay", (char *)folder, NULL};
     posix_spawn_file_actions_t actions;
@@ -58,10 +58,12 @@ static char *strip_user(const char *url) {
     return at ? xformat("%.*s%s", (int)(authority + 3 - url), url, at + 1) : xstrdup(url);
 }
 
+/* Adds `git` to OBJECT: the commit and URL that the source came from, and whether it had changes. Nothing if
+ * it is no checkout. */
 static void describe_git(const struct source_origin *origin, const char *folder, cJSON *object) {
     char answer[ANSWER_SIZE] = "", *lines[3] = {answer, NULL, NULL};
     if (!origin->commit && !origin->node && file_is_folder(folder))
-        ask_git(folder, answer);
+        query_git(folder, answer);
     for (size_t i = 1; i < 3 && lines[i - 1]; i++)
         if ((lines[i] = strchr(lines[i - 1], '\n')))
             *lines[i]++ = '\0';
@@ -82,7 +84,8 @@ static void describe_git(const struct source_origin *origin, const char *folder,
 /* ---- The record ------------------------------------------------------------------------------------------
  */
 
-/* The hash of the file, or of the listing of the folder, which is written. */
+/* Adds the SHA-256 of the source NAME: that of its only file, or that of a listing with a hash for each file,
+ * which is written into software/. */
 static int describe_files(const char *run_folder, struct source_files *files, const char *name, cJSON *object,
                           struct failure *failure) {
     struct local_tree *tree = &files->tree;
@@ -114,6 +117,7 @@ static int describe_files(const char *run_folder, struct source_files *files, co
     return 0;
 }
 
+/* An ORIGIN without `written` is of a source whose record came with a copy: only the listing is made. */
 int sources_record(const char *run_folder, struct source_files *files, const struct source_origin *origin,
                    struct failure *failure) {
     cleanup(document_cleanup) struct document *document = NULL;

@@ -48,6 +48,8 @@ bool tables_have(const struct plan *plan, size_t column) {
            column != RESULTS_START && column != RESULTS_START_MONOTONIC;
 }
 
+/* Sets COLUMNS to those of results/repeat.csv, with the unit of the response that decides about repetition.
+ */
 void tables_repeat_columns(const struct plan *plan, struct column columns[static TABLES_REPEAT_COLUMNS]) {
     const char *unit = plan->campaign->experiment->responses[plan->repeat_response].about.unit;
     const struct column all[TABLES_REPEAT_COLUMNS] = {
@@ -74,6 +76,7 @@ static bool is_there(const char *folder, const char *file) {
     return file_exists(path);
 }
 
+/* Writes datapackage.json: the columns of every table that FOLDER has. */
 int tables_write_package(const struct plan *plan, const char *folder, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t of_design = plan->design->column_count, count = count_columns(plan), further = 0;

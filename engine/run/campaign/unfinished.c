@@ -24,6 +24,8 @@ static bool is_unfinished(const char *path) {
            status->condition != RUN_IS_COMPLETED && !run_status_is_under_way(status);
 }
 
+/* Runs are looked at from the newest name on. A changed campaign counts only for the newest run of its file.
+ */
 enum inputs_match unfinished_find(const char *folder, const struct campaign *campaign,
                                   const struct campaign_overrides *overrides, struct inputs *ret) {
     struct dirent **entries;

@@ -23,6 +23,7 @@ enum { AHEAD_BYTES_MAX = 64 << 10, AHEAD_BYTES_MIN = 4 << 10, AHEAD_BYTES_TOGETH
 /* ---- Journal ---------------------------------------------------------------------------------------------
  */
 
+/* Journals that BLOCK begins, and notes its state if the design varies controls. */
 static void note_begin(struct measurement *measurement, const struct design_block *block) {
     struct node_set *set = measurement->set;
     const struct plan *plan = set->plan;
@@ -45,7 +46,7 @@ static void note_begin(struct measurement *measurement, const struct design_bloc
                 plan->order->block_count, state.bytes);
 }
 
-/* Whether every lane has an answer for each of the block's positions. */
+/* Does every lane have an answer for each of the block's positions? False if time was too short for some. */
 static bool is_whole(const struct measurement *measurement) {
     if (!measurement->opened || measurement->refused)
         return false;
@@ -67,6 +68,7 @@ static void note_end(struct measurement *measurement) {
     journal_end(set->record->journal);
 }
 
+/* Notes how many units there are and how they come about, once in a run. */
 static void note_units(const struct measurement *measurement) {
     struct node_set *set = measurement->set;
     const struct design_order *order = set->plan->order;
@@ -96,7 +98,7 @@ void block_clear(struct measurement *measurement) {
     measurement->lane_count = 0;
 }
 
-/* Failures in a row are counted across blocks, which may have few units each. */
+/* Failures in a row are counted across blocks, because a block may have few units. */
 static void inherit_failures(struct measurement *measurement, const struct lane *before, size_t count) {
     for (size_t i = 0; i < count && i < measurement->lane_count; i++) {
         struct lane *lane = &measurement->lanes[i];
@@ -118,7 +120,7 @@ static size_t count_lanes(const struct measurement *measurement) {
     return count;
 }
 
-/* Opens the lanes of one node, at the end of the list, which has room for them. */
+/* Opens the lanes of one node at the end of the array, which has room for them. */
 static void open_node(struct measurement *measurement, struct run_node *node) {
     size_t count = placement_count(measurement->set, node);
     for (size_t core = 0; core < count; core++) {
@@ -129,6 +131,7 @@ static void open_node(struct measurement *measurement, struct run_node *node) {
     }
 }
 
+/* Opens the lanes of the block on all nodes, and divides the memory for rows sent ahead among them. */
 static void open_lanes(struct measurement *measurement) {
     struct node_set *set = measurement->set;
     size_t count = count_lanes(measurement), before_count = measurement->lane_count, of_a_node = 1;
@@ -164,8 +167,8 @@ static bool is_idle(const struct lane *lane) {
     return !lane->finished && !lane->command && !lane->unit.writes && !lane->unit.after_sweep;
 }
 
-/* After the loop was stopped: asks what still runs to end, and gives it time to (an mpirun has ranks
- * elsewhere to end). What does not is killed when its lane is cleared. */
+/* Asks commands that still run to end, and waits for them, since an mpirun has ranks elsewhere to end. Called
+ * after the loop was stopped. What does not end in time is killed when its lane is closed. */
 static void end_lanes(struct measurement *measurement) {
     struct event_loop *loop = measurement->set->loop;
     event_loop_resume(loop);
@@ -186,34 +189,36 @@ static void end_lanes(struct measurement *measurement) {
  */
 
 /* What is still to do, at positions from FIRST on, COUNT of them, with the lanes that the nodes have now. */
-struct todo {
-    uint64_t units, missing; /* the latter: of nodes that are out and have no spare */
-    uint64_t with_lanes;     /* of `units`, those that have lanes in this round */
+struct units_left {
+    uint64_t units;      /* units that nodes of the run can measure */
+    uint64_t missing;    /* units of nodes that are out and not replaced */
+    uint64_t with_lanes; /* how many of `units` have lanes now */
 };
 
-/* TIMES, unless NULL, gets what has lanes or will have them. */
-static struct todo count_todo(const struct measurement *measurement, size_t first, size_t count,
-                              struct unit_times *times) {
+/* Counts the units that are left of COUNT positions from FIRST on. TIMES, unless NULL, gets those of nodes
+ * that take part. */
+static struct units_left count_units_left(const struct measurement *measurement, size_t first, size_t count,
+                                          struct unit_times *times) {
     const struct node_set *set = measurement->set;
-    struct todo todo = {0};
+    struct units_left left = {0};
     for (const struct run_node *node = set->items; node < set->items + set->count; node++) {
         bool shares = node->state != NODE_SPARE && node->state != NODE_REPLACED;
         size_t places = shares ? placement_count(set, node) : 0;
         for (size_t p = 0; p < places; p++) {
             size_t place = placement_place(set, node, p);
             if (!run_node_is_in(node))
-                todo.missing += count - ledger_count_done(set->record->ledger, place, first, count);
+                left.missing += count - ledger_count_done(set->record->ledger, place, first, count);
             for (size_t i = first; run_node_is_in(node) && i < first + count; i++)
                 if (!ledger_is_done(set->record->ledger, place, i) &&
-                    !settling_leaves_out(&measurement->progress->settling, i)) {
-                    todo.units++;
-                    todo.with_lanes += has_lanes(measurement, node);
+                    !settling_skips(&measurement->progress->settling, i)) {
+                    left.units++;
+                    left.with_lanes += has_lanes(measurement, node);
                     if (times)
                         unit_times_plan(times, design_order_row(set->plan->order, i), 1);
                 }
         }
     }
-    return todo;
+    return left;
 }
 
 static void journal_planned(struct node_set *set, size_t lanes) {
@@ -225,23 +230,25 @@ static void journal_planned(struct node_set *set, size_t lanes) {
     journal_end(set->record->journal);
 }
 
-/* What there is to do in all, from the block on with as many lanes as the nodes have now. */
+/* Counts all units of the run again, if the number of lanes has changed. Later blocks are taken to have as
+ * many lanes as this one. */
 static int count_units(struct measurement *measurement, struct failure *failure) {
     struct node_set *set = measurement->set;
     size_t lanes = count_lanes(measurement), first = measurement->block->first;
     if (lanes == measurement->lanes_counted)
         return 0;
     unit_times_plan_none(measurement->times);
-    struct todo todo = count_todo(measurement, first, plan_positions(set->plan) - first, measurement->times);
+    struct units_left left =
+        count_units_left(measurement, first, plan_positions(set->plan) - first, measurement->times);
     measurement->lanes_counted = lanes;
     measurement->units_total =
-        set->record->units->done + measurement->failed_here + todo.units + todo.missing;
+        set->record->units->done + measurement->failed_in_part + left.units + left.missing;
     set->record->units_planned = measurement->units_total;
     journal_planned(set, lanes);
     return node_set_check_units(set, lanes, failure);
 }
 
-/* Takes the units that rows which are known well enough would still have had out of the totals. */
+/* Settles rows that are known well enough, and takes their remaining units out of the totals. */
 static void settle_rows(struct measurement *measurement, bool has_ended) {
     struct settling_saving saving = settling_apply(&measurement->progress->settling, measurement->block,
                                                    has_ended, measurement->times, measurement->lanes_counted);
@@ -252,13 +259,13 @@ static void settle_rows(struct measurement *measurement, bool has_ended) {
     journal_planned(measurement->set, measurement->lanes_counted);
 }
 
-/* A job that lacks a node waits while there is a spare for it. */
+/* Does a job lack a node for which there is a spare? Such a job waits. */
 static bool awaits_spare(const struct measurement *measurement) {
     return measurement->set->experiment->placement == EXPERIMENT_PLACEMENT_JOB &&
            spares_are_wanted(measurement->set);
 }
 
-/* The job has other nodes when one was lost, or a spare has come. */
+/* Places the job on the nodes that take part now, if one was lost or has joined. MPI is tested again then. */
 static int renew_job(struct measurement *measurement, struct lane *lane, struct failure *failure) {
     struct node_set *set = measurement->set;
     size_t in = 0;
@@ -267,7 +274,7 @@ static int renew_job(struct measurement *measurement, struct lane *lane, struct 
     if (in == lane->at.count && in == node_set_count_in(set))
         return 0;
     results_release_lane(lane, true);
-    measurement->nodes_tried = 0;
+    measurement->mpi_nodes_tested = 0;
     lane->since_ns = INT64_MIN; /* of the first node */
     placement_clear(&lane->at);
     for (size_t i = 0; i < set->count; i++)
@@ -278,31 +285,33 @@ static int renew_job(struct measurement *measurement, struct lane *lane, struct 
     return failure_set(failure, -ENOTCONN, "no node is left");
 }
 
-/* Makes the nodes of units that have ranks ready. MPI is tried between the nodes of a job, and again when
- * they have changed. */
-static int make_ready(struct measurement *measurement, struct failure *failure) {
+/* Waits until the nodes of units with ranks are ready. MPI is tested between the nodes of a job, and again
+ * when they have changed. 0 also when the measurement is over. */
+static int make_job_ready(struct measurement *measurement, struct failure *failure) {
     struct lane *lane = measurement->lanes; /* a job has one */
     bool job = measurement->set->experiment->placement == EXPERIMENT_PLACEMENT_JOB && is_idle(lane), tried;
     int r;
     if (!measurement->job)
         return 0;
-    measurement->trying = true;
+    measurement->testing_mpi = true;
     do {
         r = job_make_ready(measurement->job, failure);
         if (r == 0 && job && !measurement_is_over(measurement))
             r = renew_job(measurement, lane, failure);
-        tried = !job || measurement->nodes_tried == lane->at.count || awaits_spare(measurement);
+        tried = !job || measurement->mpi_nodes_tested == lane->at.count || awaits_spare(measurement);
         if (r == 0 && !tried && !measurement_is_over(measurement)) {
-            measurement->nodes_tried = lane->at.count;
+            measurement->mpi_nodes_tested = lane->at.count;
             r = job_preflight(lane, failure);
         }
     } while (r == 0 && !tried && !measurement_is_over(measurement));
-    measurement->trying = false;
+    measurement->testing_mpi = false;
     return measurement_is_over(measurement) ? 0 : r;
 }
 
+/* Starts all lanes that have no command. A lane whose node is lost is left; a job that waits for a spare is
+ * not started. */
 static int start_lanes(struct measurement *measurement, struct failure *failure) {
-    int r = make_ready(measurement, failure);
+    int r = make_job_ready(measurement, failure);
     if (awaits_spare(measurement))
         return r;
     for (size_t i = 0; r == 0 && i < measurement->lane_count && !measurement_is_over(measurement); i++) {
@@ -316,7 +325,7 @@ static int start_lanes(struct measurement *measurement, struct failure *failure)
     return r;
 }
 
-/* One pass: runs all lanes that are not finished to their ends. */
+/* One pass: runs all lanes to their ends, and brings spares in meanwhile. */
 static int run_lanes(struct measurement *measurement, struct failure *failure) {
     struct node_set *set = measurement->set;
     for (;;) {
@@ -335,7 +344,7 @@ static int run_lanes(struct measurement *measurement, struct failure *failure) {
     }
 }
 
-/* Units that gates want repeated are measured again, while the state is still set. */
+/* Measures units again that gates rejected, in passes, while the block's state is still set. */
 static int run_passes(struct measurement *measurement, struct failure *failure) {
     for (unsigned attempt = 1;; attempt++) {
         int r = run_lanes(measurement, failure);
@@ -373,6 +382,7 @@ int block_join(struct measurement *measurement, struct run_node *node, struct fa
     return count_units(measurement, failure);
 }
 
+/* Sets the block's state, opens lanes, runs the passes and closes the lanes. */
 static int measure_block(struct measurement *measurement, struct failure *failure) {
     struct node_set *set = measurement->set;
     const struct design_block *block = measurement->block;
@@ -389,10 +399,11 @@ static int measure_block(struct measurement *measurement, struct failure *failur
     if (r == 0 && !measurement_is_over(measurement))
         settle_rows(measurement, true);
     if (measurement->speeds)
-        slow_nodes_name(measurement->speeds, set);
+        slow_nodes_note(measurement->speeds, set);
     return r;
 }
 
+/* A block in which nothing is left to measure is skipped. */
 int block_measure(struct measurement *measurement, const struct design_block *block,
                   struct failure *failure) {
     struct node_set *set = measurement->set;
@@ -403,7 +414,7 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
         return r;
     if (set->record->part > 1) /* an earlier part may have ended before it settled them */
         settle_rows(measurement, false);
-    if (count_todo(measurement, block->first, block->count, NULL).with_lanes == 0 &&
+    if (count_units_left(measurement, block->first, block->count, NULL).with_lanes == 0 &&
         !measure_wants_repeats(set, block->first, block->count))
         return 0;
     if (!measurement->noted)

@@ -25,8 +25,8 @@ static const struct {
                    "-genv I_MPI_PIN_DOMAIN {threads}", "-genv I_MPI_PIN off"},
 };
 
-/* By what `mpirun --version` prints. */
-static enum mpi_kind recognise(const char *version) {
+/* The MPI library by the output of `mpirun --version`. */
+static enum mpi_kind kind_of_version(const char *version) {
     return strstr(version, "Open MPI") || strstr(version, "OpenRTE") || strstr(version, "PRRTE")
                ? MPI_OPEN_MPI
            : strstr(version, "Intel(R) MPI") ? MPI_INTEL
@@ -44,6 +44,7 @@ void mpi_append_hosts(enum mpi_kind kind, const struct placement *at, const stru
     }
 }
 
+/* Appends copies of WORDS, NULL-ended, to *LIST, which may be NULL. */
 static void add_words(char ***list, const char *const *words) {
     size_t count = 0, more = 0;
     while (*list && (*list)[count])
@@ -72,18 +73,20 @@ int mpi_run(struct node_set *set, const char **arguments, struct node_result **r
                             failure);
 }
 
+/* Fails because NODE's mpirun cannot be run, or is of an unknown library. */
 static int refuse_mpirun(const struct run_node *node, const char *mpirun, const struct node_result *result,
                          struct failure *failure) {
-    const char *said = result->output.length ? result->output.bytes : result->error.bytes;
+    const char *printed = result->output.length ? result->output.bytes : result->error.bytes;
     if (result->outcome != NODE_DONE)
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOENT,
                                 "node %s: %.400s (in Debian: openmpi-bin or mpich)", node->name,
                                 result->failure.text);
     return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOENT,
                             "node %s: '%s --version' says '%.*s', expected Open MPI, MPICH or Intel MPI",
-                            node->name, mpirun, (int)strcspn(said, "\n"), said);
+                            node->name, mpirun, (int)strcspn(printed, "\n"), printed);
 }
 
+/* All nodes must have the same library. */
 int mpi_find(struct node_set *set, enum mpi_kind *ret, struct failure *failure) {
     cleanup(job_free_words) char **mpirun = NULL;
     struct node_result *results;
@@ -99,7 +102,7 @@ int mpi_find(struct node_set *set, enum mpi_kind *ret, struct failure *failure) 
         if (results[i].outcome == NODE_NOT_ASKED || results[i].outcome == NODE_SKIPPED)
             continue;
         const char *version = node_result_is_good(&results[i]) ? results[i].output.bytes : "";
-        enum mpi_kind kind = recognise(version);
+        enum mpi_kind kind = kind_of_version(version);
         json_add_bytes(set->items[i].software, "mpi", version, strcspn(version, "\n"));
         if (kind == MPI_UNKNOWN)
             r = refuse_mpirun(&set->items[i], mpirun[0], &results[i], failure);
@@ -116,6 +119,8 @@ int mpi_find(struct node_set *set, enum mpi_kind *ret, struct failure *failure) 
 
 /* ---- Its command */
 
+/* Adds the variables that make each MPI library start its daemons through our launch script, flat, and ignore
+ * schedulers. */
 static void add_environment(const struct node_set *set, const char *folder, char ***environment) {
     cleanup_free char *mark = xformat("ASSAY_JOB=%s", set->record->id);
     add_words(environment,
@@ -140,7 +145,7 @@ static void add_environment(const struct node_set *set, const char *folder, char
     }
 }
 
-/* The options of KIND's library, with the unit's numbers. */
+/* The options of KIND's library with the unit's numbers filled in; *RET is the caller's. */
 static int fill_options(const struct node_set *set, enum mpi_kind kind, const char *folder,
                         const struct experiment_shape *shape, char ***ret, struct failure *failure) {
     enum { WORDS_MAX = 16 };
@@ -159,6 +164,7 @@ static int fill_options(const struct node_set *set, enum mpi_kind kind, const ch
     return experiment_command_arguments(&command, set->experiment->file, &view, ret, failure);
 }
 
+/* Open MPI hands variables to ranks only if they are named with -x; the other libraries hand on all. */
 int mpi_adapt(const struct node_set *set, enum mpi_kind kind, const char *folder,
               const struct experiment_shape *shape, const struct experiment_values *values, char ***arguments,
               char ***environment, struct failure *failure) {

@@ -45,8 +45,9 @@ static char *name_compiler(const char *mpirun) {
     return NULL;
 }
 
-/* 1: the program cannot be built, which is noted. */
-static int build(struct node_set *set, struct failure *failure) {
+/* Builds the program that tests MPI on all nodes. 1: it cannot be built, which is noted; negative: a failure.
+ */
+static int build_program(struct node_set *set, struct failure *failure) {
     cleanup(job_free_words) char **mpirun = NULL;
     struct node_result *results;
     int r = put_source(set, failure);
@@ -73,8 +74,8 @@ static int build(struct node_set *set, struct failure *failure) {
 
 /* ---- The exchange */
 
-/* Finds the pair of which both ranks are stuck, or else the first that is reported: a rank that only waits
- * for another is reported by one side. */
+/* Finds the pair of ranks that cannot exchange a byte. Preferred is a pair that both ranks report; a rank
+ * that only waits for another one is reported by one side. False: none is reported. */
 static bool find_stuck(const char *output, unsigned *ret_a, unsigned *ret_b) {
     bool found = false;
     unsigned a, b;
@@ -118,8 +119,8 @@ static void record_networks(const struct lane *lane, const char *output) {
     }
 }
 
-/* All is known once the pairs are counted. Ranks that are stuck, and those that never began, are named by
- * their nodes: each has one. */
+/* Checks the output of the test: it is good once the pairs are counted. The failure names the nodes that
+ * cannot reach each other, or says how the program ended. */
 static int check_preflight(const struct lane *lane, const struct node_result *result,
                            struct failure *failure) {
     const struct remote_exit *exit = &result->exit;
@@ -149,7 +150,7 @@ static int check_preflight(const struct lane *lane, const struct node_result *re
                             why.bytes);
 }
 
-/* Writes the host file, and runs a rank a node to their end. */
+/* Writes the host file, and runs the test with one rank on each node. */
 static int run_exchange(struct lane *lane, struct failure *failure) {
     struct node_set *set = lane->measurement->set;
     struct experiment_shape shape = {lane->at.count, lane->at.count, 1, 1, false};
@@ -187,9 +188,9 @@ static int run_exchange(struct lane *lane, struct failure *failure) {
     return r;
 }
 
-/* MPI libraries connect two names of one machine in one run and not in the next. (Containers of one machine
- * have names of their own.) */
-static int refuse_twins(const struct lane *lane, struct failure *failure) {
+/* Refuses two names of one machine: MPI libraries connect such ranks in one run and not in the next.
+ * Containers on a machine have host names of their own. */
+static int refuse_same_machine(const struct lane *lane, struct failure *failure) {
     const struct placement_share *shares = lane->at.shares;
     for (size_t i = 0; i < lane->at.count; i++)
         for (size_t k = 0; k < i && shares[i].node->facts->boot_id[0]; k++) {
@@ -205,13 +206,14 @@ static int refuse_twins(const struct lane *lane, struct failure *failure) {
     return 0;
 }
 
+/* With one node, or without ranks, nothing is tested. */
 int job_preflight(struct lane *lane, struct failure *failure) {
     struct node_set *set = lane->measurement->set;
     if (lane->at.count < 2 || !experiment_has_ranks(set->experiment))
         return 0;
-    int r = refuse_twins(lane, failure);
+    int r = refuse_same_machine(lane, failure);
     if (r == 0)
-        r = build(set, failure);
+        r = build_program(set, failure);
     if (r == 0) {
         r = run_exchange(lane, failure);
         job_end_unit(lane, false, NULL);

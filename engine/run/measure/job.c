@@ -21,7 +21,7 @@ enum {
     MESSAGE_BYTES_MAX = 1 << 20,
     NOT_STARTED = 255, /* as ssh has it */
 };
-static const int64_t end_timeout_ns = 20 * EVENT_SECOND, look_period_ns = 5 * EVENT_SECOND;
+static const int64_t end_timeout_ns = 20 * EVENT_SECOND, check_period_ns = 5 * EVENT_SECOND;
 
 /* A command that mpirun on one node has started on another. */
 struct launch {
@@ -31,16 +31,16 @@ struct launch {
     struct launch *next;
 };
 
-/* A node's tool. */
+/* The agent's --job tool on one node. */
 struct job_node {
     struct job *job;
     struct run_node *node;
     struct remote_command *tool; /* NULL: not started, or ended */
     struct text input, errors;   /* the message that is not whole yet; why the tool ended */
-    bool ready, looking;
-    unsigned sweeps;  /* sweeps that were asked for and have not ended */
-    uint64_t busy_us; /* processor time of the processes that were there when the tool was last asked */
-    uint64_t busy_before_us; /* the same, of the time before */
+    bool ready, load_asked;      /* load_asked: the tool was asked for busy_us and has not answered */
+    unsigned sweeps;             /* sweeps that were asked for and have not ended */
+    uint64_t busy_us;            /* processor time of the unit's processes, by the tool's last answer */
+    uint64_t busy_before_us;     /* by the answer before */
 };
 
 struct job {
@@ -49,9 +49,9 @@ struct job {
     struct job_node *nodes;
     struct launch *launches;
     enum mpi_kind kind;
-    size_t run_nodes; /* when it began */
-    bool closing;
-    int64_t looked_ns;
+    size_t run_nodes;   /* nodes that took part when the job was made */
+    bool closing;       /* job_free() is ending everything */
+    int64_t checked_ns; /* monotonic: when stuck units were last looked for */
 };
 
 static struct job_node *node_of(const struct job *job, const struct run_node *node) {
@@ -60,8 +60,9 @@ static struct job_node *node_of(const struct job *job, const struct run_node *no
 
 /* ---- Speaking to the tools */
 
-static void say(struct job_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct job_node *node, const char *format, ...) {
+static void write_line(struct job_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sends a line to the node's --job tool. Nothing happens when the tool has ended. */
+static void write_line(struct job_node *node, const char *format, ...) {
     char line[64];
     va_list arguments;
     va_start(arguments, format);
@@ -71,11 +72,14 @@ static void say(struct job_node *node, const char *format, ...) {
         (void)remote_command_write(node->tool, line, (size_t)length, NULL, NULL);
 }
 
-static void say_output(struct launch *launch, enum remote_stream stream, const char *bytes, size_t length) {
+/* Sends output of LAUNCH to the mpirun that asked for it. It is dropped if too much waits to be sent: MPI
+ * daemons rarely print anything of use. */
+static void forward_output(struct launch *launch, enum remote_stream stream, const char *bytes,
+                           size_t length) {
     struct remote_command *tool = launch->from->tool;
     if (!tool || remote_command_queued(tool) + LINE_BYTES_MAX + length > REMOTE_INPUT_LIMIT)
         return; /* the output of MPI daemons may be lost; it is rarely of use */
-    say(launch->from, "output %u %d %zu\n", launch->number, stream == REMOTE_STDERR ? 2 : 1, length);
+    write_line(launch->from, "output %u %d %zu\n", launch->number, stream == REMOTE_STDERR ? 2 : 1, length);
     (void)remote_command_write(tool, bytes, length, NULL, NULL);
 }
 
@@ -93,19 +97,20 @@ static void free_launch(struct job *job, struct launch *launch) {
 static void on_launch_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                              size_t length, void *context) {
     (void)command;
-    say_output(context, stream, bytes, length);
+    forward_output(context, stream, bytes, length);
 }
 
+/* Tells the mpirun that asked for the launch how it ended, and frees it. */
 static void on_launch_exit(struct remote_command *command, const struct remote_exit *exit,
                            const struct failure *failure, void *context) {
     (void)command;
     struct launch *launch = context;
     if (failure)
-        say_output(launch, REMOTE_STDERR, failure->text, strlen(failure->text));
-    say(launch->from, "exit %u %d\n", launch->number,
-        !exit             ? NOT_STARTED
-        : exit->signalled ? 128 + exit->code
-                          : exit->code);
+        forward_output(launch, REMOTE_STDERR, failure->text, strlen(failure->text));
+    write_line(launch->from, "exit %u %d\n", launch->number,
+               !exit             ? NOT_STARTED
+               : exit->signalled ? 128 + exit->code
+                                 : exit->code);
     free_launch(launch->from->job, launch);
 }
 
@@ -134,6 +139,8 @@ static const struct run_node *find_host(const struct node_set *set, const char *
     return NULL;
 }
 
+/* Starts COMMAND of an mpirun on the node HOST, with the software's environment and the mark by which ranks
+ * are found. */
 static int start_launch(struct launch *launch, const char *host, const char *command,
                         struct failure *failure) {
     struct node_set *set = launch->from->job->measurement->set;
@@ -150,8 +157,9 @@ static int start_launch(struct launch *launch, const char *host, const char *com
     return remote_command_start(on->link, &specification, &callbacks, launch, &launch->command, failure);
 }
 
-/* REQUEST: HOST, NUL, COMMAND. */
-static void take_launch(struct job_node *from, unsigned number, const char *request, size_t length) {
+/* Starts what an mpirun on FROM has asked for: REQUEST is HOST, NUL, COMMAND. A launch that cannot be started
+ * is answered with its reason and NOT_STARTED. Ignored while the job's processes are being ended. */
+static void begin_launch(struct job_node *from, unsigned number, const char *request, size_t length) {
     struct job *job = from->job;
     if (job->closing || from->sweeps > 0)
         return; /* the mpirun that asks for it is being ended */
@@ -162,14 +170,14 @@ static void take_launch(struct job_node *from, unsigned number, const char *requ
     *launch = (struct launch){.from = from, .number = number, .next = job->launches};
     job->launches = launch;
     if (start_launch(launch, copy, copy + strlen(copy) + 1, &failure) < 0) {
-        say_output(launch, REMOTE_STDERR, failure.text, strlen(failure.text));
-        say(from, "exit %u %d\n", number, NOT_STARTED);
+        forward_output(launch, REMOTE_STDERR, failure.text, strlen(failure.text));
+        write_line(from, "exit %u %d\n", number, NOT_STARTED);
         free_launch(job, launch);
     }
 }
 
-/* The mpirun that asked for it has ended, so the command is ended too. */
-static void take_gone(struct job_node *from, unsigned number) {
+/* The mpirun that asked for launch NUMBER has ended, so its command is ended too. */
+static void handle_gone(struct job_node *from, unsigned number) {
     for (struct launch *launch = from->job->launches; launch; launch = launch->next)
         if (launch->from == from && launch->number == number && launch->command)
             remote_command_kill(launch->command, SIGTERM, NULL);
@@ -179,8 +187,9 @@ static void take_gone(struct job_node *from, unsigned number) {
 
 static void finish_sweep(struct job_node *node);
 
-/* False: the rest of it has not come yet. */
-static bool take_message(struct job_node *node, const char *line, size_t length, size_t *ret_bytes) {
+/* Handles a message of the node's tool that begins with LINE; *RET_BYTES is the number of bytes behind the
+ * line that belong to it. False: these have not all come yet. */
+static bool handle_message(struct job_node *node, const char *line, size_t length, size_t *ret_bytes) {
     char text[LINE_BYTES_MAX];
     unsigned number;
     size_t bytes, count, rest = node->input.length - length - 1;
@@ -189,13 +198,13 @@ static bool take_message(struct job_node *node, const char *line, size_t length,
     if (sscanf(text, "launch %u %zu", &number, &bytes) == 2) {
         if (rest < bytes)
             return false;
-        take_launch(node, number, line + length + 1, bytes);
+        begin_launch(node, number, line + length + 1, bytes);
         *ret_bytes = bytes;
     } else if (sscanf(text, "gone %u", &number) == 1) {
-        take_gone(node, number);
+        handle_gone(node, number);
     } else if (sscanf(text, "busy %" SCNu64 " %zu", &busy_us, &count) == 2) {
         node->busy_us = busy_us;
-        node->looking = false;
+        node->load_asked = false;
     } else if (sscanf(text, "swept %zu", &count) == 1) {
         if (count > 0)
             record_note(node->job->measurement->set->record,
@@ -208,6 +217,8 @@ static bool take_message(struct job_node *node, const char *line, size_t length,
     return true;
 }
 
+/* Splits the tool's output into messages. A tool that sends more than MESSAGE_BYTES_MAX without a message is
+ * ended. */
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                       size_t length, void *context) {
     (void)command;
@@ -217,19 +228,21 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
         remote_command_kill(node->tool, SIGTERM, NULL); /* no message of the tool is so long */
     while (node->input.length > 0 && (end = memchr(node->input.bytes, '\n', node->input.length))) {
         size_t line = (size_t)(end - node->input.bytes), more = 0;
-        if (!take_message(node, node->input.bytes, line, &more))
+        if (!handle_message(node, node->input.bytes, line, &more))
             return;
         text_consume(&node->input, line + 1 + more);
     }
 }
 
+/* Fails the measurement when a tool ends early, or takes the node out when its link is lost. Sweeps that the
+ * tool had not finished count as finished. */
 static void on_tool_exit(struct remote_command *command, const struct remote_exit *exit,
                          const struct failure *failure, void *context) {
     struct job_node *node = context;
     struct job *job = node->job;
     struct failure why;
     node->tool = NULL;
-    node->ready = node->looking = false;
+    node->ready = node->load_asked = false;
     remote_command_free(command);
     if (exit && !job->closing) {
         failure_set_kind(&why, FAILURE_EXPERIMENT, -ECHILD, "node %s: the job helper exited: %.400s",
@@ -271,6 +284,7 @@ int job_new(struct measurement *measurement, struct job **ret, struct failure *f
     return experiment_has_ranks(set->experiment) ? mpi_find(set, &job->kind, failure) : 0;
 }
 
+/* Starts the agent's --job tool on one node. */
 static int start_tool(struct job_node *node, struct failure *failure) {
     const struct node_set *set = node->job->measurement->set;
     const char *arguments[] = {"/proc/self/exe", "--job",         node->job->link,
@@ -281,9 +295,9 @@ static int start_tool(struct job_node *node, struct failure *failure) {
     return remote_command_start(node->node->link, &specification, &callbacks, node, &node->tool, failure);
 }
 
-/* Turns the loop while WAITS says so of any node. */
-static int wait(struct job *job, bool (*waits)(const struct job_node *node), int64_t timeout_ns,
-                struct failure *failure) {
+/* Turns the loop while WAITS is true of some node. 0 also when the measurement is ending; -ETIMEDOUT. */
+static int wait_for_nodes(struct job *job, bool (*waits)(const struct job_node *node), int64_t timeout_ns,
+                          struct failure *failure) {
     const struct node_set *set = job->measurement->set;
     int64_t deadline = clock_monotonic_ns() + timeout_ns, left;
     for (;;) {
@@ -315,7 +329,7 @@ int job_make_ready(struct job *job, struct failure *failure) {
         if (start_tool(node, &why) < 0 && run_node_is_in(node->node))
             measurement_lose_node(job->measurement, node->node, NODE_OUT_LOST, &why);
     }
-    return wait(job, is_awaited, INT64_MAX / 2, failure);
+    return wait_for_nodes(job, is_awaited, INT64_MAX / 2, failure);
 }
 
 static bool is_ending(const struct job_node *node) {
@@ -332,7 +346,7 @@ void job_free(struct job *job) {
     for (size_t i = 0; i < set->count; i++)
         if (job->nodes[i].tool)
             (void)remote_command_close_input(job->nodes[i].tool, NULL);
-    (void)wait(job, is_ending, end_timeout_ns, NULL);
+    (void)wait_for_nodes(job, is_ending, end_timeout_ns, NULL);
     for (size_t i = 0; i < set->count; i++) {
         remote_command_leave(job->nodes[i].tool);
         text_clear(&job->nodes[i].input);
@@ -349,6 +363,7 @@ void job_append_hosts(const struct lane *lane, const struct experiment_shape *sh
     mpi_append_hosts(lane->measurement->job->kind, &lane->at, shape, text);
 }
 
+/* The smallest core count among the lane's nodes counts. */
 int job_shape(const struct lane *lane, struct experiment_shape *ret, struct failure *failure) {
     const struct node_set *set = lane->measurement->set;
     const struct design *design = set->plan->design;
@@ -372,6 +387,7 @@ int job_adapt(const struct lane *lane, const struct experiment_shape *shape,
 
 /* ---- The end of a unit */
 
+/* Is some node of LANE still ending what is left of the unit? */
 static bool is_sweeping(const struct job *job, const struct lane *lane) {
     for (size_t i = 0; i < lane->at.count; i++)
         if (run_node_is_in(lane->at.shares[i].node) && node_of(job, lane->at.shares[i].node)->sweeps > 0)
@@ -379,7 +395,7 @@ static bool is_sweeping(const struct job *job, const struct lane *lane) {
     return false;
 }
 
-/* The lanes that waited for the last of their nodes continue. */
+/* Called when NODE has no sweep left: lanes whose nodes are all done continue. */
 static void finish_sweep(struct job_node *node) {
     struct job *job = node->job;
     for (size_t i = 0; i < job->measurement->lane_count; i++) {
@@ -392,6 +408,7 @@ static void finish_sweep(struct job_node *node) {
     }
 }
 
+/* Ends all launches of the mpirun on FROM. True if there were any. */
 static bool end_launches(struct job *job, const struct run_node *from) {
     bool any = false;
     for (struct launch *launch = job->launches, *next; launch; launch = next) {
@@ -404,12 +421,13 @@ static bool end_launches(struct job *job, const struct run_node *from) {
     return any;
 }
 
+/* A node that is out is also told to sweep, since it may still receive it. */
 void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane)) {
     struct job *job = lane->measurement->job;
     bool left = end_launches(job, lane->at.node);
     for (size_t i = 0; (left || !good) && i < lane->at.count; i++) {
         struct job_node *node = node_of(job, lane->at.shares[i].node);
-        say(node, "sweep\n"); /* also to a node that is out: it may still receive it */
+        write_line(node, "sweep\n"); /* also to a node that is out: it may still receive it */
         node->sweeps += node->tool != NULL;
     }
     if (is_sweeping(job, lane))
@@ -418,7 +436,7 @@ void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane))
         then(lane);
 }
 
-bool job_is_heard(const struct lane *lane) {
+bool job_nodes_are_reachable(const struct lane *lane) {
     for (size_t i = 0; i < lane->shares; i++)
         if (agent_link_state(lane->at.shares[i].node->link) != AGENT_LINK_READY)
             return false;
@@ -427,15 +445,18 @@ bool job_is_heard(const struct lane *lane) {
 
 /* ---- Stuck units */
 
-/* Has NODE worked between the last two answers of its tool? More than a hundredth of one core counts: so much
- * is left for daemons of MPI, however many nodes there are, and one rank that works is seen among many that
- * wait. Processes that have ended make the time less. */
+/* Have the ranks on NODE used processor time between the last two answers of its tool? More than a hundredth
+ * of a core counts: daemons of MPI use less, on any number of nodes, and one rank that works is seen among
+ * many that wait. Less time than before means that processes have ended. */
 static bool has_worked(struct job_node *node) {
     uint64_t before_us = node->busy_before_us;
     node->busy_before_us = node->busy_us;
-    return node->busy_us > before_us + (uint64_t)look_period_ns / 1000 / 100 || node->busy_us < before_us;
+    return node->busy_us > before_us + (uint64_t)check_period_ns / 1000 / 100 || node->busy_us < before_us;
 }
 
+/* Ends LANE's unit if for the experiment's `idle-timeout` its ranks have used no processor and it has printed
+ * nothing: first by SIGTERM, at the next check by SIGKILL. While a node is out of reach or has not answered,
+ * it counts as working. */
 static void end_stuck_unit(struct job *job, struct lane *lane, int64_t now_ns) {
     struct lane_unit *unit = &lane->unit;
     double limit = job->measurement->set->experiment->idle_timeout;
@@ -443,7 +464,7 @@ static void end_stuck_unit(struct job *job, struct lane *lane, int64_t now_ns) {
     bool works = printed != unit->printed || unit->idle_since_ns == 0;
     for (size_t i = 0; i < lane->shares; i++) {
         struct job_node *node = node_of(job, lane->at.shares[i].node);
-        if (node->looking || !node->tool || !job_is_heard(lane)) {
+        if (node->load_asked || !node->tool || !job_nodes_are_reachable(lane)) {
             unit->idle_since_ns = now_ns; /* a node that is out of reach is not known to be idle */
             return;
         }
@@ -458,22 +479,23 @@ static void end_stuck_unit(struct job *job, struct lane *lane, int64_t now_ns) {
     unit->stuck = true;
 }
 
-void job_look(struct job *job) {
+/* Each tool is also asked for its processor time, for the next check. */
+void job_end_stuck_units(struct job *job) {
     struct measurement *measurement = job->measurement;
     int64_t now_ns = clock_monotonic_ns();
-    if (now_ns - job->looked_ns < look_period_ns)
+    if (now_ns - job->checked_ns < check_period_ns)
         return;
-    job->looked_ns = now_ns;
+    job->checked_ns = now_ns;
     for (size_t i = 0; i < measurement->lane_count; i++) {
         struct lane *lane = &measurement->lanes[i];
-        if (!lane->command || lane->finished || lane->unit.has_ended)
+        if (!lane->command || lane->finished || lane->unit.fetching_files)
             continue;
         end_stuck_unit(job, lane, now_ns);
         for (size_t k = 0; k < lane->shares; k++) {
             struct job_node *node = node_of(job, lane->at.shares[k].node);
-            if (!node->looking)
-                say(node, "look\n");
-            node->looking = node->tool;
+            if (!node->load_asked)
+                write_line(node, "look\n");
+            node->load_asked = node->tool;
         }
     }
 }

@@ -22,27 +22,28 @@ struct run_node;
 /* experiment_arguments_free() for the cleanup attribute. */
 void job_free_words(char ***words);
 
-/* Does the experiment have such units? */
+/* Does the experiment have units that start ranks, or that are placed on a job? */
 bool job_is_wanted(const struct measurement *measurement);
-/* *RET is the caller's also on failure. */
+/* Finds the MPI library of the nodes, if units have ranks. *RET is to be freed by the caller also after a
+ * failure. */
 int job_new(struct measurement *measurement, struct job **ret, struct failure *failure);
-/* Ends all that is left on all nodes, and the tools, which it waits for. NULL is fine. */
+/* Ends everything that is left on all nodes and the tools, for which it waits. NULL is fine. */
 void job_free(struct job *job);
 
-/* Waits until every node that is in serves and has nothing left of units before. Turns the loop. 0 also when
- * the measurement is ending meanwhile, or lost a node. */
+/* Waits until the tool of every node that takes part is ready and no unit is left there. Turns the loop. 0
+ * also when the measurement is ending meanwhile, or has lost a node. */
 int job_make_ready(struct job *job, struct failure *failure);
 
-/* Does MPI work between all nodes of LANE? Turns the loop. A pair that cannot is named in the failure; that
- * it cannot be tried, for want of a compiler, is noted. */
+/* Tests whether MPI works between all nodes of LANE. Turns the loop. The failure names a pair that cannot
+ * exchange a byte. If the test cannot be built, for want of a compiler, that is noted. */
 int job_preflight(struct lane *lane, struct failure *failure);
 
 /* The shape of the unit that LANE starts next. */
 int job_shape(const struct lane *lane, struct experiment_shape *ret, struct failure *failure);
-/* Appends what the host file of a unit has. */
+/* Appends the content of a unit's host file. */
 void job_append_hosts(const struct lane *lane, const struct experiment_shape *shape, struct text *text);
-/* Makes the command of a unit one that starts its ranks: *ARGUMENTS and *ENVIRONMENT (both owned and
- * NULL-ended) get what it takes. */
+/* Makes *ARGUMENTS and *ENVIRONMENT (both owned, NULL-ended) of a unit those of the mpirun that starts its
+ * ranks. */
 int job_adapt(const struct lane *lane, const struct experiment_shape *shape,
               const struct experiment_values *values, char ***arguments, char ***environment,
               struct failure *failure);
@@ -50,10 +51,10 @@ int job_adapt(const struct lane *lane, const struct experiment_shape *shape,
 /* The command of LANE's unit has ended, or was killed. Ends what is left of it on its nodes if GOOD is false
  * or something was launched and has not ended, then calls THEN, perhaps at once. */
 void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane));
-/* Can all nodes of LANE's unit be heard? */
-bool job_is_heard(const struct lane *lane);
-/* Ends the units that are stuck: whose ranks have used no processor, and that have printed nothing, for the
- * experiment's `idle-timeout`. For now and then; the tools are asked every few seconds. */
-void job_look(struct job *job);
+/* Are the links to all nodes of LANE's unit ready? */
+bool job_nodes_are_reachable(const struct lane *lane);
+/* Ends units whose ranks have used no processor and that have printed nothing for the experiment's
+ * `idle-timeout`. To be called often; it asks the tools every few seconds. */
+void job_end_stuck_units(struct job *job);
 
 #endif

@@ -31,7 +31,7 @@ static char *name_output(const struct lane *lane, const char *suffix) {
 }
 
 /* Keeps what the unit wrote, so that a number can be traced to its text. */
-static int keep_output(struct lane *lane, struct failure *failure) {
+static int save_output(struct lane *lane, struct failure *failure) {
     struct node_set *set = lane->measurement->set;
     const struct text *texts[] = {&lane->unit.output, &lane->errors};
     int r = record_make_folder(set->record, ARCHIVE_RAW, failure);
@@ -43,8 +43,8 @@ static int keep_output(struct lane *lane, struct failure *failure) {
     return r;
 }
 
-/* The output that is not kept may be what a pattern was to find, so the reason of a unit that failed includes
- * it; of the other units, the first is noted, and all are in the journal. */
+/* The unit printed more than is kept. For a failed unit WHY says so, since the missing output may be what a
+ * pattern was to find; else it is noted once. */
 static void note_cut(const struct lane *lane, const struct remote_exit *exit, bool good, struct text *why) {
     struct measurement *measurement = lane->measurement;
     cleanup_free char *sentence =
@@ -72,7 +72,8 @@ static double unit_timeout(const struct lane *lane) {
     return timeout;
 }
 
-/* EXIT is NULL when the command was NOT_STARTED, for this reason. */
+/* Reads the unit's responses and adds it as done or failed; true: done. EXIT is NULL when the command could
+ * not be started, for the reason NOT_STARTED. */
 static bool record_unit(struct lane *lane, const struct remote_exit *exit, const char *not_started) {
     struct measurement *measurement = lane->measurement;
     const struct lane_unit *unit = &lane->unit;
@@ -81,9 +82,9 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
     cleanup(text_clear) struct text why;
     text_init(&why, UNIT_OUTPUT_WHY_MAX);
     bool good = exit && !exit->signalled && exit->code == 0 && !exit->timed_out && !unit->stuck;
-    if (good && unit->not_kept) {
+    if (good && unit->keep_error) {
         good = false;
-        text_append_string(&why, unit->not_kept);
+        text_append_string(&why, unit->keep_error);
     } else if (good) {
         good = unit_output_read(measurement->set->experiment, measurement->patterns, &measurement->texts,
                                 &unit->output, exit->output_cut, responses, &why);
@@ -116,12 +117,13 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
         lane_note_failure(lane, position, why.bytes);
         return false;
     }
-    measurement_take_time(measurement, position, unit->start.monotonic_ns, exit->monotonic_ns);
+    measurement_add_time(measurement, position, unit->start.monotonic_ns, exit->monotonic_ns);
     lane->failures_in_a_row = 0;
     return true;
 }
 
-/* The lane cannot continue, for the reason WHY, or has nothing more to do. */
+/* Ends the lane. WHY: the measurement fails for this reason, or a node is lost; NULL: nothing is left to do.
+ */
 static void end_lane(struct lane *lane, const struct failure *why) {
     if (lane_handle_loss(lane, why))
         return;
@@ -130,7 +132,7 @@ static void end_lane(struct lane *lane, const struct failure *why) {
     measurement_lane_finish(lane->measurement, lane);
 }
 
-/* The next unit, or the end of the lane. */
+/* Starts the next unit, or ends the lane when there is none or too little time. */
 static void start_next(struct lane *lane) {
     struct failure why = {0};
     int r = UNIT_LEFT_OUT;
@@ -141,8 +143,8 @@ static void start_next(struct lane *lane) {
         end_lane(lane, r < 0 ? &why : NULL);
 }
 
-/* The unit has ended (EXIT NULL: it was NOT_STARTED, for this reason) and its output is kept: records it and
- * goes on. */
+/* Records the unit, whose output and files are kept, ends what is left of its ranks, and starts the next one.
+ * EXIT and NOT_STARTED as in record_unit(). */
 static void finish_unit(struct lane *lane, const struct remote_exit *exit, const char *not_started) {
     struct measurement *measurement = lane->measurement;
     bool good = false;
@@ -153,7 +155,7 @@ static void finish_unit(struct lane *lane, const struct remote_exit *exit, const
             return;
         if (exit && exit->abandoned) {
             cleanup_free char *what = xformat("unit %zu", lane_position(lane, lane->next - 1) + 1);
-            lane_hang(lane, what);
+            lane_end_hung_node(lane, what);
             return;
         }
     }
@@ -174,28 +176,31 @@ static void on_file_bytes(struct remote_command *command, enum remote_stream str
     text_append(&((struct lane *)context)->unit.file, bytes, length); /* fits: see fetch_file() */
 }
 
-/* The file NAME has come, or why it has not, which is the unit's failure. */
-static int keep_file(struct lane *lane, const char *name, const struct remote_exit *exit,
+/* Keeps the file NAME that the unit left, if EXIT says that it was read whole; otherwise the unit fails, and
+ * unit->keep_error says why. */
+static int save_file(struct lane *lane, const char *name, const struct remote_exit *exit,
                      struct failure *failure) {
     struct lane_unit *unit = &lane->unit;
     cleanup_free char *path = name_output(lane, name);
     if (!exit->signalled && exit->code == 0 && !exit->output_cut)
         return run_files_write(&lane->measurement->set->record->files, path, unit->file.bytes,
                                unit->file.length, failure);
-    free(unit->not_kept);
+    free(unit->keep_error);
     if (!exit->signalled && exit->code == FILE_MISSING)
-        unit->not_kept = xformat("the unit left no file '%s', which 'keep' names", name);
+        unit->keep_error = xformat("the unit left no file '%s', which 'keep' names", name);
     else if (!exit->signalled && exit->code == FILE_NOT_REGULAR)
-        unit->not_kept =
+        unit->keep_error =
             xformat("'%s', which 'keep' names, is not a file but a link, a folder or a device", name);
     else if (exit->output_cut)
-        unit->not_kept = xformat("the file '%s' has more than %d MiB, the most that 'keep' takes of one file",
-                                 name, LANE_OUTPUT_MAX >> 20);
+        unit->keep_error =
+            xformat("the file '%s' has more than %d MiB, the most that 'keep' takes of one file", name,
+                    LANE_OUTPUT_MAX >> 20);
     else
-        unit->not_kept = xformat("the file '%s', which 'keep' names, cannot be read", name);
+        unit->keep_error = xformat("the file '%s', which 'keep' names, cannot be read", name);
     return 0;
 }
 
+/* A file that `keep` names has been read: keeps it, and reads the next one or finishes the unit. */
 static void on_file_exit(struct remote_command *command, const struct remote_exit *exit,
                          const struct failure *failure, void *context) {
     struct lane *lane = context;
@@ -205,9 +210,9 @@ static void on_file_exit(struct remote_command *command, const struct remote_exi
     remote_command_free(command);
     if (!exit && lane_handle_loss(lane, failure))
         return;
-    int r = exit ? keep_file(lane, names->items[lane->unit.kept], exit, &why) : failure->code;
+    int r = exit ? save_file(lane, names->items[lane->unit.files_kept], exit, &why) : failure->code;
     text_clear(&lane->unit.file); /* as many lanes as nodes would each hold its largest file */
-    if (r == 0 && ++lane->unit.kept < names->count && !measurement_is_over(lane->measurement))
+    if (r == 0 && ++lane->unit.files_kept < names->count && !measurement_is_over(lane->measurement))
         r = fetch_file(lane, &why);
     else if (r == 0)
         finish_unit(lane, &lane->unit.exit, NULL);
@@ -215,15 +220,15 @@ static void on_file_exit(struct remote_command *command, const struct remote_exi
         end_lane(lane, exit ? &why : failure);
 }
 
-/* Brings home the next file that `keep` names, and removes it, so that no later unit can pass it off as its
- * own. Links are not followed. */
+/* Starts reading the next file that `keep` names from the node, and removes it there, so that no later unit
+ * can pass it off as its own. Links are not followed. */
 static int fetch_file(struct lane *lane, struct failure *failure) {
     static const char script[] = "if [ -L \"$1\" ]; then rm -f \"$1\"; exit 3; fi\n"
                                  "[ -e \"$1\" ] || exit 4\n"
                                  "[ -f \"$1\" ] || exit 3\n"
                                  "head -c \"$2\" \"$1\" && rm -f \"$1\"";
     char limit[NUMBER_TEXT_SIZE];
-    const char *name = lane->measurement->set->experiment->job.keep.items[lane->unit.kept];
+    const char *name = lane->measurement->set->experiment->job.keep.items[lane->unit.files_kept];
     snprintf(limit, sizeof limit, "%d", LANE_OUTPUT_MAX + 1);
     const char *arguments[] = {"sh", "-c", script, "sh", name, limit, NULL};
     const struct remote_command_specification specification = {.arguments = arguments,
@@ -237,6 +242,8 @@ static int fetch_file(struct lane *lane, struct failure *failure) {
                                 failure);
 }
 
+/* The unit's command has ended: keeps its output, then reads its files, or finishes it. A unit that may have
+ * ended because a node is gone is started again. */
 static void on_exit_unit(struct remote_command *command, const struct remote_exit *exit,
                          const struct failure *failure, void *context) {
     struct lane *lane = context;
@@ -253,14 +260,15 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         return;
     }
     /* It may have ended because one of its nodes is gone, which is not known before the lease is over. */
-    bool left = exit && (exit->signalled || exit->code != 0) && measurement->job && !job_is_heard(lane);
+    bool left =
+        exit && (exit->signalled || exit->code != 0) && measurement->job && !job_nodes_are_reachable(lane);
     bool is_kept = exit && !left && !measurement_is_over(measurement);
     if (left && measurement->job)
         job_end_unit(lane, false, start_next);
-    else if (is_kept && keep_output(lane, &why) < 0)
+    else if (is_kept && save_output(lane, &why) < 0)
         end_lane(lane, &why);
     else if (is_kept && !exit->abandoned && measurement->set->experiment->job.keep.count > 0) {
-        lane->unit.has_ended = true;
+        lane->unit.fetching_files = true;
         lane->unit.exit = *exit;
         if (fetch_file(lane, &why) < 0)
             end_lane(lane, &why);
@@ -282,12 +290,13 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
     (void)command;
     struct lane *lane = context;
     struct text *text = stream == REMOTE_STDOUT ? &lane->unit.output : &lane->errors;
-    /* The agent keeps to the limits that launch() gave it, so this always fits. */
+    /* The agent keeps to the limits that start_command() gave it, so this always fits. */
     text_append(text, bytes, length);
 }
 
-/* Starts the command: all files are there, or WHY says which is not. */
-static void launch(struct lane *lane, const struct failure *why) {
+/* Starts the unit's command when its files are on the nodes. WHY: a file could not be written, which ends the
+ * lane. */
+static void start_command(struct lane *lane, const struct failure *why) {
     struct failure failure;
     struct remote_command_specification specification = {
         .output_limit = LANE_OUTPUT_MAX,
@@ -308,10 +317,10 @@ static void on_written(struct agent_link *link, const struct failure *failure, v
     if (failure && lane->unit.written.code == 0)
         lane->unit.written = *failure;
     if (--lane->unit.writes == 0)
-        launch(lane, lane->unit.written.code < 0 ? &lane->unit.written : NULL);
+        start_command(lane, lane->unit.written.code < 0 ? &lane->unit.written : NULL);
 }
 
-/* On all nodes of the unit. */
+/* Writes the file NAME to all nodes of the unit. */
 static int write_file(struct lane *lane, const char *name, const char *bytes, size_t length,
                       struct failure *failure) {
     cleanup_free char *path = xformat(RUN_WORK_FOLDER "/%s", name);
@@ -324,8 +333,8 @@ static int write_file(struct lane *lane, const char *name, const char *bytes, si
     return r;
 }
 
-/* What the next unit finds in its working folder: the files of the experiment, with the unit's values in
- * them, and the host file of a job. */
+/* Writes the files of the next unit to its nodes, with the unit's values filled in, and the host file of a
+ * job. */
 static int write_files(struct lane *lane, struct failure *failure) {
     const struct experiment *experiment = lane->measurement->set->experiment;
     cleanup(plan_values_clear) struct plan_values values = lane_values(lane);
@@ -352,7 +361,8 @@ void lane_forget_files(struct lane *lane) {
     lane->unit.writes = 0;
 }
 
-/* UNIT_LEFT_OUT: fewer nodes are left than the unit needs, so the run will be partial. */
+/* Starts the next unit: its files first, then the command. UNIT_LEFT_OUT: fewer nodes remain than it needs,
+ * which is noted. */
 static int start_unit(struct lane *lane, struct failure *failure) {
     struct lane_unit *unit = &lane->unit;
     text_reset(&unit->output);
@@ -360,9 +370,9 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     unit->stuck = false;
     unit->idle_since_ns = 0;
     unit->written.code = 0;
-    unit->has_ended = false;
-    unit->kept = 0;
-    free(take_pointer(unit->not_kept));
+    unit->fetching_files = false;
+    unit->files_kept = 0;
+    free(take_pointer(unit->keep_error));
     int r = lane->measurement->job ? job_shape(lane, &unit->shape, failure) : 0;
     if (r == 0 && lane->measurement->job && unit->shape.nodes > lane->at.count) {
         record_note(lane->measurement->set->record,
@@ -378,7 +388,7 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     if (r < 0)
         lane_forget_files(lane);
     else if (unit->writes == 0)
-        launch(lane, NULL);
+        start_command(lane, NULL);
     return r;
 }
 

@@ -30,9 +30,10 @@ static const int64_t ahead_max_ns = 2 * EVENT_SECOND;
 /* From an answer until the engine has it. */
 static const int64_t answer_delay_ns = 2 * COALESCE_MS * EVENT_MILLISECOND;
 
-static void fail(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void fail_kernel(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void fail(struct lane *lane, const char *format, ...) {
+/* Fails the measurement: "the kernel on node N, core C" and the sentence FORMAT. */
+static void fail_kernel(struct lane *lane, const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
     va_list arguments;
     va_start(arguments, format);
@@ -47,6 +48,7 @@ static void fail(struct lane *lane, const char *format, ...) {
 /* ---- Rows out --------------------------------------------------------------------------------------------
  */
 
+/* Appends the header of the rows that a kernel reads: unit, and each factor. */
 static int append_header(const struct experiment *experiment, struct text *rows) {
     int r = text_append_string(rows, "unit");
     for (size_t i = 0; r == 0 && i < experiment->factor_count; i++)
@@ -59,9 +61,9 @@ static bool has_deadline(const struct lane *lane) {
     return lane->measurement->set->deadline.source != DEADLINE_NONE;
 }
 
-/* With a deadline rows are sent only as far ahead as keeps the kernel busy, one beside that it works on at
- * least: what was sent is measured. */
-static bool is_to_be_sent(struct lane *lane) {
+/* May the next row be sent? With a deadline, rows are sent only as far ahead as keeps the kernel busy, and at
+ * least one beyond the one it works on: rows that were sent will be measured. */
+static bool may_send_next(struct lane *lane) {
     if (!has_deadline(lane))
         return true;
     int64_t expected_ns = measurement_expect_ns(lane->measurement, lane_position(lane, lane->kernel.sent));
@@ -76,7 +78,8 @@ static bool is_to_be_sent(struct lane *lane) {
     return true;
 }
 
-/* Writes rows until enough wait; closes the input after the last one. */
+/* Sends rows until enough of them wait. After the last one, or when no time is left, the kernel's input is
+ * closed. */
 static void send_rows(struct lane *lane) {
     const struct plan *plan = lane->measurement->set->plan;
     struct lane_kernel *kernel = &lane->kernel;
@@ -88,7 +91,7 @@ static void send_rows(struct lane *lane) {
     int r = kernel->header_sent ? 0 : append_header(plan->campaign->experiment, &rows);
     kernel->header_sent = true;
     size_t queued = remote_command_queued(lane->command), ahead = lane->measurement->ahead_bytes;
-    while (r == 0 && kernel->sent < lane->count && queued + rows.length < ahead && is_to_be_sent(lane)) {
+    while (r == 0 && kernel->sent < lane->count && queued + rows.length < ahead && may_send_next(lane)) {
         size_t position = lane_position(lane, kernel->sent++);
         r = text_printf(&rows, "%zu", position + 1);
         r = r < 0 ? r : plan_append_factors(plan, design_order_row(plan->order, position), &rows);
@@ -114,8 +117,9 @@ static void on_drain(struct remote_command *command, void *context) {
 /* ---- Answers in ------------------------------------------------------------------------------------------
  */
 
-/* "#name: value": a fact about the kernel, the same for every core, kept once. */
-static void take_fact(struct lane *lane, const char *line, size_t length) {
+/* Reads "#name: value", a fact about the kernel. It is the same on every core, so the first one is kept for
+ * the node. */
+static void read_fact(struct lane *lane, const char *line, size_t length) {
     const char *colon = memchr(line, ':', length), *end = line + length;
     if (!colon || colon == line)
         return;
@@ -124,8 +128,9 @@ static void take_fact(struct lane *lane, const char *line, size_t length) {
         value++;
     size_t name_length = (size_t)(colon - line), value_length = (size_t)(end - value);
     if (name_length > FACT_NAME_MAX || value_length > FACT_VALUE_MAX) {
-        fail(lane, "printed the fact '%.40s...' of %zu bytes; expected at most %d for its name and %d for it",
-             line, length, FACT_NAME_MAX, FACT_VALUE_MAX);
+        fail_kernel(
+            lane, "printed the fact '%.40s...' of %zu bytes; expected at most %d for its name and %d for it",
+            line, length, FACT_NAME_MAX, FACT_VALUE_MAX);
         return;
     }
     cleanup_free char *name = xstrndup(line, name_length);
@@ -135,7 +140,7 @@ static void take_fact(struct lane *lane, const char *line, size_t length) {
     if (cJSON_GetObjectItemCaseSensitive(facts, name))
         return;
     if (cJSON_GetArraySize(facts) >= FACTS_MAX)
-        fail(lane, "printed more than %d facts from one node, at '%s'", FACTS_MAX, name);
+        fail_kernel(lane, "printed more than %d facts from one node, at '%s'", FACTS_MAX, name);
     else
         json_add_bytes(facts, name, value, value_length);
 }
@@ -155,9 +160,9 @@ static bool is_field(const struct csv_field *field, const char *name) {
     return field->length == strlen(name) && memcmp(field->bytes, name, field->length) == 0;
 }
 
-/* The header says in which order the responses come: unit,start, perhaps start_monotonic, then each response
- * once. */
-static void take_header(struct lane *lane, const char *line, size_t length) {
+/* Reads the header of the answers, unit,start, perhaps start_monotonic, then each response once: it gives the
+ * order of the responses. */
+static void read_header(struct lane *lane, const char *line, size_t length) {
     const struct experiment *experiment = lane->measurement->set->experiment;
     struct csv_field fields[FIELDS_MAX];
     size_t count = split(line, length, fields);
@@ -175,29 +180,30 @@ static void take_header(struct lane *lane, const char *line, size_t length) {
     }
     lane->kernel.header_seen = true;
     if (!good)
-        fail(lane, "answered the header '%.*s', expected unit,start and the experiment's responses",
-             (int)(length < 200 ? length : 200), line);
+        fail_kernel(lane, "answered the header '%.*s', expected unit,start and the experiment's responses",
+                    (int)(length < 200 ? length : 200), line);
 }
 
 /* The last unit that was answered ended at END_NS. */
-static void end_last(struct lane *lane, int64_t end_ns) {
+static void set_last_end(struct lane *lane, int64_t end_ns) {
     results_end_last(lane, end_ns);
     if (lane->next > 0)
-        measurement_take_time(lane->measurement, lane_position(lane, lane->next - 1),
-                              lane->kernel.last_begun_ns, end_ns);
+        measurement_add_time(lane->measurement, lane_position(lane, lane->next - 1),
+                             lane->kernel.last_begun_ns, end_ns);
 }
 
-/* When it ended is known when the next one begins. */
+/* Adds the measured unit. Its end is only known when the next one begins, so this is the end of the unit
+ * before. */
 static void record_answer(struct lane *lane, const struct unit_start *start, const double *responses) {
     const struct agent_clock *clock = &lane->at.node->clocks[RUN_CLOCK_START];
     struct lane_kernel *kernel = &lane->kernel;
     int64_t begun_ns = start->monotonic_ns;
     if (begun_ns < 0 && clock->exchanges > 0)
         begun_ns = start->wall_ns - clock->node_wall_ns + clock->node_monotonic_ns;
-    end_last(lane, begun_ns);
+    set_last_end(lane, begun_ns);
     kernel->ahead_ns -= kernel->ahead_ns / (int64_t)(kernel->sent - lane->next);
     kernel->last_begun_ns = begun_ns;
-    kernel->heard_ns = clock_monotonic_ns();
+    kernel->silent_since_ns = clock_monotonic_ns();
     lane->failures_in_a_row = 0;
     results_add(lane, &(struct measured_unit){.position = lane_position(lane, lane->next++),
                                               .responses = responses,
@@ -206,7 +212,9 @@ static void record_answer(struct lane *lane, const struct unit_start *start, con
                                               .end_ns = -1});
 }
 
-static void take_answer(struct lane *lane, const char *line, size_t length) {
+/* Reads one answer: the unit, its start, the responses. Answers must come in the order in which rows were
+ * sent. */
+static void read_answer(struct lane *lane, const char *line, size_t length) {
     const struct experiment *experiment = lane->measurement->set->experiment;
     struct csv_field fields[FIELDS_MAX];
     size_t count = split(line, length, fields);
@@ -224,36 +232,37 @@ static void take_answer(struct lane *lane, const char *line, size_t length) {
         good = number_parse_double(field->bytes, field->length, &responses[i]);
     }
     if (!good)
-        fail(lane, "answered '%.*s', expected a unit, its start in ns and %zu number%s",
-             (int)(length < 200 ? length : 200), line, experiment->response_count,
-             experiment->response_count == 1 ? "" : "s");
+        fail_kernel(lane, "answered '%.*s', expected a unit, its start in ns and %zu number%s",
+                    (int)(length < 200 ? length : 200), line, experiment->response_count,
+                    experiment->response_count == 1 ? "" : "s");
     else if (lane->next == lane->kernel.sent)
-        fail(lane, "answered for unit %llu, which was not sent", (unsigned long long)unit);
+        fail_kernel(lane, "answered for unit %llu, which was not sent", (unsigned long long)unit);
     else if (unit != lane_position(lane, lane->next) + 1)
-        fail(lane, "answered unit %llu, expected unit %zu", (unsigned long long)unit,
-             lane_position(lane, lane->next) + 1);
+        fail_kernel(lane, "answered unit %llu, expected unit %zu", (unsigned long long)unit,
+                    lane_position(lane, lane->next) + 1);
     else
         record_answer(lane, &start, responses);
 }
 
-static void take_line(struct lane *lane, const char *line, size_t length) {
+static void read_line(struct lane *lane, const char *line, size_t length) {
     if (length > 0 && line[0] == '#')
-        take_fact(lane, line + 1, length - 1);
+        read_fact(lane, line + 1, length - 1);
     else if (!lane->kernel.header_seen)
-        take_header(lane, line, length);
+        read_header(lane, line, length);
     else
-        take_answer(lane, line, length);
+        read_answer(lane, line, length);
 }
 
-static void take_output(struct lane *lane, const char *bytes, size_t length) {
+/* Splits the kernel's output into lines. */
+static void read_output(struct lane *lane, const char *bytes, size_t length) {
     struct text *line = &lane->kernel.line;
     const char *end;
     size_t begin = 0;
     if (text_append(line, bytes, length) < 0)
-        fail(lane, "wrote a line without an end");
+        fail_kernel(lane, "wrote a line without an end");
     while (!lane->measurement->ended && (end = memchr(line->bytes + begin, '\n', line->length - begin))) {
         size_t next = (size_t)(end - line->bytes) + 1;
-        take_line(lane, line->bytes + begin, next - 1 - begin);
+        read_line(lane, line->bytes + begin, next - 1 - begin);
         begin = next;
     }
     text_consume(line, begin);
@@ -261,12 +270,13 @@ static void take_output(struct lane *lane, const char *bytes, size_t length) {
         send_rows(lane);
 }
 
+/* Standard output has answers; of standard error the last ERRORS_KEPT bytes are kept. */
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                       size_t length, void *context) {
     (void)command;
     struct lane *lane = context;
     if (stream == REMOTE_STDOUT) {
-        take_output(lane, bytes, length);
+        read_output(lane, bytes, length);
         return;
     }
     /* The last ERRORS_KEPT bytes. */
@@ -291,6 +301,7 @@ void lane_clear_kernel(struct lane *lane) {
     text_reset(&lane->errors);
 }
 
+/* A silent kernel gets SIGTERM, later SIGKILL; if it does not end even then, its node is taken out. */
 void lane_check_streamed(struct lane *lane, int64_t now_ns) {
     double timeout = lane->measurement->set->experiment->timeout;
     if (timeout <= 0 || lane->finished || !lane->command)
@@ -298,22 +309,23 @@ void lane_check_streamed(struct lane *lane, int64_t now_ns) {
     /* Answers that a node gave while it was out of reach come when the link is back. */
     bool waits = lane->next == lane->kernel.sent && !lane->kernel.input_closed; /* for more rows */
     if (agent_link_state(lane->at.node->link) != AGENT_LINK_READY || waits) {
-        lane->kernel.heard_ns = now_ns;
+        lane->kernel.silent_since_ns = now_ns;
         return;
     }
-    if (lane->kernel.asked_ns && now_ns - lane->kernel.asked_ns > hung_after_ns) {
-        lane_hang(lane, "its kernel");
-    } else if (lane->kernel.asked_ns && now_ns - lane->kernel.asked_ns > kill_after_ns) {
+    if (lane->kernel.end_asked_ns && now_ns - lane->kernel.end_asked_ns > hung_after_ns) {
+        lane_end_hung_node(lane, "its kernel");
+    } else if (lane->kernel.end_asked_ns && now_ns - lane->kernel.end_asked_ns > kill_after_ns) {
         remote_command_kill(lane->command, SIGKILL, NULL);
-    } else if (!lane->kernel.asked_ns && (double)(now_ns - lane->kernel.heard_ns) > timeout * 1e9) {
-        lane->kernel.asked_ns = now_ns;
+    } else if (!lane->kernel.end_asked_ns &&
+               (double)(now_ns - lane->kernel.silent_since_ns) > timeout * 1e9) {
+        lane->kernel.end_asked_ns = now_ns;
         remote_command_kill(lane->command, SIGTERM, NULL);
     }
 }
 
-/* The unit at which the kernel fell silent has failed, and another kernel continues with the next. False when
- * the measurement is ending, and this is how. */
-static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
+/* A silent kernel was ended: its unit has failed, and another kernel continues with the next one. False: the
+ * measurement is over, or no unit was left. */
+static bool skip_silent_unit(struct lane *lane, const struct remote_exit *exit) {
     struct measurement *measurement = lane->measurement;
     struct failure failure = {0};
     char why[128];
@@ -333,7 +345,7 @@ static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
     if (lane->finished) /* its node was taken out */
         return true;
     if (exit->abandoned) {
-        lane_hang(lane, "its kernel");
+        lane_end_hung_node(lane, "its kernel");
         return true;
     }
     if (measurement->ended || lane->next == lane->count)
@@ -343,6 +355,8 @@ static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
     return true;
 }
 
+/* The kernel has ended. Fails the measurement if it ended badly or without answering all rows; a silent
+ * kernel only fails its unit, and one that answered all rows but did not end is noted. */
 static void on_exit_kernel(struct remote_command *command, const struct remote_exit *exit,
                            const struct failure *failure, void *context) {
     (void)command;
@@ -355,9 +369,9 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
             lane->errors.bytes[i] = ' ';
     char how[128];
     bool lingered =
-        lane->kernel.asked_ns && exit && lane->next == lane->kernel.sent && lane->kernel.input_closed;
+        lane->kernel.end_asked_ns && exit && lane->next == lane->kernel.sent && lane->kernel.input_closed;
     if (lane_handle_loss(lane, failure) ||
-        (lane->kernel.asked_ns && exit && !lingered && end_silent(lane, exit)))
+        (lane->kernel.end_asked_ns && exit && !lingered && skip_silent_unit(lane, exit)))
         return;
     if (lingered)
         record_note(measurement->set->record,
@@ -369,22 +383,24 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
     else if (!measurement_is_over(measurement) && !lingered &&
              (exit->signalled || exit->code != 0 ||
               lane->next < (lane->refused ? lane->kernel.sent : lane->count)))
-        fail(lane, "%s after %zu of %zu units%s%s", remote_exit_describe(exit, how, sizeof how), lane->next,
-             lane->count, lane->errors.length ? ": " : "", lane->errors.bytes);
+        fail_kernel(lane, "%s after %zu of %zu units%s%s", remote_exit_describe(exit, how, sizeof how),
+                    lane->next, lane->count, lane->errors.length ? ": " : "", lane->errors.bytes);
     if (exit)
-        end_last(lane, exit->monotonic_ns);
+        set_last_end(lane, exit->monotonic_ns);
     measurement_lane_finish(measurement, lane);
 }
 
-/* From the first row that has no answer on. */
+/* Starts a kernel for the rows that have no answer yet. */
 int lane_start_streamed(struct lane *lane, struct failure *failure) {
     if (lane_out_of_time(lane, lane->next, answer_delay_ns)) {
         measurement_lane_finish(lane->measurement, lane);
         return 0;
     }
     lane_clear_kernel(lane);
-    lane->kernel = (struct lane_kernel){
-        .line = lane->kernel.line, .sent = lane->next, .last_begun_ns = -1, .heard_ns = clock_monotonic_ns()};
+    lane->kernel = (struct lane_kernel){.line = lane->kernel.line,
+                                        .sent = lane->next,
+                                        .last_begun_ns = -1,
+                                        .silent_since_ns = clock_monotonic_ns()};
     struct remote_command_specification specification = {.input = REMOTE_INPUT_STREAM,
                                                          .coalesce_ms = COALESCE_MS,
                                                          .low_mark = lane->measurement->ahead_bytes / 2};

@@ -32,12 +32,13 @@ bool measure_wants_repeats(const struct node_set *set, size_t first, size_t coun
     return false;
 }
 
+/* Chooses the positions that are left for the lane in BLOCK, and those that a gate wants measured again. */
 static void choose_positions(struct lane *lane, const struct design_block *block) {
     const struct node_set *set = lane->measurement->set;
     size_t *list = xcalloc(block->count, sizeof *list);
     for (size_t i = block->first; i < block->first + block->count; i++)
         if (!ledger_is_done(set->record->ledger, lane->at.place, i) &&
-            !settling_leaves_out(&lane->measurement->progress->settling, i))
+            !settling_skips(&lane->measurement->progress->settling, i))
             list[lane->count++] = i;
         else if (wants_repeat(set, lane->at.place, i))
             lane_add_repeat(lane, i);
@@ -93,7 +94,7 @@ void lane_close(struct lane *lane) {
     text_clear(&lane->kernel.line);
     text_clear(&lane->unit.output);
     text_clear(&lane->unit.file);
-    free(take_pointer(lane->unit.not_kept));
+    free(take_pointer(lane->unit.keep_error));
     text_clear(&lane->errors);
     placement_clear(&lane->at);
     free(take_pointer(lane->list));
@@ -133,6 +134,8 @@ static void log_command(const struct lane *lane, const char *const *arguments) {
                line.bytes);
 }
 
+/* The unit's values are in the arguments and the environment. Ranks run in the software's container, mpirun
+ * does not. */
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
                 const struct remote_command_callbacks *callbacks, struct failure *failure) {
     static const char *const none[] = {NULL};
@@ -167,7 +170,7 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
 /* ---- Failures --------------------------------------------------------------------------------------------
  */
 
-/* Makes one line of TEXT, without lines of dashes. */
+/* Makes one line of TEXT, in place, without lines of dashes. */
 static void join_lines(char *text) {
     char *end = text;
     for (const char *at = text; *at; at++) {
@@ -202,6 +205,8 @@ static bool works_elsewhere(const struct node_set *set, const struct run_node *n
     return false;
 }
 
+/* After too many failures in a row the node is broken if units work on other nodes; else the experiment is.
+ */
 void lane_note_failure(struct lane *lane, size_t position, const char *why) {
     struct node_set *set = lane->measurement->set;
     struct failure failure;
@@ -221,7 +226,7 @@ void lane_note_failure(struct lane *lane, size_t position, const char *why) {
         measurement_fail(lane->measurement, &failure);
 }
 
-/* Ends what is under way of a unit: its files, its command, its ranks, or the sweep after it. */
+/* Ends what is under way for a unit: its files, its command, its ranks, or the sweep after it. */
 static void end_unit(struct lane *lane) {
     remote_command_free(take_pointer(lane->command));
     lane_forget_files(lane);
@@ -229,6 +234,8 @@ static void end_unit(struct lane *lane) {
         job_end_unit(lane, false, NULL);
 }
 
+/* A job's unit begins again on the nodes that are left, outside of this callback; hence the loop is stopped.
+ */
 void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
                            const struct failure *why) {
     struct node_set *set = measurement->set;
@@ -253,7 +260,7 @@ void measurement_lose_node(struct measurement *measurement, struct run_node *nod
     }
     /* A spare is brought in outside of callbacks, and there the job's unit begins again, with the nodes that
      * are left. */
-    if ((interrupted || spares_are_wanted(set)) && !set->joining && !measurement->trying)
+    if ((interrupted || spares_are_wanted(set)) && !set->joining && !measurement->testing_mpi)
         event_loop_stop(set->loop);
 }
 
@@ -265,7 +272,7 @@ bool lane_handle_loss(struct lane *lane, const struct failure *why) {
     return true;
 }
 
-void lane_hang(struct lane *lane, const char *what) {
+void lane_end_hung_node(struct lane *lane, const char *what) {
     struct failure why;
     failure_set_kind(&why, FAILURE_EXPERIMENT, -ETIMEDOUT, "on core %s, %s could not be ended", lane->at.core,
                      what);

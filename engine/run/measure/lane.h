@@ -23,7 +23,7 @@ struct unit_start {
     int64_t monotonic_ns; /* negative: not known */
 };
 
-/* A unit that is done or has failed. */
+/* A unit that was done or has failed. */
 struct measured_unit {
     size_t position;         /* in the plan's order */
     const double *responses; /* one a response, in the experiment's order; NULL: it failed */
@@ -37,7 +37,7 @@ struct measured_unit {
     size_t node_count; /* it ran on so many nodes, the first of its placement */
 };
 
-/* One that waits for the samples that say what state it ran under. */
+/* A measured unit that waits for samples of the state that it ran under. */
 struct pending_unit {
     struct pending_unit *next;
     struct measured_unit unit; /* its responses are those below */
@@ -49,49 +49,49 @@ struct pending_unit {
 struct lane_kernel {
     size_t sent; /* so many of the lane's positions were written to it */
     bool header_sent, header_seen, input_closed;
-    bool has_monotonic; /* the field after `start` is `start_monotonic` */
-    size_t *columns;    /* owned; for each response, which field of an answer it is */
-    struct text line;   /* the answer line that is not whole yet */
-    int64_t ahead_ns;   /* how long the rows that were sent, and not answered, will take; with a deadline */
+    bool has_monotonic;    /* the field after `start` is `start_monotonic` */
+    size_t *columns;       /* owned; for each response, which field of an answer it is */
+    struct text line;      /* the answer line that is not whole yet */
+    int64_t ahead_ns;      /* with a deadline: how long the rows that were sent and not answered will take */
     int64_t last_begun_ns; /* monotonic: of the last answer's unit; negative: not known, or there is none */
-    int64_t heard_ns;      /* monotonic, of the engine: since when an answer is waited for */
-    int64_t asked_ns;      /* the same: when it was asked to end, having been silent for too long; 0: not */
+    int64_t silent_since_ns; /* monotonic, of the engine: since when an answer is awaited */
+    int64_t end_asked_ns; /* monotonic, of the engine: when a silent kernel was asked to end; 0: it was not */
 };
 
 /* The command of a lane that runs one a unit. */
 struct lane_unit {
-    size_t writes;          /* of files that it finds in its folder, under way */
-    struct failure written; /* what went wrong with them; .code is 0: nothing */
+    size_t writes;          /* files for the unit that are being written */
+    struct failure written; /* why a file could not be written; .code 0: none failed */
     struct text output;
     struct unit_start start;
-    /* Of files that it leaves and `keep` names. */
-    bool has_ended;          /* the unit has, and they are brought home: `command` of the lane does that */
+    /* The files that it leaves and `keep` names. */
+    bool fetching_files;     /* the unit has ended; `command` of the lane reads the files that it left */
     struct remote_exit exit; /* of the unit, if it has ended */
-    size_t kept;             /* so many of the names are done */
+    size_t files_kept;       /* how many of the names in `keep` are done */
     struct text file;        /* the bytes of the next one */
-    char *not_kept;          /* owned; why the unit fails for them, or NULL */
+    char *keep_error;        /* owned; why the unit fails for them, or NULL */
     /* Of units that have ranks (job.h). */
     struct experiment_shape shape;
     void (*after_sweep)(struct lane *lane); /* NULL: nothing is swept */
-    uint64_t printed;                       /* bytes, when the ranks were last looked at */
-    int64_t idle_since_ns;                  /* monotonic; 0: not looked at */
-    bool stuck;                             /* and so it was asked to end */
+    uint64_t printed;                       /* bytes printed at the last check */
+    int64_t idle_since_ns;                  /* monotonic; 0: not checked yet */
+    bool stuck;                             /* it was idle for too long, and was asked to end */
 };
 
 struct lane {
     struct measurement *measurement;
     struct placement at; /* between blocks, freed but for the node and the core */
-    size_t shares;       /* of it, so many have a part in the unit that runs */
-    size_t first, count; /* its positions in this pass: COUNT from the first on, or of the list */
-    size_t *list;        /* owned; NULL: all from the first on */
-    unsigned pass;       /* from 1; later ones measure again what a gate did not like */
-    size_t next;         /* which of its positions is answered next, from 0: lane_position() */
+    size_t shares;       /* how many nodes of the placement the running unit uses, from the first on */
+    size_t first, count; /* positions of this pass: COUNT from the first on, or those of the list */
+    size_t *list;        /* owned; NULL: all positions from the first on */
+    unsigned pass;       /* from 1; later passes measure again what a gate rejected */
+    size_t next;         /* number of the position that is answered next, from 0: lane_position() */
     bool finished;       /* every position has its answer, and the command has ended */
-    bool refused;        /* there is no time for its next position, so that it ends before it */
+    bool refused;        /* it ended before its next position, because time is short */
 
-    struct pending_unit *held, *last_held; /* owned; a queue */
-    int64_t turn_ns;   /* monotonic, of the engine: since when the unit after the last that ended runs */
-    int64_t since_ns;  /* monotonic: no unit that is not judged began before; INT64_MIN: not known */
+    struct pending_unit *pending, *last_pending; /* owned; a queue */
+    int64_t turn_ns;   /* monotonic, of the engine: when the last unit ended and the next began */
+    int64_t since_ns;  /* monotonic: no pending unit began before; INT64_MIN: not known */
     size_t *to_repeat; /* owned; positions that the next pass measures again */
     size_t repeat_count;
 
@@ -106,19 +106,20 @@ struct lane {
  * is left out; what a gate wanted again is for the second pass. LANE is overwritten. */
 void lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
                const struct design_block *block);
-/* Starts it, when it has no command. When it is over it calls measurement_lane_finish(). */
+/* Starts the kernel, or the first unit. The lane calls measurement_lane_finish() when it is over. */
 int lane_start(struct lane *lane, struct failure *failure);
-/* Kills what still runs, and frees all; node, core and failures in a row stay to be read. */
+/* Kills what still runs and frees the lane. Its node, core and failures in a row can still be read. */
 void lane_close(struct lane *lane);
 /* The position that is number K of this pass. */
 size_t lane_position(const struct lane *lane, size_t k);
-/* POSITION is to be measured again in the next pass. */
+/* Has POSITION measured again in the next pass. */
 void lane_add_repeat(struct lane *lane, size_t position);
-/* The next pass begins, over what was added; LANE is to be started again. False if there is nothing. */
+/* Begins the next pass over the positions that were added; LANE is to be started again. False: there are
+ * none. */
 bool lane_repeat(struct lane *lane);
 
-/* Could the position that is number K of this pass not end in time, when the lane is busy for BUSY_NS before
- * it? Then the lane is over before it. */
+/* True: position number K of this pass could not end in time if the lane is busy for BUSY_NS first; the lane
+ * then ends before it. */
 bool lane_out_of_time(struct lane *lane, size_t k, int64_t busy_ns);
 
 /* The values of the next unit; of a streamed lane, of its block. The caller clears them. */
@@ -137,24 +138,25 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
 enum { LANE_REASON_MAX = 280 }; /* of a unit */
 void lane_append_errors(const char *errors, bool rules, size_t most, struct text *why);
 
-/* A unit of LANE has failed; after three in a row the measurement has. */
+/* A unit of LANE has failed. After `stop-after-failures` in a row the node is taken out, or the measurement
+ * fails. */
 void lane_note_failure(struct lane *lane, size_t position, const char *why);
-/* WHY: why a command could not be started or how its end is not known; may be NULL. When that is because the
- * node is gone, its lanes have ended and it is out of the run, or the measurement has failed. */
+/* WHY: why a command could not be started, or why its end is not known; may be NULL. True: its node is gone;
+ * it was taken out and its lanes have ended, or the measurement has failed. */
 bool lane_handle_loss(struct lane *lane, const struct failure *why);
-/* WHAT ("unit 4") runs on LANE's node and cannot be ended: the node is out. */
-void lane_hang(struct lane *lane, const char *what);
+/* WHAT ("unit 4") on LANE's node cannot be ended: takes the node out. */
+void lane_end_hung_node(struct lane *lane, const char *what);
 
 /* ---- The two kinds */
 
 int lane_start_streamed(struct lane *lane, struct failure *failure);
 int lane_start_commands(struct lane *lane, struct failure *failure);
-/* The kernel and its text are gone. */
+/* Frees the kernel and its texts; a kernel that runs is killed. */
 void lane_clear_kernel(struct lane *lane);
-/* Of a lane that runs: a kernel that has not answered for the experiment's `timeout`, while its node could be
- * heard, is killed. Its unit has failed then, and another kernel continues with the next. */
+/* Ends a kernel that has not answered for the experiment's `timeout` while its node was reachable. Its unit
+ * has failed then, and another kernel continues with the next one. */
 void lane_check_streamed(struct lane *lane, int64_t now_ns);
-/* Files of the next unit that are being written are waited for no more. */
+/* Stops waiting for files of the next unit that are being written. */
 void lane_forget_files(struct lane *lane);
 
 #endif

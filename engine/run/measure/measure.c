@@ -23,6 +23,7 @@ static const int64_t commit_period_ns = 250 * EVENT_MILLISECOND;
 /* ---- Progress --------------------------------------------------------------------------------------------
  */
 
+/* Reports units done, rate and time left, for the terminal and 'assay watch'. */
 static void show_progress(struct measurement *measurement) {
     struct node_set *set = measurement->set;
     uint64_t units = set->record->units->done + set->record->units->failed;
@@ -42,8 +43,8 @@ static void show_progress(struct measurement *measurement) {
     record_report_event(set->record, &event);
 }
 
-/* The lanes that are at work share what is left. What they have spent on units that have not ended counts, up
- * to what these are expected to take. */
+/* The time left, ns; negative: not known. The lanes share the units that are left. Time spent on units that
+ * run counts, up to their expected time. */
 static int64_t estimate_left_ns(const struct measurement *measurement) {
     const struct design_order *order = measurement->set->plan->order;
     double left = unit_times_left(measurement->times);
@@ -78,7 +79,7 @@ static void on_commit_timer(struct event_source *source, void *context) {
         for (size_t i = 0; measurement->opened && i < measurement->lane_count; i++)
             lane_check_streamed(&measurement->lanes[i], clock_monotonic_ns());
     if (measurement->job)
-        job_look(measurement->job);
+        job_end_stuck_units(measurement->job);
     (void)results_release(measurement, false);
     commit_and_show(measurement);
 }
@@ -117,11 +118,11 @@ bool measurement_has_time(const struct measurement *measurement, size_t position
     return busy_ns + expected_ns <= left_ns;
 }
 
-void measurement_take_time(struct measurement *measurement, size_t position, int64_t begun_ns,
-                           int64_t end_ns) {
+void measurement_add_time(struct measurement *measurement, size_t position, int64_t begun_ns,
+                          int64_t end_ns) {
     if (begun_ns >= 0)
-        unit_times_take(measurement->times, design_order_row(measurement->set->plan->order, position),
-                        end_ns - begun_ns);
+        unit_times_add(measurement->times, design_order_row(measurement->set->plan->order, position),
+                       end_ns - begun_ns);
 }
 
 /* ---- Beginnings and ends ---------------------------------------------------------------------------------
@@ -165,8 +166,8 @@ static int write_header(struct node_set *set, struct failure *failure) {
     return r < 0 ? failure_memory(failure) : record_commit(set->record, failure);
 }
 
-/* Nodes that were brought in when blocks were over measure these afterwards. */
-static bool find_late(struct measurement *measurement) {
+/* Nodes that joined late are now to measure the blocks that they missed. False: there are no such nodes. */
+static bool start_catching_up(struct measurement *measurement) {
     const struct node_set *set = measurement->set;
     measurement->catching_up = false;
     for (size_t i = 0; i < set->count; i++) {
@@ -180,6 +181,7 @@ static bool find_late(struct measurement *measurement) {
     return measurement->catching_up;
 }
 
+/* Measures all blocks, then the same blocks again for nodes that joined late. */
 static int run_blocks(struct measurement *measurement, struct failure *failure) {
     struct node_set *set = measurement->set;
     const struct design_order *order = set->plan->order;
@@ -211,7 +213,7 @@ static int run_blocks(struct measurement *measurement, struct failure *failure) 
     do
         for (size_t i = 0; r == 0 && i < order->block_count && !measurement_is_over(measurement); i++)
             r = block_measure(measurement, &order->blocks[i], failure);
-    while (r == 0 && !measurement_is_over(measurement) && find_late(measurement));
+    while (r == 0 && !measurement_is_over(measurement) && start_catching_up(measurement));
     return r;
 }
 
@@ -229,6 +231,7 @@ static void note_flags(struct node_set *set) {
                     words.bytes);
 }
 
+/* Results are committed even after a failure. Units that failed fail the run, with the first one's reason. */
 int measure(struct watch *watch, struct run_progress *progress, struct failure *failure) {
     struct node_set *set = watch->set;
     cleanup(clear_measurement) struct measurement measurement = {

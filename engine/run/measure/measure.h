@@ -16,9 +16,9 @@ struct run_progress {
 
 void run_progress_clear(struct run_progress *progress);
 
-/* Measures what is not done yet, on all nodes, which WATCH is of. */
+/* Measures all units that are not done, on the nodes of WATCH. */
 int measure(struct watch *watch, struct run_progress *progress, struct failure *failure);
-/* May positions from FIRST on, COUNT of them, have to be measured again in any place? A part of a run may
+/* Are there units among COUNT positions from FIRST on that a gate wants measured again? A part of a run may
  * have ended between a unit and its repetition. False in the first part. */
 bool measure_wants_repeats(const struct node_set *set, size_t first, size_t count);
 

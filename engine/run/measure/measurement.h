@@ -20,18 +20,18 @@ struct measurement {
     struct run_progress *progress;
     const struct design_block *block; /* the one that is being measured */
     struct lane *lanes;               /* of this block; between two, those of the last one, closed */
-    size_t lane_count, lanes_open, lanes_counted; /* the last: those that the totals below assume */
+    size_t lane_count, lanes_open, lanes_counted; /* lanes_counted: those that units_total assumes */
     regex_t *patterns;                            /* one a response, compiled; NULL when streamed */
     struct text_set texts; /* of responses that are texts: such a response is the code of its label */
 
     /* Of all blocks and parts; the blocks to come are taken to have as many lanes as this one. */
     uint64_t units_total;
-    uint64_t failed_here; /* units that failed in this part */
-    bool opened;          /* the lanes are those of this block */
-    bool noted;           /* the number of units was noted */
-    bool catching_up;     /* the blocks are measured again on nodes that were brought in late */
-    bool cut_noted;       /* a unit printed more than is kept, and that was noted */
-    bool refused;         /* a lane has ended before its next position because time is short */
+    uint64_t failed_in_part; /* units that failed in this part */
+    bool opened;             /* the lanes are those of this block */
+    bool noted;              /* the number of units was noted */
+    bool catching_up;        /* the blocks are measured again on nodes that were brought in late */
+    bool cut_noted;          /* a unit printed more than is kept, and that was noted */
+    bool refused;            /* a lane has ended before its next position because time is short */
 
     int64_t started_ns;    /* monotonic: of the phase */
     uint64_t units_before; /* that had ended by then */
@@ -40,8 +40,8 @@ struct measurement {
     struct failure why;
     struct event_source *commit_timer;
     struct job *job;           /* owned; NULL: units start no ranks */
-    size_t nodes_tried;        /* of a job: the number of nodes that MPI was tried between; 0: none yet */
-    bool trying;               /* MPI is being tried: losing a node does not stop the loop then */
+    size_t mpi_nodes_tested;   /* of a job: the number of nodes that MPI was tried between; 0: none yet */
+    bool testing_mpi;          /* MPI is being tried: losing a node does not stop the loop then */
     struct slow_nodes *speeds; /* owned; NULL: too few nodes to compare */
     struct unit_times *times;  /* owned */
     char first_failure[768];   /* of a unit, in a sentence; "": none has failed */
@@ -49,34 +49,33 @@ struct measurement {
 
 /* ---- measure.c */
 
-/* By a failure, or because the run is ending? */
+/* Has a failure ended the measurement, or is the run ending? */
 bool measurement_is_over(const struct measurement *measurement);
-/* Ends all lanes, with the reason; the first reason counts. */
+/* Ends all lanes. Of several failures the first is kept. */
 void measurement_fail(struct measurement *measurement, const struct failure *why);
 
-/* How long the unit of POSITION will take; negative: not known. */
+/* How long the unit of POSITION will take, ns; negative: not known. */
 int64_t measurement_expect_ns(const struct measurement *measurement, size_t position);
-/* Could it still end in time, if it began in BUSY_NS? */
+/* Could the unit of POSITION end before the deadline if it began BUSY_NS from now? */
 bool measurement_has_time(const struct measurement *measurement, size_t position, int64_t busy_ns);
-/* It was done from BEGUN_NS to END_NS, monotonic; negative: not known. */
-void measurement_take_time(struct measurement *measurement, size_t position, int64_t begun_ns,
-                           int64_t end_ns);
+/* The unit of POSITION was done from BEGUN_NS to END_NS, monotonic; negative: not known. */
+void measurement_add_time(struct measurement *measurement, size_t position, int64_t begun_ns, int64_t end_ns);
 
 /* ---- results.c */
 
-/* UNIT of LANE has ended. Called once for every unit. While its node is watched, it is held until samples
- * show what state it ran under. */
+/* UNIT of LANE has ended; called once for every unit. While its node is watched the unit is pending until
+ * samples show the state that it ran under. */
 void results_add(struct lane *lane, const struct measured_unit *unit);
-/* The unit that was added last ended at END_NS, if it is still held and its end is not known. */
+/* Sets the end of the unit that was added last, if that unit is pending and its end is not known. */
 void results_end_last(struct lane *lane, int64_t end_ns);
-/* Judges held units whose state is known, writes their lines, and notes what is to be repeated. With ALL,
- * also those whose state is not. True if any are still held. */
+/* Writes pending units whose state is known, and applies the gates. ALL: those whose state is not known, too.
+ * True: some are still pending. */
 bool results_release(struct measurement *measurement, bool all);
-/* The same of one lane, whose nodes will change. */
+/* As results_release() for one lane, whose nodes will change. */
 void results_release_lane(struct lane *lane, bool all);
-/* At the end of a pass: waits for the samples of what is held, and releases it. */
+/* At the end of a pass: waits for the samples of pending units, and writes them. */
 void results_wait(struct measurement *measurement);
-/* Frees what is held. */
+/* Frees pending units without writing them. */
 void results_drop(struct lane *lane);
 
 /* ---- block.c */
@@ -86,29 +85,29 @@ void measurement_lane_finish(struct measurement *measurement, struct lane *lane)
 
 /* ---- lane.c */
 
-/* NODE is out of the run (nodes.h), and all its lanes are over; or, when the run cannot continue without
- * it, the measurement has failed. */
+/* Takes NODE out of the run for the reason WORD (nodes.h) and ends its lanes. When the run cannot continue
+ * without it, the measurement has failed. */
 void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
                            const struct failure *why);
 
 /* ---- spares.c */
 
-/* Is a node out whose share a spare could measure? */
+/* Are there both a spare and a node that is out and has units left? */
 bool spares_are_wanted(const struct node_set *set);
-/* Makes spares ready and gives them the shares of nodes that are out, as long as there are both; what runs on
- * other nodes continues meanwhile. A spare that is no good is out itself. Not from a callback: it turns the
- * loop. 0 also when the measurement is ending meanwhile. */
+/* Makes spares ready and lets them replace nodes that are out. Other nodes continue meanwhile. A spare that
+ * is not fit is taken out itself. Turns the loop, so not to be called from a callback. 0 also when the
+ * measurement is ending meanwhile. */
 int spares_bring_in(struct measurement *measurement, struct failure *failure);
 
 /* ---- block.c */
 
-/* Opens the lanes of a node that was brought in while a block is being measured, if that block is all there
- * is; else they come with the next, and what they missed at the end. */
+/* Opens lanes for NODE, which joined while a block is measured, if that block is the only one. Otherwise it
+ * measures from the next block on, and catches up at the end. */
 int block_join(struct measurement *measurement, struct run_node *node, struct failure *failure);
-/* Sets the state of BLOCK, opens its lanes and measures what is left of it. 0 also when the measurement was
- * ended by a failure that measurement_fail() took, or by a signal. Journals both ends. */
+/* Sets the state of BLOCK, opens its lanes and measures what is left of it; both ends are journalled. 0 also
+ * when a failure (measurement_fail()) or a signal has ended the measurement. */
 int block_measure(struct measurement *measurement, const struct design_block *block, struct failure *failure);
-/* Frees the lanes. */
+/* Closes and frees the lanes. */
 void block_clear(struct measurement *measurement);
 
 #endif

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { PENDING_MAX = 4 << 20 }; /* bytes of results that wait for the next commit */
-static const int64_t sample_timeout_min_ns = 3 * EVENT_SECOND, look_period_ns = 20 * EVENT_MILLISECOND;
+static const int64_t sample_timeout_min_ns = 3 * EVENT_SECOND, check_period_ns = 20 * EVENT_MILLISECOND;
 
 /* ---- Lines -----------------------------------------------------------------------------------------------
  */
@@ -40,6 +40,7 @@ static void append_response(const struct measurement *measurement, int type, dou
         csv_append_double(text, false, value);
 }
 
+/* Appends the unit's line to results.csv. Negative: it does not fit into memory; nothing was appended. */
 static int append_unit(struct measurement *measurement, const struct lane *lane,
                        const struct measured_unit *unit, const struct unit_state *state, const char *nodes) {
     struct node_set *set = measurement->set;
@@ -72,8 +73,7 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     return text_keep(text, mark);
 }
 
-/* Journals why a unit failed, or that it wrote more than results/raw/ has; units that are done are in the
- * results. */
+/* Journals why a unit failed, or that its output was cut. Other units are in the results only. */
 static void journal_unit(const struct lane *lane, const struct measured_unit *unit, const char *nodes) {
     const struct measurement *measurement = lane->measurement;
     const struct node_set *set = measurement->set;
@@ -101,6 +101,7 @@ static void journal_unit(const struct lane *lane, const struct measured_unit *un
     journal_end(journal);
 }
 
+/* Counts the unit in the ledger, in the rule that settles rows, and in the speeds of nodes. */
 static void count_unit(struct measurement *measurement, const struct lane *lane,
                        const struct measured_unit *unit, unsigned flags) {
     struct node_set *set = measurement->set;
@@ -108,18 +109,19 @@ static void count_unit(struct measurement *measurement, const struct lane *lane,
     bool done = unit->responses != NULL;
     struct failure failure;
     if (!ledger_is_done(set->record->ledger, place, unit->position)) {
-        measurement->failed_here += !done;
+        measurement->failed_in_part += !done;
     }
     struct ledger_attempt attempt = {place, unit->position, unit->attempt, done, flags};
-    ledger_take(set->record->ledger, &attempt);
+    ledger_add_attempt(set->record->ledger, &attempt);
     if (done &&
-        settling_take(&measurement->progress->settling, place, unit->position, unit->responses, &failure) < 0)
+        settling_add(&measurement->progress->settling, place, unit->position, unit->responses, &failure) < 0)
         measurement_fail(measurement, &failure);
     if (done && measurement->speeds && unit->begun_ns >= 0 && unit->end_ns >= 0)
         slow_nodes_add(measurement->speeds, lane->at.node->number, row,
                        (double)(unit->end_ns - unit->begun_ns) * 1e-9);
 }
 
+/* Writes, journals and counts one unit. A failure to do so fails the measurement. */
 static void write_unit(struct measurement *measurement, const struct lane *lane,
                        const struct measured_unit *unit, const struct unit_state *state) {
     struct node_set *set = measurement->set;
@@ -143,6 +145,7 @@ static void write_unit(struct measurement *measurement, const struct lane *lane,
 /* ---- Units that wait -------------------------------------------------------------------------------------
  */
 
+/* Without samples nothing is waited for, nor for a failed unit. */
 void results_add(struct lane *lane, const struct measured_unit *unit) {
     static const struct unit_state unknown = {.frequency_hz = NAN, .temperature = NAN};
     struct measurement *measurement = lane->measurement;
@@ -160,33 +163,33 @@ void results_add(struct lane *lane, const struct measured_unit *unit) {
         return;
     }
     size_t bytes = set->experiment->response_count * sizeof *ended.responses;
-    struct pending_unit *held = xmalloc(sizeof *held + bytes);
-    *held = (struct pending_unit){.unit = ended, .since_ns = now_ns};
-    memcpy(held->responses, unit->responses, bytes);
-    held->unit.responses = held->responses;
-    *(lane->held ? &lane->last_held->next : &lane->held) = held;
-    lane->last_held = held;
+    struct pending_unit *added = xmalloc(sizeof *added + bytes);
+    *added = (struct pending_unit){.unit = ended, .since_ns = now_ns};
+    memcpy(added->responses, unit->responses, bytes);
+    added->unit.responses = added->responses;
+    *(lane->pending ? &lane->last_pending->next : &lane->pending) = added;
+    lane->last_pending = added;
 }
 
 void results_end_last(struct lane *lane, int64_t end_ns) {
-    struct measured_unit *unit = lane->held ? &lane->last_held->unit : NULL;
+    struct measured_unit *unit = lane->pending ? &lane->last_pending->unit : NULL;
     if (unit && unit->end_ns < 0)
         unit->end_ns = end_ns > unit->begun_ns ? end_ns : unit->begun_ns;
 }
 
-static void drop_first(struct lane *lane) {
-    struct pending_unit *first = lane->held;
-    lane->held = first->next;
+static void free_first_pending(struct lane *lane) {
+    struct pending_unit *first = lane->pending;
+    lane->pending = first->next;
     free(first);
 }
 
 void results_drop(struct lane *lane) {
-    while (lane->held)
-        drop_first(lane);
+    while (lane->pending)
+        free_first_pending(lane);
 }
 
-/* Judges the state of a unit on all its nodes; the slowest and the hottest of them count. False if the state
- * is not known yet; with NOW, it is judged by the samples that there are. */
+/* The state of a unit on all its nodes: the slowest and the hottest of them, and the flags of all. False:
+ * samples are missing. NOW: those that there are decide. */
 static bool decide_state(const struct lane *lane, const struct measured_unit *unit, bool now,
                          struct unit_state *ret) {
     int64_t end_ns = unit->end_ns >= 0 ? unit->end_ns : unit->begun_ns;
@@ -209,7 +212,7 @@ static bool decide_state(const struct lane *lane, const struct measured_unit *un
     return true;
 }
 
-/* The name of the gate among FLAGS that takes nodes out. */
+/* The name of the gate among FLAGS whose action is to take nodes out. */
 static const char *dropping_gate(const struct gate_settings *gates, unsigned flags) {
     unsigned gate = 0;
     while (gate < GATE_UNWATCHED && !(flags >> gate & 1 && gates->actions[gate] == GATE_DROP))
@@ -217,7 +220,8 @@ static const char *dropping_gate(const struct gate_settings *gates, unsigned fla
     return gate_kind_names[gate];
 }
 
-/* Does what the gates want about a unit that was written. */
+/* Does what the gates want about a unit that was written: repeats it, stops the run, or takes its node out.
+ */
 static void apply_gates(struct lane *lane, const struct measured_unit *unit, const struct unit_state *state) {
     struct measurement *measurement = lane->measurement;
     struct node_set *set = measurement->set;
@@ -241,7 +245,7 @@ static void apply_gates(struct lane *lane, const struct measured_unit *unit, con
         measurement_lose_node(measurement, node, dropping_gate(gates, state->flags), &why);
 }
 
-/* How long a unit that has ended waits for a sampler that may have fallen silent. */
+/* How long a unit that has ended waits for samples: three of the longest period, and a margin. */
 static int64_t sample_timeout_ns(const struct node_set *set) {
     int64_t longest = 0;
     for (size_t kind = 0; kind < PROBE_KINDS; kind++)
@@ -250,14 +254,15 @@ static int64_t sample_timeout_ns(const struct node_set *set) {
     return 3 * longest + sample_timeout_min_ns;
 }
 
+/* A unit is written without its samples when its node is out or sample_timeout_ns() has passed. */
 void results_release_lane(struct lane *lane, bool all) {
     const struct node_set *set = lane->measurement->set;
     int64_t now_ns = clock_monotonic_ns(), timeout_ns = sample_timeout_ns(set);
-    while (lane->held) {
-        struct measured_unit *unit = &lane->held->unit;
+    while (lane->pending) {
+        struct measured_unit *unit = &lane->pending->unit;
         struct unit_state state;
-        bool is_awaited =
-            run_node_is_in(lane->at.node) && (unit->end_ns < 0 || now_ns - lane->held->since_ns < timeout_ns);
+        bool is_awaited = run_node_is_in(lane->at.node) &&
+                          (unit->end_ns < 0 || now_ns - lane->pending->since_ns < timeout_ns);
         if (!decide_state(lane, unit, all || !is_awaited, &state))
             return;
         if (unit->end_ns < 0)
@@ -265,10 +270,11 @@ void results_release_lane(struct lane *lane, bool all) {
         write_unit(lane->measurement, lane, unit, &state);
         apply_gates(lane, unit, &state);
         lane->since_ns = unit->end_ns;
-        drop_first(lane);
+        free_first_pending(lane);
     }
 }
 
+/* Afterwards, samples from before the first pending unit are forgotten. */
 bool results_release(struct measurement *measurement, bool all) {
     bool any = false;
     for (size_t i = 0; measurement->watch->nodes && i < measurement->lane_count;) {
@@ -280,7 +286,7 @@ bool results_release(struct measurement *measurement, bool all) {
             int64_t before_ns = lane->since_ns;
             results_release_lane(lane, all);
             released |= lane->since_ns != before_ns;
-            any |= lane->held != NULL;
+            any |= lane->pending != NULL;
             since_ns = lane->since_ns < since_ns ? lane->since_ns : since_ns;
         }
         /* No unit that is still to be judged began before that. */
@@ -291,21 +297,22 @@ bool results_release(struct measurement *measurement, bool all) {
     return any;
 }
 
+/* When the run is ending, the samplers are stopped, since each then takes a last sample at once. */
 void results_wait(struct measurement *measurement) {
     struct node_set *set = measurement->set;
-    int64_t looked_ns = clock_monotonic_ns(), deadline_ns = looked_ns + sample_timeout_ns(set), now_ns;
-    bool held = results_release(measurement, false);
-    while (held && !measurement_is_over(measurement) && (now_ns = clock_monotonic_ns()) < deadline_ns &&
-           !event_loop_is_stopped(set->loop)) {
-        if (now_ns - looked_ns >= look_period_ns) {
-            looked_ns = now_ns;
-            held = results_release(measurement, false);
-        } else if (event_loop_run_once(set->loop, looked_ns + look_period_ns - now_ns, NULL) < 0) {
+    int64_t checked_ns = clock_monotonic_ns(), deadline_ns = checked_ns + sample_timeout_ns(set), now_ns;
+    bool any_pending = results_release(measurement, false);
+    while (any_pending && !measurement_is_over(measurement) &&
+           (now_ns = clock_monotonic_ns()) < deadline_ns && !event_loop_is_stopped(set->loop)) {
+        if (now_ns - checked_ns >= check_period_ns) {
+            checked_ns = now_ns;
+            any_pending = results_release(measurement, false);
+        } else if (event_loop_run_once(set->loop, checked_ns + check_period_ns - now_ns, NULL) < 0) {
             break;
         }
     }
     /* The last sample is taken at once when a sampler is asked to end. */
-    if (held && measurement_is_over(measurement)) {
+    if (any_pending && measurement_is_over(measurement)) {
         event_loop_resume(set->loop);
         (void)watch_stop(measurement->watch, NULL);
     }

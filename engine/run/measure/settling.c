@@ -46,8 +46,8 @@ int settling_check_nodes(const struct node_set *set, struct failure *failure) {
                          rows, set->count, STOPPING_CELLS_MAX);
 }
 
-int settling_take(struct settling *settling, size_t place, size_t position, const double *responses,
-                  struct failure *failure) {
+int settling_add(struct settling *settling, size_t place, size_t position, const double *responses,
+                 struct failure *failure) {
     if (!settling->rule)
         return 0;
     const struct design_order *order = settling->plan->order;
@@ -58,10 +58,10 @@ int settling_take(struct settling *settling, size_t place, size_t position, cons
         .core = ledger_place_core(settling->record->ledger, place),
         .value = responses[settling->plan->repeat_response],
     };
-    return stopping_rule_take(settling->rule, &value) < 0 ? failure_memory(failure) : 0;
+    return stopping_rule_add(settling->rule, &value) < 0 ? failure_memory(failure) : 0;
 }
 
-int settling_take_row(const struct results_row *row, void *context, struct failure *failure) {
+int settling_add_row(const struct results_row *row, void *context, struct failure *failure) {
     struct settling *settling = context;
     const struct plan *plan = settling->plan;
     bool job = plan->campaign->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
@@ -76,13 +76,13 @@ int settling_take_row(const struct results_row *row, void *context, struct failu
     if (value.row >= plan->design->row_count || value.repetition >= plan->order->repetitions ||
         (row->picked.length > 0 && !number_parse_double(row->picked.bytes, row->picked.length, &value.value)))
         return -EBADMSG;
-    return stopping_rule_take(settling->rule, &value) < 0 ? failure_memory(failure) : 0;
+    return stopping_rule_add(settling->rule, &value) < 0 ? failure_memory(failure) : 0;
 }
 
-bool settling_leaves_out(const struct settling *settling, size_t position) {
+bool settling_skips(const struct settling *settling, size_t position) {
     const struct design_order *order = settling->plan->order;
-    return settling->rule && stopping_rule_leaves_out(settling->rule, design_order_row(order, position),
-                                                      design_order_repetition(order, position));
+    return settling->rule && stopping_rule_skips(settling->rule, design_order_row(order, position),
+                                                 design_order_repetition(order, position));
 }
 
 static void journal_settled(struct settling *settling, size_t row) {
@@ -120,6 +120,8 @@ struct settling_saving settling_apply(struct settling *settling, const struct de
 /* ---- The end ---------------------------------------------------------------------------------------------
  */
 
+/* A part of the run may have ended after a row's last repetition and before the row was settled: that is done
+ * here. */
 void settling_note(struct settling *settling, bool is_whole) {
     if (!settling->rule)
         return;

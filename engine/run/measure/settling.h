@@ -24,32 +24,32 @@ struct settling {
 
 void settling_init(struct settling *settling, struct run_record *record, const struct plan *plan);
 void settling_clear(struct settling *settling);
-/* Can the nodes that there are settle anything, and are rows and nodes not too many? */
+/* Refuses `repeat` between nodes with only one node, or with too many rows and nodes. */
 int settling_check_nodes(const struct node_set *set, struct failure *failure);
 
-/* A unit that was done. PLACE: of the ledger. RESPONSES: one a response, in the experiment's order. */
-int settling_take(struct settling *settling, size_t place, size_t position, const double *responses,
-                  struct failure *failure);
+/* A unit was done at PLACE of the ledger. RESPONSES: one for each response, in the experiment's order. */
+int settling_add(struct settling *settling, size_t place, size_t position, const double *responses,
+                 struct failure *failure);
 
-/* The same from a ROW of results.csv, which has picked the response; CONTEXT is the settling, which has a
- * rule. For run_history_read_units(): rows of the parts that are over, in their order, make the state that
- * these had.
- */
-int settling_take_row(const struct results_row *row, void *context, struct failure *failure);
+/* As settling_add() for a ROW of results.csv, which has picked the response. CONTEXT is a settling with a
+ * rule. For run_history_read_units(): read in order, the rows of earlier parts restore the state that these
+ * parts had. */
+int settling_add_row(const struct results_row *row, void *context, struct failure *failure);
 
-/* Is POSITION not needed any more? */
-bool settling_leaves_out(const struct settling *settling, size_t position);
+/* Is POSITION not needed any more, because its row is settled? */
+bool settling_skips(const struct settling *settling, size_t position);
 
 /* What is not needed any more, of one placement. */
 struct settling_saving {
     uint64_t rows, positions;
 };
-/* The repetitions of BLOCK's rows are over, that of the block too if it HAS_ENDED: those that are known well
- * enough are settled, and journalled. TIMES no longer has what these would still have had on LANES lanes. */
+/* The repetitions before BLOCK's are over, and the block's own if it HAS_ENDED: settles and journals the rows
+ * of BLOCK that are known well enough. TIMES no longer counts their remaining units on LANES lanes. Returns
+ * what is saved. */
 struct settling_saving settling_apply(struct settling *settling, const struct design_block *block,
                                       bool has_ended, struct unit_times *times, size_t lanes);
 
-/* The measurements are over; IS_WHOLE: nothing is left of them. Notes how many rows are settled. */
+/* Notes how many rows are settled. IS_WHOLE: no unit of the run is left. */
 void settling_note(struct settling *settling, bool is_whole);
 uint64_t settling_count(const struct settling *settling);
 /* Writes results/repeat.csv. */

@@ -69,7 +69,8 @@ static double mean_of(const struct slow_nodes *slow, size_t node, size_t row) {
     return cell->count > 0 ? cell->sum / (double)cell->count : NAN;
 }
 
-/* The COUNT nodes of one kind. ROOM is for a value a node, or a row; MEDIANS for a value a row. */
+/* Scores COUNT nodes of one kind by the median, over rows, of how far (in log time) they are from the row's
+ * median node. ROOM has room for a value of each node, or row; MEDIANS for each row. */
 static void score_kind(const struct slow_nodes *slow, const size_t *nodes, size_t count, double *medians,
                        double *room, struct slow_node_score *scores) {
     for (size_t row = 0; row < slow->rows; row++) {
@@ -124,7 +125,8 @@ void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size
 
 /* ---- Names */
 
-static void name_node(struct node_set *set, struct run_node *node, const struct slow_node_score *score) {
+/* Journals and notes that NODE is slow; node->slow has the sentence. */
+static void note_slow_node(struct node_set *set, struct run_node *node, const struct slow_node_score *score) {
     node->slow =
         xformat("%.3g %% slower than the median of %zu equal nodes, over %zu rows (threshold %.2g %%: %g "
                 "times their spread)",
@@ -137,7 +139,8 @@ static void name_node(struct node_set *set, struct run_node *node, const struct 
     record_note(set->record, "node %s: %s", node->name, node->slow);
 }
 
-void slow_nodes_name(const struct slow_nodes *slow, struct node_set *set) {
+/* Only nodes with the same CPU model and core count are compared. */
+void slow_nodes_note(const struct slow_nodes *slow, struct node_set *set) {
     cleanup_free struct slow_node_score *scores = xcalloc(set->count, sizeof *scores);
     cleanup_free uint32_t *kinds = xcalloc(set->count, sizeof *kinds);
     cleanup(text_set_clear) struct text_set labels = {0};
@@ -150,5 +153,5 @@ void slow_nodes_name(const struct slow_nodes *slow, struct node_set *set) {
     slow_nodes_score(slow, kinds, labels.count, scores);
     for (size_t i = 0; i < set->count; i++)
         if (scores[i].slow && !set->items[i].slow)
-            name_node(set, &set->items[i], &scores[i]);
+            note_slow_node(set, &set->items[i], &scores[i]);
 }

@@ -62,6 +62,6 @@ void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size
                       struct slow_node_score *scores);
 /* Notes and journals the nodes of RUN that are slow and were not named yet. Those with the same processor
  * and as many cores are of one kind. */
-void slow_nodes_name(const struct slow_nodes *slow, struct node_set *set);
+void slow_nodes_note(const struct slow_nodes *slow, struct node_set *set);
 
 #endif

@@ -10,8 +10,8 @@
 /* ---- Who for whom ----------------------------------------------------------------------------------------
  */
 
-/* A node that is out and whose share is not measured; or a spare. */
-static struct run_node *find(const struct node_set *set, enum node_state state) {
+/* The first spare, or the first node that is out and has units left; NULL: none. */
+static struct run_node *find_node(const struct node_set *set, enum node_state state) {
     for (size_t i = 0; i < set->count; i++)
         if (set->items[i].state == state &&
             (state == NODE_SPARE || !node_set_has_all_units(set, &set->items[i])))
@@ -20,10 +20,10 @@ static struct run_node *find(const struct node_set *set, enum node_state state) 
 }
 
 bool spares_are_wanted(const struct node_set *set) {
-    return find(set, NODE_OUT) && find(set, NODE_SPARE);
+    return find_node(set, NODE_OUT) && find_node(set, NODE_SPARE);
 }
 
-/* The phases and the group ask JOINING alone, or all nodes that are in if it is NULL. */
+/* Has the group and the phases ask JOINING alone; NULL: all nodes that take part. */
 static void select_nodes(struct node_set *set, const struct run_node *joining) {
     set->joining = joining;
     for (size_t i = 0; i < set->count; i++)
@@ -33,8 +33,8 @@ static void select_nodes(struct node_set *set, const struct run_node *joining) {
 /* ---- Making it ready -------------------------------------------------------------------------------------
  */
 
-/* Its units stand for those of the node that was lost, so it needs the same cores; those of a node that was
- * never inspected are not known. */
+/* Refuses JOINING if its cores differ from those of LOST, whose units it measures. A node that was never
+ * inspected has no known cores. */
 static int check_cores(const struct run_node *joining, const struct run_node *lost, struct failure *failure) {
     if (!lost->facts)
         return 0;
@@ -48,13 +48,14 @@ static int check_cores(const struct run_node *joining, const struct run_node *lo
                             joining->core_count, lost->name, lost->core_count);
 }
 
+/* Runs the phases from connect to warm-up on JOINING alone. 0 also when it was taken out meanwhile. */
 static int run_phases(struct watch *watch, const struct run_node *joining, const struct run_node *lost,
                       struct failure *failure) {
-    static int (*const acts[])(struct node_set * set, struct failure * failure) = {
+    static int (*const phases[])(struct node_set * set, struct failure * failure) = {
         node_set_connect, node_set_inspect, node_set_check_fit, node_set_prepare, controls_begin};
     int r = 0;
-    for (size_t i = 0; r == 0 && run_node_is_in(joining) && i < sizeof acts / sizeof *acts; i++)
-        r = acts[i](watch->set, failure);
+    for (size_t i = 0; r == 0 && run_node_is_in(joining) && i < sizeof phases / sizeof *phases; i++)
+        r = phases[i](watch->set, failure);
     if (r < 0 || !run_node_is_in(joining))
         return r;
     r = check_cores(joining, lost, failure);
@@ -67,9 +68,10 @@ static bool is_ending(const struct measurement *measurement) {
            event_loop_is_stopped(measurement->set->loop);
 }
 
-/* 0 when it is ready, or out itself; negative when the run cannot continue, or is ending. */
-static int make_ready(struct measurement *measurement, struct run_node *joining, const struct run_node *lost,
-                      struct failure *failure) {
+/* Makes JOINING ready to measure. 0: it is ready, or was taken out itself; negative: the run cannot continue,
+ * or is ending. */
+static int prepare_spare(struct measurement *measurement, struct run_node *joining,
+                         const struct run_node *lost, struct failure *failure) {
     struct node_set *set = measurement->set;
     struct failure why = {0};
     node_set_report_news(set); /* first that the other is out */
@@ -99,7 +101,8 @@ static int make_ready(struct measurement *measurement, struct run_node *joining,
 /* ---- Bringing in -----------------------------------------------------------------------------------------
  */
 
-static void give_share(struct measurement *measurement, struct run_node *joining, struct run_node *lost) {
+/* Lets JOINING measure the units of LOST. If blocks have begun it is late, and catches up at the end. */
+static void replace_node(struct measurement *measurement, struct run_node *joining, struct run_node *lost) {
     struct node_set *set = measurement->set;
     node_set_enter(set, lost, NODE_REPLACED);
     if (measurement->noted && set->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
@@ -111,15 +114,16 @@ static void give_share(struct measurement *measurement, struct run_node *joining
         slow_nodes_forget(measurement->speeds, lost->number);
 }
 
+/* A lost node and a spare are paired as long as there are both. */
 int spares_bring_in(struct measurement *measurement, struct failure *failure) {
     struct node_set *set = measurement->set;
     int r = 0;
     while (r == 0 && spares_are_wanted(set)) {
-        struct run_node *lost = find(set, NODE_OUT), *joining = find(set, NODE_SPARE);
-        r = make_ready(measurement, joining, lost, failure);
+        struct run_node *lost = find_node(set, NODE_OUT), *joining = find_node(set, NODE_SPARE);
+        r = prepare_spare(measurement, joining, lost, failure);
         if (r < 0 || joining->left_reason)
             continue;
-        give_share(measurement, joining, lost);
+        replace_node(measurement, joining, lost);
         r = block_join(measurement, joining, failure);
     }
     return r == -EINTR && failure->kind == FAILURE_INTERRUPTED ? 0 : r;

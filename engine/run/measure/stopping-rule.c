@@ -76,7 +76,8 @@ void stopping_rule_free(struct stopping_rule *rule) {
     free(rule);
 }
 
-int stopping_rule_take(struct stopping_rule *rule, const struct stopping_value *value) {
+/* Nodes get their numbers in the order in which they come. */
+int stopping_rule_add(struct stopping_rule *rule, const struct stopping_value *value) {
     cleanup_free char *unit = xformat("%s %s", value->node, value->core);
     struct waiting item = {
         .row = (uint32_t)value->row, .repetition = (uint32_t)value->repetition, .value = value->value};
@@ -108,7 +109,7 @@ static double merge(double mean, uint64_t count, double other, uint64_t more) {
     return mean + (other - mean) * ((double)more / (double)(count + more));
 }
 
-/* COUNT values of a row, on a node or on all, in one repetition that is over. */
+/* Adds the mean of COUNT values of a row in one repetition that is over, on one node or on all. */
 static void add_group(struct stopping_rule *rule, const struct waiting *of, double mean, uint32_t count) {
     struct cell *cell = &rule->cells[of->node][of->row];
     struct row *row = &rule->rows[of->row];
@@ -126,7 +127,8 @@ static void add_group(struct stopping_rule *rule, const struct waiting *of, doub
     }
 }
 
-static int compare(const void *left, const void *right) {
+/* By repetition, row, node and unit; the last value of a unit comes last. */
+static int compare_waiting(const void *left, const void *right) {
     const struct waiting *a = left, *b = right;
     const uint32_t keys[][2] = {{a->repetition, b->repetition},
                                 {a->row, b->row},
@@ -143,11 +145,12 @@ static bool is_same_group(const struct waiting *a, const struct waiting *b) {
     return a->repetition == b->repetition && a->row == b->row && a->node == b->node;
 }
 
+/* Of a unit that was measured several times in a repetition, the last value counts. */
 void stopping_rule_close(struct stopping_rule *rule, size_t before) {
     struct waiting *items = rule->waiting, *end = items + rule->waiting_count, *at = items;
     if (rule->waiting_count == 0)
         return;
-    qsort(items, rule->waiting_count, sizeof *items, compare);
+    qsort(items, rule->waiting_count, sizeof *items, compare_waiting);
     while (at < end && at->repetition < before) {
         const struct waiting *first = at;
         double mean = 0;
@@ -191,8 +194,8 @@ struct stopping_estimate stopping_rule_estimate(struct stopping_rule *rule, size
     return estimate;
 }
 
-/* Values that are read again may be known up to a later repetition than BEFORE: what had settled the row when
- * they were measured was the last of them. */
+/* Values that are read again may go beyond BEFORE: when they were measured, the last of them settled the row.
+ */
 size_t stopping_rule_settle(struct stopping_rule *rule, size_t row, size_t before) {
     struct row *state = &rule->rows[row];
     if (state->settled_from || !stopping_rule_estimate(rule, row).narrow)
@@ -206,7 +209,7 @@ bool stopping_rule_is_settled(const struct stopping_rule *rule, size_t row) {
     return rule->rows[row].settled_from > 0;
 }
 
-bool stopping_rule_leaves_out(const struct stopping_rule *rule, size_t row, size_t repetition) {
+bool stopping_rule_skips(const struct stopping_rule *rule, size_t row, size_t repetition) {
     return stopping_rule_is_settled(rule, row) && repetition >= rule->rows[row].settled_from;
 }
 

@@ -47,7 +47,7 @@ struct stopping_value {
     double value;
 };
 /* 0, or negative when there are too many different nodes and cores. */
-int stopping_rule_take(struct stopping_rule *rule, const struct stopping_value *value);
+int stopping_rule_add(struct stopping_rule *rule, const struct stopping_value *value);
 /* The repetitions before number BEFORE are over, all with SIZE_MAX: their values count from now on. */
 void stopping_rule_close(struct stopping_rule *rule, size_t before);
 
@@ -66,7 +66,7 @@ struct stopping_estimate stopping_rule_estimate(struct stopping_rule *rule, size
  * on, that is not needed then; 0 when ROW is not settled, or was before. */
 size_t stopping_rule_settle(struct stopping_rule *rule, size_t row, size_t before);
 /* Is ROW settled, and REPETITION not needed any more? */
-bool stopping_rule_leaves_out(const struct stopping_rule *rule, size_t row, size_t repetition);
+bool stopping_rule_skips(const struct stopping_rule *rule, size_t row, size_t repetition);
 bool stopping_rule_is_settled(const struct stopping_rule *rule, size_t row);
 size_t stopping_rule_settled_count(const struct stopping_rule *rule);
 

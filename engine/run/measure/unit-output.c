@@ -32,9 +32,10 @@ bool unit_output_is_text(const char *bytes, size_t length) {
     return length <= EXPERIMENT_TEXT_MAX;
 }
 
-/* What the pattern found, as the response's value; or what was expected instead is appended to WHY. */
-static bool take(const struct experiment_response *response, struct text_set *texts, const char *bytes,
-                 size_t length, double *ret, struct text *why) {
+/* Converts what the pattern found to the response's value; a text becomes its code in TEXTS. False: WHY gets
+ * what was expected. */
+static bool convert_value(const struct experiment_response *response, struct text_set *texts,
+                          const char *bytes, size_t length, double *ret, struct text *why) {
     if (response->about.type == COLUMN_NUMBER) {
         if (number_parse_double(bytes, length, ret))
             return true;
@@ -52,6 +53,8 @@ static bool take(const struct experiment_response *response, struct text_set *te
     return false;
 }
 
+/* Reads one response from OUTPUT. False: WHY says what the pattern found instead. CUT: output is missing, so
+ * that a match at its end may not be whole. */
 static bool read_response(const struct experiment_response *response, const regex_t *pattern,
                           struct text_set *texts, const struct text *output, bool cut, double *ret,
                           struct text *why) {
@@ -77,13 +80,14 @@ static bool read_response(const struct experiment_response *response, const rege
     }
     text_printf(why, "the pattern of '%s' found '%.*s', expected ", response->about.name,
                 (int)(length < 100 ? length : 100), bytes);
-    if (!take(response, texts, bytes, length, ret, why))
+    if (!convert_value(response, texts, bytes, length, ret, why))
         return false;
     text_reset(why);
     return true;
 }
 
-/* A unit that does not pass: "it did not pass: residual is 31.2, expected residual < 16". */
+/* Does the unit pass the experiment's checks? False: WHY is "it did not pass: residual is 31.2, expected
+ * residual < 16". */
 static bool passes(const struct experiment *experiment, const struct text_set *texts, const double *responses,
                    struct text *why) {
     for (size_t i = 0; i < experiment->response_count; i++) {

@@ -41,8 +41,8 @@ static void clear(struct making *making) {
 /* ---- Rows ------------------------------------------------------------------------------------------------
  */
 
-/* A value that is not what its column says is left empty, and noted; one that took no part in the match, too,
- * which is no surprise. */
+/* Appends a value that was matched. A value that its column does not accept is left empty and counted; a
+ * group that took no part in the match is just empty. */
 static int append_value(struct making *making, const struct experiment_response *column, const char *bytes,
                         size_t length, const char *name, size_t number) {
     double value;
@@ -57,9 +57,9 @@ static int append_value(struct making *making, const struct experiment_response 
     return text_append_character(&making->rows, ',');
 }
 
-/* Line NUMBER of the file NAME, if it matches. -EFBIG past a limit of size. */
-static int take_line(struct making *making, const char *name, size_t number, const char *line,
-                     size_t length) {
+/* Adds a row for line NUMBER of the file NAME if the pattern matches it. -EFBIG: the table is full. */
+static int match_line(struct making *making, const char *name, size_t number, const char *line,
+                      size_t length) {
     regmatch_t groups[EXPERIMENT_NAMES_MAX + 1];
     const struct experiment_table *table = making->table;
     if (length > UNIT_TABLE_LINE_MAX ||
@@ -77,12 +77,13 @@ static int take_line(struct making *making, const char *name, size_t number, con
     return r < 0 ? r : text_append_character(&making->rows, '\n');
 }
 
-static int take_output(struct making *making, const char *name, struct failure *failure) {
+/* Matches all lines of a unit's output. Fails when the table is too large or the pattern takes too long. */
+static int match_output(struct making *making, const char *name, struct failure *failure) {
     const char *at = making->output.bytes, *end = at + making->output.length;
     bool cut = making->output.length == LANE_OUTPUT_MAX; /* the last line may have had more behind it */
     for (size_t number = 1; at < end; number++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
-        if ((newline || !cut) && take_line(making, name, number, at, (size_t)(stop - at)) < 0)
+        if ((newline || !cut) && match_line(making, name, number, at, (size_t)(stop - at)) < 0)
             return failure_set(failure, -EFBIG,
                                "it would have more than %d rows or more than %d MiB, the most accepted",
                                UNIT_TABLE_ROWS_MAX, UNIT_TABLE_BYTES_MAX >> 20);
@@ -98,13 +99,13 @@ static int take_output(struct making *making, const char *name, struct failure *
 /* ---- Units -----------------------------------------------------------------------------------------------
  */
 
-/* One line of results.csv. A unit that has no file has written nothing. */
-static int take_unit(struct making *making, const struct csv_field *fields, struct failure *failure) {
+/* Matches the output of one unit, a line of results.csv. A unit that printed nothing has no file. */
+static int match_unit(struct making *making, const struct csv_field *fields, struct failure *failure) {
     const struct node_set *set = making->set;
     bool job = set->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
     struct results_row row;
     for (enum results_column i = 0; i < RESULTS_FACTORS; i++)
-        if (!results_row_take(i, fields[i].bytes, fields[i].length, &row))
+        if (!results_row_parse_field(i, fields[i].bytes, fields[i].length, &row))
             return csv_failure(making->units, i, failure, "this is no unit of a run");
     cleanup_free char *node = job ? xstrdup(PLACEMENT_JOB_NODE) : xstrndup(row.node.bytes, row.node.length),
                       *core = xstrndup(row.core.bytes, row.core.length),
@@ -119,9 +120,10 @@ static int take_unit(struct making *making, const struct csv_field *fields, stru
     for (size_t i = 0; r == 0 && i < csv_column_count(making->units); i++)
         if (tables_have(set->plan, i))
             r = csv_append_field(&making->unit, i == 0, fields[i].bytes, fields[i].length);
-    return r < 0 ? r : take_output(making, name, failure);
+    return r < 0 ? r : match_output(making, name, failure);
 }
 
+/* Appends the header: the columns that say which unit it was, then the table's. */
 static int append_header(struct making *making) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < csv_column_count(making->units); i++) {
@@ -135,7 +137,8 @@ static int append_header(struct making *making) {
     return r < 0 ? r : text_append_character(&making->rows, '\n');
 }
 
-static int make(struct making *making, const char *path, struct failure *failure) {
+/* Makes the table at PATH from the output of all units. There is no file if no line matches. */
+static int make_table(struct making *making, const char *path, struct failure *failure) {
     cleanup_free char *results = record_path(making->set->record, ARCHIVE_RESULTS);
     const struct csv_field *fields;
     char reason[PATTERN_REASON_SIZE];
@@ -148,21 +151,22 @@ static int make(struct making *making, const char *path, struct failure *failure
     if (append_header(making) < 0)
         return failure_memory(failure);
     while ((r = csv_next(making->units, &fields, failure)) > 0)
-        if ((r = take_unit(making, fields, failure)) < 0)
+        if ((r = match_unit(making, fields, failure)) < 0)
             return r;
     return r < 0 || making->count == 0
                ? r
                : file_replace(path, making->rows.bytes, making->rows.length, 0666, failure);
 }
 
-static void make_and_note(struct node_set *set, const struct experiment_table *table) {
+/* Makes one table. A table that cannot be made is noted and does not fail the run. */
+static void make_noted_table(struct node_set *set, const struct experiment_table *table) {
     cleanup(clear) struct making making = {.set = set, .table = table, .began = clock()};
     cleanup_free char *path = record_path(set->record, table->file);
     struct failure failure = {0};
     text_init(&making.unit, CSV_ROW_MAX);
     text_init(&making.output, LANE_OUTPUT_MAX);
     text_init(&making.rows, UNIT_TABLE_BYTES_MAX);
-    int r = make(&making, path, &failure);
+    int r = make_table(&making, path, &failure);
     if (r < 0 || making.count == 0)
         (void)unlink(path); /* of an earlier part */
     if (r < 0)
@@ -181,5 +185,5 @@ static void make_and_note(struct node_set *set, const struct experiment_table *t
 
 void unit_tables_write(struct node_set *set) {
     for (size_t i = 0; set->record->units->done > 0 && i < set->experiment->table_count; i++)
-        make_and_note(set, &set->experiment->tables[i]);
+        make_noted_table(set, &set->experiment->tables[i]);
 }

@@ -40,7 +40,7 @@ void unit_times_free(struct unit_times *times) {
     free(times);
 }
 
-void unit_times_take(struct unit_times *times, size_t row, int64_t took_ns) {
+void unit_times_add(struct unit_times *times, size_t row, int64_t took_ns) {
     struct row_times *of = &times->rows[row];
     double seconds = (double)took_ns * 1e-9;
     if (took_ns <= 0 || seconds > seconds_max)

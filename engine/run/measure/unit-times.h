@@ -26,7 +26,7 @@ struct unit_times *unit_times_new(size_t rows, const double *expected);
 void unit_times_free(struct unit_times *times); /* NULL is fine */
 
 /* A unit of ROW, from 0, took so long; not positive: nothing is known of it. */
-void unit_times_take(struct unit_times *times, size_t row, int64_t took_ns);
+void unit_times_add(struct unit_times *times, size_t row, int64_t took_ns);
 
 /* So many more units of ROW are to be measured; negative: fewer. */
 void unit_times_plan(struct unit_times *times, size_t row, int64_t units);

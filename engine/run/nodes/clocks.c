@@ -53,9 +53,8 @@ static void add_clock(cJSON *object, const char *key, const struct agent_clock *
     json_add_int64_text(item, "node_monotonic_ns", clock->node_monotonic_ns);
 }
 
-/* By how much the node's clocks gained on the engine's, in us/s, which is parts in a million; give or take
- * the two bounds over the time between. The wall clocks may have been set meanwhile, the monotonic ones never
- * are. */
+/* Adds the drift: by how much the node's clocks gained on the engine's, in us/s (ppm), with its bound. Wall
+ * clocks may have been set meanwhile, monotonic clocks never are. NAN: not measured at both ends. */
 static void add_drift(cJSON *object, const struct agent_clock clocks[static RUN_CLOCKS]) {
     const struct agent_clock *start = &clocks[RUN_CLOCK_START], *end = &clocks[RUN_CLOCK_END];
     int64_t elapsed = end->engine_monotonic_ns - start->engine_monotonic_ns;
@@ -79,7 +78,7 @@ static int write_clock(struct node_set *set, const struct run_node *node, struct
     return record_write_node_json(set->record, node->name, ARCHIVE_NODE_CLOCK, object, failure);
 }
 
-/* Whoever compares stamps of nodes should know how far apart their clocks are. */
+/* Notes how far the nodes' clocks are from the engine's, since stamps of several nodes may be compared. */
 static void note_spread(struct node_set *set) {
     int64_t least = INT64_MAX, most = INT64_MIN, bound = 0;
     size_t known = 0;

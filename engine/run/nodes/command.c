@@ -65,8 +65,10 @@ static void keep_texts(struct bind_texts *ret, const char *const *items, bool ar
             bind_texts_add(ret, items[i]);
 }
 
-static int specify(size_t node, struct remote_command_specification *ret, void *context,
-                   struct failure *failure) {
+/* Sets RET to the command line for NODE, with the software's prefix and environment if asked for. The first
+ * call of a node is also kept for the journal and the log. */
+static int specify_command(size_t node, struct remote_command_specification *ret, void *context,
+                           struct failure *failure) {
     struct issue *issue = context;
     const struct node_command *command = issue->command;
     ret->arguments = command->arguments;
@@ -112,8 +114,9 @@ static void forget_file(struct node_stream *stream) {
     stream->file = NULL;
 }
 
-/* Of nodes on which a command wrote the same, the first one's files stay; KEEPER[i] is that of node i. */
-static void keep_once(struct issue *issue, const char *folder, size_t *keeper) {
+/* Keeps each distinct output once: of nodes whose output is the same only the first one's files stay.
+ * KEEPER[i] is the node that has the files of node i. */
+static void keep_distinct_outputs(struct issue *issue, const char *folder, size_t *keeper) {
     size_t count = issue->set->count;
     cleanup(node_texts_clear) struct node_texts keys = node_texts_new(count);
     for (size_t i = 0; i < count; i++) {
@@ -144,7 +147,7 @@ static void log_lines(struct issue *issue) {
     }
 }
 
-/* Where what node KEEPER wrote is, which is what this node wrote too. */
+/* Journals under KEY the path of the file in which node KEEPER has the output. */
 static void journal_stream(const struct issue *issue, const char *key, size_t keeper, const char *suffix,
                            const struct node_stream *stream) {
     if (!stream->file)
@@ -153,6 +156,7 @@ static void journal_stream(const struct issue *issue, const char *key, size_t ke
     journal_string(issue->set->record->journal, key, name);
 }
 
+/* Journals the command of NODE and its exit. KEEPER: the node that has its output. */
 static void journal_result(struct issue *issue, size_t node, size_t keeper) {
     const struct node_result *result = &issue->results[node];
     struct journal *journal = issue->set->record->journal;
@@ -180,7 +184,7 @@ static void journal_result(struct issue *issue, size_t node, size_t keeper) {
 /* ---- Ends ------------------------------------------------------------------------------------------------
  */
 
-/* The last lines of what a command wrote; the first of them whole. */
+/* Appends the last TAIL_BYTES of what a command wrote to RET, from the beginning of a line on. */
 static void read_tail(const struct node_stream *stream, struct text *ret) {
     cleanup_close int file = stream->file ? open(stream->file, O_RDONLY | O_CLOEXEC) : -1;
     off_t size = file >= 0 ? lseek(file, 0, SEEK_END) : -1;
@@ -214,8 +218,9 @@ static void note_lines(const struct issue *issue, size_t node, const char *suffi
     }
 }
 
-/* Why the first of BAD nodes, or all of them, could not do it. */
-static int complain(const struct issue *issue, size_t node, size_t bad, struct failure *failure) {
+/* Sets FAILURE to why the command failed: with BAD 1 on NODE, else on several nodes, whose failures are
+ * merged. The last lines that NODE printed are noted. */
+static int set_command_failure(const struct issue *issue, size_t node, size_t bad, struct failure *failure) {
     const struct node_result *result = &issue->results[node];
     const char *line = issue->lines.items[node];
     bool is_error = result->error.total > 0;
@@ -241,8 +246,8 @@ static int complain(const struct issue *issue, size_t node, size_t bad, struct f
     return failure_prefix(failure, "'%.200s'", line ? line : "");
 }
 
-/* What must succeed and did not. Nodes that could not be asked do not count, nor those that were taken out
- * meanwhile. */
+/* Fails if a node was lost, or if a command that must succeed (it has a name) did not. A node where it ran
+ * past its time is taken out. Nodes that were not asked or are out do not count. */
 static int check_results(const struct issue *issue, struct failure *failure) {
     struct node_set *set = issue->set;
     size_t bad = 0, first = 0;
@@ -275,9 +280,10 @@ static int check_results(const struct issue *issue, struct failure *failure) {
         *failure = set->loss;
         return set->loss.code;
     }
-    return complain(issue, first, bad, failure);
+    return set_command_failure(issue, first, bad, failure);
 }
 
+/* RET gets the results if the command succeeded; NULL: they are not wanted. */
 int node_command_run(struct node_set *set, const struct node_command *command, struct node_result **ret,
                      struct failure *failure) {
     cleanup(clear_issue) struct issue issue = {
@@ -294,7 +300,7 @@ int node_command_run(struct node_set *set, const struct node_command *command, s
     if (r < 0)
         return r;
     r = node_group_run(set->group,
-                       &(struct node_group_command){.specify = specify,
+                       &(struct node_group_command){.specify = specify_command,
                                                     .context = &issue,
                                                     .folder = folder,
                                                     .nodes = command->nodes,
@@ -304,7 +310,7 @@ int node_command_run(struct node_set *set, const struct node_command *command, s
     if (r < 0)
         return r;
     if (folder)
-        keep_once(&issue, folder, keeper);
+        keep_distinct_outputs(&issue, folder, keeper);
     for (size_t i = 0; i < set->count; i++)
         journal_result(&issue, i, keeper[i]);
     record_commit(set->record, NULL); /* a failure to write shows again at the phase's end */

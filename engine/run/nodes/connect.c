@@ -77,8 +77,9 @@ void node_set_add_news(struct node_set *set, struct run_node *node, const char *
         event_source_set_timer(set->news_timer, news_delay_ns, 0);
 }
 
-/* Copies what is known of the agent while its first transport is there. */
-static void take_agent(struct node_set *set, struct run_node *node) {
+/* Records NODE's agent (path, version, how it came there) in the node and the journal. Called when the link
+ * is ready for the first time: only then is the transport there to ask. */
+static void record_agent(struct node_set *set, struct run_node *node) {
     struct testbed_agent agent =
         set->campaign->testbed.backend->agent(set->testbed, take_pointer(node->transport));
     node->agent_path = agent.path ? xstrdup(agent.path) : NULL;
@@ -116,6 +117,7 @@ static void journal_link(struct node_set *set, const char *event, const struct r
     journal_end(journal);
 }
 
+/* The news that a link broke is reported before the note that nobody waits for it. */
 void node_set_give_up_broken(struct node_set *set) {
     if (set->record->phase < RUN_COLLECT ||
         !(set->record->failed || set->record->interrupted || set->unreachable_at_seal))
@@ -135,15 +137,17 @@ static void on_give_up(struct event_source *source, void *context) {
     node_set_give_up_broken(context);
 }
 
-static void on_node(struct node_group *group, size_t number, enum agent_link_state state,
-                    const struct failure *why, void *context) {
+/* Called by the group when a link changes its state: ready, broken, ready again, or closed. News is noted
+ * once for all nodes with the same news; a node that was connected and is lost is taken out. */
+static void on_link_state(struct node_group *group, size_t number, enum agent_link_state state,
+                          const struct failure *why, void *context) {
     (void)group;
     struct node_set *set = context;
     struct run_node *node = &set->items[number];
     bool was_ready = !node->transport;
     char outage[NUMBER_TEXT_SIZE];
     if (state == AGENT_LINK_READY && !was_ready) {
-        take_agent(set, node);
+        record_agent(set, node);
     } else if (state == AGENT_LINK_READY) {
         node->outage_ns = clock_monotonic_ns() - node->broken_ns;
         node->broken_ns = 0;
@@ -181,6 +185,7 @@ static void on_progress(struct node_group *group, size_t done, size_t total, voi
                                                              .seconds_left = -1});
 }
 
+/* A failure is a node's own only if some other node did not fail. */
 int node_set_merge_failures(struct node_set *set, struct failure *failures, const char *what,
                             struct failure *failure) {
     if (set->loss.code < 0 && set->campaign->node_loss.action != NODE_LOSS_ABORT) {
@@ -222,8 +227,8 @@ int node_set_check(struct node_set *set, struct failure *failure) {
 /* ---- Phases ----------------------------------------------------------------------------------------------
  */
 
-/* `assay status` shows it while the nodes are waited for. The journal of a run that is sealed stays as it is.
- */
+/* Notes a sentence of the testbed. While nodes are waited for it is journalled too, so that 'assay status'
+ * shows it. */
 static void on_report(void *context, const char *sentence) {
     const struct node_set *set = context;
     record_note(set->record, "%s", sentence);
@@ -238,6 +243,7 @@ static void on_log(void *context, const char *sentence) {
     record_log(set->record, "%s", sentence);
 }
 
+/* Called when the reservation has ended. Before collect that interrupts the run, so that it seals. */
 static void on_over(void *context, const char *sentence) {
     struct node_set *set = context;
     if (set->record->phase >= RUN_COLLECT) {
@@ -248,8 +254,8 @@ static void on_over(void *context, const char *sentence) {
     node_set_interrupt(set, RUN_REVOKED, sentence);
 }
 
-/* ID: what the reservation is called; NULL: it is about to be asked for, and may be there even if nobody
- * lives to hear of it. */
+/* Journals a reservation and commits. ID NULL: it is about to be made, and may exist even if this engine
+ * dies. */
 static int note_reservation(struct node_set *set, const char *id, struct failure *failure) {
     journal_begin(set->record->journal, "reservation");
     journal_string(set->record->journal, "testbed", set->campaign->testbed.backend->name);
@@ -259,7 +265,7 @@ static int note_reservation(struct node_set *set, const char *id, struct failure
     return record_commit(set->record, failure);
 }
 
-/* What the reservation is called is durable before anything is waited for. */
+/* Journals the reservation's id, commits, and waits until the nodes are granted. */
 static int wait_for_nodes(struct node_set *set, struct failure *failure) {
     const struct testbed_backend *backend = set->campaign->testbed.backend;
     int r = note_reservation(set, backend->id(set->testbed), failure);
@@ -273,8 +279,8 @@ static int wait_for_nodes(struct node_set *set, struct failure *failure) {
     return 0;
 }
 
-/* Of a sealed run, too: its folder is to say whether there is still something reserved for it. Where this is
- * not kept, that the time is over says it. */
+/* Journals that nothing is reserved any more. Committed also after sealing, for the folder. Does nothing
+ * where the testbed has no reservations. */
 static void note_release(struct node_set *set) {
     if (!set->campaign->testbed.backend->wait)
         return;
@@ -290,8 +296,8 @@ static int give_back(struct node_set *set, struct failure *failure) {
     return r;
 }
 
-/* What an earlier part has reserved, and this one could not take over. */
-static int reclaim(struct node_set *set, struct failure *failure) {
+/* Gives back a reservation of an earlier part that this part did not take over. */
+static int reclaim_reservation(struct node_set *set, struct failure *failure) {
     const struct testbed_choice *testbed = &set->campaign->testbed;
     const struct testbed_request request = {.loop = set->loop,
                                             .installation = set->installation,
@@ -307,6 +313,8 @@ static int reclaim(struct node_set *set, struct failure *failure) {
     return r;
 }
 
+/* Later parts reserve under "ID-PART", because agents of earlier parts may still be there and remove their
+ * folders. */
 int node_set_reserve(struct node_set *set, struct failure *failure) {
     const struct run_record *record = set->record;
     /* Agents of parts before may still be there, with folders that they will remove. */
@@ -355,7 +363,8 @@ int node_set_reserve(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : reservation_meet(set, failure);
 }
 
-/* Files are synced one after the other, several of each node, and nothing is sent to agents meanwhile. */
+/* Notes that the lease is short. Agents hear nothing while files are synced, and a slow disk could take
+ * longer than that. */
 static void note_short_lease(struct node_set *set, int64_t lease_ns) {
     char lease[NUMBER_TEXT_SIZE];
     if (lease_ns > 0 && lease_ns < short_lease_ns)
@@ -368,7 +377,8 @@ static void note_short_lease(struct node_set *set, int64_t lease_ns) {
 
 int node_set_deploy(struct node_set *set, struct failure *failure) {
     const struct testbed_backend *backend = set->campaign->testbed.backend;
-    struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = set};
+    struct node_group_listener listener = {
+        .on_node = on_link_state, .on_progress = on_progress, .context = set};
     set->news_timer = event_loop_add_timer(set->loop, -1, 0, on_news_timer, set);
     set->give_up = event_loop_add_deferred(set->loop, on_give_up, set);
     int r = node_group_new(set->loop, &listener, &set->group);
@@ -390,8 +400,8 @@ int node_set_deploy(struct node_set *set, struct failure *failure) {
     return 0;
 }
 
-/* A name that no host has is mistyped, unlike a host that is down. A part that follows has met all its hosts.
- */
+/* Refuses names that cannot be looked up: they are mistyped, unlike hosts that are down. Only in part 1,
+ * since later parts have met all their hosts. */
 static int check_host_names(const struct node_set *set, struct failure *failure) {
     for (struct run_node *node = NULL; set->record->part == 1 && (node = node_set_next(set, node));) {
         const struct failure *why = agent_link_failure(node->link);
@@ -404,7 +414,8 @@ static int check_host_names(const struct node_set *set, struct failure *failure)
     return 0;
 }
 
-/* Nodes that cannot be reached are taken out, if the run may continue without them. */
+/* Connects all nodes. Unreachable ones are taken out if the run may continue without them; else the failure
+ * names them all. */
 static int connect_nodes(struct node_set *set, struct failure *failure) {
     int r = node_group_connect(set->group, failure);
     if (r < 0 && check_host_names(set, failure) < 0)
@@ -432,7 +443,7 @@ int node_set_connect(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : node_set_measure_clocks(set, RUN_CLOCK_START, failure);
 }
 
-/* One that something holds there does not keep the run beyond its time. */
+/* How long agents are waited for to leave, in ns; at most until a second before the reservation ends. */
 static int64_t leave_timeout(const struct node_set *set) {
     const int64_t leave_timeout_ns = NODE_GROUP_LEAVE_NS(set->count);
     int64_t left_ns = set->deadline.source != DEADLINE_NONE
@@ -441,6 +452,8 @@ static int64_t leave_timeout(const struct node_set *set) {
     return left_ns > leave_timeout_ns ? leave_timeout_ns : left_ns < EVENT_SECOND ? EVENT_SECOND : left_ns;
 }
 
+/* Nodes that were given up restore themselves when their leases expire: that is noted, and is not the run's
+ * failure. */
 int node_set_release(struct node_set *set, struct failure *failure) {
     struct failure first = {0};
     if (set->group)
@@ -461,7 +474,7 @@ int node_set_release(struct node_set *set, struct failure *failure) {
     if (set->testbed)
         give_back(set, why);
     else if (run_history_is_reserved(set->past, clock_wall_ns()) && set->campaign->testbed.backend->reclaim)
-        reclaim(set, why);
+        reclaim_reservation(set, why);
     if (first.code && failure)
         *failure = first;
     return first.code;
@@ -469,8 +482,9 @@ int node_set_release(struct node_set *set, struct failure *failure) {
 
 /* ---- What it cost */
 
-static void take_statistics(struct agent_link *link, const struct agent_statistics *statistics,
-                            const struct failure *failure, void *context) {
+/* Journals what the agent of one node cost; nothing if it did not answer. */
+static void on_statistics(struct agent_link *link, const struct agent_statistics *statistics,
+                          const struct failure *failure, void *context) {
     (void)link;
     struct answer *answer = context;
     struct node_set *set = answer->answers->context;
@@ -495,7 +509,7 @@ void node_set_record_costs(struct node_set *set) {
         if (!set->items[i].link || !node_group_is_there(set->group, i))
             continue;
         struct answer *answer = answers_ask(&answers, set->items[i].link, i, 0);
-        if (agent_link_statistics(set->items[i].link, take_statistics, answer, NULL) < 0)
+        if (agent_link_statistics(set->items[i].link, on_statistics, answer, NULL) < 0)
             answers_take(answer);
     }
     answers_wait(&answers, NULL);

@@ -84,7 +84,7 @@ void node_set_note_difference(struct node_set *set, const char *what, const stru
     record_note(set->record, "the nodes differ in %s: %s", what, sentence.bytes);
 }
 
-/* Two names of one machine would measure each other. */
+/* Notes names that are one machine, by its boot id: they would measure each other. */
 static void note_machines(struct node_set *set) {
     cleanup(node_texts_clear) struct node_texts values = node_texts_new(set->count);
     for (size_t i = 0; i < set->count; i++)

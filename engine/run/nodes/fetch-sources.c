@@ -61,8 +61,11 @@ static void clear_fetched(struct fetched *fetched) {
     free(fetched->file);
 }
 
-static int fetch(struct node_set *set, const char *wanted, const char *folder, uint64_t most,
-                 struct fetched *ret, struct failure *failure) {
+/* Packs the source WANTED on the first node, below FOLDER there, and copies it to RET->file. RET->status: 0;
+ * EXIT_NO_SOURCE: WANTED is no source; EXIT_TOO_LARGE: above MOST bytes, and the file is a listing of hashes.
+ */
+static int fetch_source(struct node_set *set, const char *wanted, const char *folder, uint64_t most,
+                        struct fetched *ret, struct failure *failure) {
     static const char *const no_questions[] = {"GIT_TERMINAL_PROMPT=0", NULL};
     const struct run_node *first = node_set_next(set, NULL);
     cleanup_free char *bytes = xformat("%llu", (unsigned long long)most),
@@ -113,9 +116,10 @@ static int unpack(const struct fetched *fetched, const char *folder, struct sour
     return r < 0 ? r : source_files_read(&(struct source_choice){.folder = folder}, files, failure);
 }
 
-/* The copy of option NAME: FILES, of which one alone is a file that was named. */
-static int adopt(struct node_set *set, const char *name, struct source_files *files,
-                 struct source_origin *origin, struct failure *failure) {
+/* Makes FILES the copy of option NAME in the run's folder, records the origin and sets the option to the
+ * copy. A single file that the option named stays a file. */
+static int use_fetched_copy(struct node_set *set, const char *name, struct source_files *files,
+                            struct source_origin *origin, struct failure *failure) {
     struct experiment *experiment = set->campaign->experiment;
     bool is_file = !origin->commit && files->tree.count == 2 && !files->tree.entries[1].is_folder &&
                    strcmp(file_base_name(origin->written), files->tree.entries[1].relative) == 0;
@@ -138,13 +142,16 @@ static int adopt(struct node_set *set, const char *name, struct source_files *fi
     return 0;
 }
 
+/* Copies the source that option NAME names on a node. An option that is no source stays as it is. A source
+ * that is too large, or cannot be copied, is only noted, unless it is a commit. */
 static int fetch_option(struct node_set *set, const char *name, struct failure *failure) {
     cleanup(clear_fetched) struct fetched fetched = {0};
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
     cleanup_free char *written = xstrdup(experiment_option_value(set->experiment, name)),
                       *folder = record_path(set->record, ".fetched/files"),
                       *listing = xformat("%s/" ARCHIVE_SOFTWARE "/%s-sha256.txt", set->record->folder, name);
-    int r = fetch(set, written, NULL, provenance_source_bytes(set->campaign->provenance), &fetched, failure);
+    int r = fetch_source(set, written, NULL, provenance_source_bytes(set->campaign->provenance), &fetched,
+                         failure);
     if (r < 0 || fetched.status == EXIT_NO_SOURCE || !fetched.file)
         return r;
     struct source_origin origin = {.name = name, .written = written, .node = fetched.node};
@@ -167,7 +174,7 @@ static int fetch_option(struct node_set *set, const char *name, struct failure *
     }
     r = unpack(&fetched, folder, &files, failure);
     if (r == 0)
-        r = adopt(set, name, &files, &origin, failure);
+        r = use_fetched_copy(set, name, &files, &origin, failure);
     file_remove_tree(folder, NULL);
     if (r == 0 || origin.commit || failure->kind != FAILURE_INPUT)
         return r;
@@ -187,6 +194,7 @@ int sources_fetch(struct node_set *set, struct failure *failure) {
     return r;
 }
 
+/* Keeps the clone that the first node has made as the run's copy of the source, if it is not too large. */
 int sources_fetch_clone(struct node_set *set, struct failure *failure) {
     cleanup(clear_fetched) struct fetched fetched = {0};
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
@@ -196,8 +204,8 @@ int sources_fetch_clone(struct node_set *set, struct failure *failure) {
                       *commit = record_path(set->record, ARCHIVE_SOURCE_COMMIT);
     cleanup(text_clear) struct text line;
     text_init(&line, 4096);
-    int r = fetch(set, ".", RUN_WORK_FOLDER, provenance_source_bytes(set->campaign->provenance), &fetched,
-                  failure);
+    int r = fetch_source(set, ".", RUN_WORK_FOLDER, provenance_source_bytes(set->campaign->provenance),
+                         &fetched, failure);
     if (r == 0)
         r = file_read(commit, &line, failure);
     if (r < 0 || fetched.status != 0 || !fetched.file)

@@ -73,7 +73,9 @@ static void clear_reading(struct reading *reading) {
     node_texts_clear(&reading->microcodes);
 }
 
-static void take_raw_file(size_t number, size_t path, const char *bytes, size_t length, void *context) {
+/* Called with one file of raw_files of one node: keeps it, and reads the CPU model and microcode from
+ * cpuinfo. */
+static void on_raw_file(size_t number, size_t path, const char *bytes, size_t length, void *context) {
     struct reading *reading = context;
     struct node_set *set = reading->set;
     struct run_node *node = &set->items[number];
@@ -87,7 +89,8 @@ static void take_raw_file(size_t number, size_t path, const char *bytes, size_t 
         machine_files_add(&reading->files, node, name, bytes, length, &reading->failure);
 }
 
-static int take_raw_files(struct reading *reading, struct failure *failure) {
+/* Reads the raw files of all nodes into nodes/NODE/raw/. */
+static int read_raw_files(struct reading *reading, struct failure *failure) {
     struct node_set *set = reading->set;
     for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         cleanup_free char *folder = node_set_path(set, node, "raw");
@@ -99,7 +102,7 @@ static int take_raw_files(struct reading *reading, struct failure *failure) {
     for (size_t j = 0; j < RAW_FILES; j++)
         paths[j] = raw_files[j].path;
     cleanup_free struct failure *unread = NULL; /* by facts.json */
-    int r = node_group_read(set->group, paths, RAW_MAX, take_raw_file, reading, &unread, failure);
+    int r = node_group_read(set->group, paths, RAW_MAX, on_raw_file, reading, &unread, failure);
     if (r < 0)
         return r;
     if (reading->failure.code < 0)
@@ -137,7 +140,8 @@ static void describe_agent(const struct run_node *node, cJSON *object) {
     json_add_boolean(agent, "built", node->agent_built);
 }
 
-/* Which raw files the node does not have is said, so that absent is not taken for empty. */
+/* Writes nodes/NODE/facts.json. Raw files that could not be read are listed, so that missing is not taken for
+ * empty. */
 static int write_facts(struct reading *reading, const struct run_node *node, struct failure *failure) {
     const struct node_facts *facts = node->facts;
     size_t number = node->number;
@@ -182,9 +186,8 @@ static void note_nodes(struct node_set *set) {
     node_set_note_grouped(set, &words);
 }
 
-/* What the agents found and did before they were asked anything: that an earlier run had left controls
- * changed, say. */
-static void tell_notes(struct node_set *set) {
+/* Notes what the agents found when they started, such as controls that an earlier run left changed. */
+static void note_agent_notes(struct node_set *set) {
     bool more = true;
     for (size_t line = 0; more; line++) {
         cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
@@ -212,6 +215,8 @@ static int check_memory(const struct node_set *set, const struct run_node *node,
                              (double)run_node_available_memory(node), failure);
 }
 
+/* Refuses a plan that needs more memory than some node has. The failure is about the first such node, with
+ * all of them named. */
 static int check_memories(const struct node_set *set, struct failure *failure) {
     cleanup_free size_t *small = xcalloc(set->count, sizeof *small);
     size_t count = 0;
@@ -232,7 +237,7 @@ enum {
     FILES_OF_A_NODE = 64, /* of each */
 };
 
-/* Units keep their output in up to two files each, and an archive has room for so many. */
+/* Units keep their output in up to two files each, and an archive has a limited number of files. */
 int node_set_check_units(const struct node_set *set, uint64_t lanes, struct failure *failure) {
     const struct gate_settings *gates = &set->campaign->gates;
     uint64_t attempts = 1;
@@ -250,25 +255,25 @@ int node_set_check_units(const struct node_set *set, uint64_t lanes, struct fail
                             units, ARCHIVE_ENTRIES_MAX);
 }
 
-/* What the measurements will be too many for is known now, and better said before hours of preparation. */
+/* Checked before hours of preparation. */
 int node_set_check_fit(struct node_set *set, struct failure *failure) {
     uint64_t lanes = 0;
     for (size_t i = 0; i < set->count; i++) {
-        size_t here = placement_count(set, &set->items[i]);
+        size_t node_lanes = placement_count(set, &set->items[i]);
         if (!run_node_is_in(&set->items[i]))
             continue;
-        if (here > REMOTE_COMMANDS_LIMIT)
+        if (node_lanes > REMOTE_COMMANDS_LIMIT)
             return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
                                     "node %s has %zu cores, and an agent runs at most %d programs at once; "
                                     "expected an experiment with one process a node",
-                                    set->items[i].name, here, REMOTE_COMMANDS_LIMIT);
-        lanes += here;
+                                    set->items[i].name, node_lanes, REMOTE_COMMANDS_LIMIT);
+        lanes += node_lanes;
     }
     int r = node_set_check_units(set, lanes, failure);
     return r < 0 ? r : check_memories(set, failure);
 }
 
-int node_set_take_facts(struct node_set *set, struct failure *failure) {
+int node_set_read_facts(struct node_set *set, struct failure *failure) {
     cleanup_free struct node_facts **facts = NULL;
     cleanup_free struct failure *failures = NULL;
     int r = node_group_inspect(set->group, &facts, &failures, failure);
@@ -299,9 +304,9 @@ int node_set_inspect(struct node_set *set, struct failure *failure) {
                                                      .files = machine_files_new(set),
                                                      .came = xcalloc(set->count, RAW_FILES * sizeof(bool)),
                                                      .microcodes = node_texts_new(set->count)};
-    int r = node_set_take_facts(set, failure);
+    int r = node_set_read_facts(set, failure);
     if (r == 0)
-        r = take_raw_files(&reading, failure);
+        r = read_raw_files(&reading, failure);
     if (r == 0)
         r = machine_record(&reading.files, failure);
     if (r == 0) /* a file of a node that was lost was not read either */
@@ -313,7 +318,7 @@ int node_set_inspect(struct node_set *set, struct failure *failure) {
     if (r < 0)
         return r;
     note_nodes(set);
-    tell_notes(set);
+    note_agent_notes(set);
     node_set_note_differences(set);
     return 0;
 }

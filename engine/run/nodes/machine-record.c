@@ -91,8 +91,8 @@ static const struct machine_file *find_same(const struct machine_files *files, c
     return NULL;
 }
 
-static int remember(struct machine_files *files, const char *name, const char *member, const char *hash,
-                    struct failure *failure) {
+static int add_machine_file(struct machine_files *files, const char *name, const char *member,
+                            const char *hash, struct failure *failure) {
     if (list_reserve(&files->kept, &files->capacity, files->count + 1, sizeof *files->kept, SIZE_MAX) < 0)
         return failure_memory(failure);
     struct machine_file *file = &files->kept[files->count++];
@@ -101,6 +101,7 @@ static int remember(struct machine_files *files, const char *name, const char *m
     return 0;
 }
 
+/* Large files that are the same on several nodes are kept once: `shared` in facts.json names the member. */
 int machine_files_add(struct machine_files *files, const struct run_node *node, const char *name,
                       const char *bytes, size_t length, struct failure *failure) {
     struct run_record *record = files->set->record;
@@ -122,14 +123,14 @@ int machine_files_add(struct machine_files *files, const struct run_node *node, 
     r = redaction_apply(record->redaction, bytes, length, &redacted);
     if (r < 0)
         return failure_set(failure, r, "cannot keep '%s': %s", member, strerror(-r));
-    r = length < SHARED_MIN ? 0 : remember(files, name, member, hash, failure);
+    r = length < SHARED_MIN ? 0 : add_machine_file(files, name, member, hash, failure);
     return r < 0 ? r : run_files_write(&record->files, member, redacted.bytes, redacted.length, failure);
 }
 
 /* ---- Answers ---------------------------------------------------------------------------------------------
  */
 
-/* The sections of an ANSWER; empty ones are left out. */
+/* Adds the sections of an ANSWER as files; empty ones are left out. */
 static int add_sections(struct machine_files *files, const struct run_node *node, const char *answer,
                         struct failure *failure) {
     int r = 0;
@@ -146,8 +147,9 @@ static int add_sections(struct machine_files *files, const struct run_node *node
     return r;
 }
 
-/* Runs SCRIPT on all nodes; answers lie in files meanwhile, for they are large and there are many. */
-static int ask(struct machine_files *files, const char *script, struct failure *failure) {
+/* Runs SCRIPT on all nodes that are connected and keeps the sections of their answers. The answers are large,
+ * so they lie in files meanwhile. */
+static int run_script(struct machine_files *files, const char *script, struct failure *failure) {
     struct node_set *set = files->set;
     const char *const arguments[] = {"sh", "-c", script, "assay", NULL};
     const struct remote_command_specification specification = {.arguments = arguments,
@@ -184,10 +186,10 @@ int machine_record(struct machine_files *files, struct failure *failure) {
     if (files->set->campaign->provenance != PROVENANCE_FULL)
         return 0;
     cleanup_free char *script = xformat("%s%s", mark_script, machine_script);
-    return ask(files, script, failure);
+    return run_script(files, script, failure);
 }
 
 int machine_record_log(struct node_set *set, struct failure *failure) {
     cleanup(machine_files_clear) struct machine_files files = machine_files_new(set);
-    return set->campaign->provenance == PROVENANCE_FULL ? ask(&files, log_script, failure) : 0;
+    return set->campaign->provenance == PROVENANCE_FULL ? run_script(&files, log_script, failure) : 0;
 }

@@ -40,16 +40,16 @@ enum run_clock { RUN_CLOCK_START, RUN_CLOCK_END, RUN_CLOCKS };
 /* What part a node has in the run. */
 enum node_state {
     NODE_IN,
-    NODE_SPARE,       /* waits for another to be lost; it is not connected */
-    NODE_LATE,        /* in; brought in when blocks had begun that it is to measure too */
-    NODE_CATCHING_UP, /* in; it measures them now */
-    NODE_OUT,         /* takes no part any more */
-    NODE_REPLACED, /* the same, and it has no share: another has it, or it was a spare that never got one */
+    NODE_SPARE,       /* not connected; replaces a node that is lost */
+    NODE_LATE,        /* takes part since some block; the blocks before it are still to be measured */
+    NODE_CATCHING_UP, /* takes part; measures those earlier blocks now */
+    NODE_OUT,         /* taken out; takes no part any more */
+    NODE_REPLACED,    /* out, and another node measures its units; or a spare that was never used */
 };
 
 /* What is known of the controls of a node. Zeroed memory: nothing yet. */
 struct node_control_record {
-    bool kept;                           /* the values that were found lie on the node, to be put back */
+    bool kept;                           /* the values found are saved on the node, for restoring */
     double target_min_hz, target_max_hz; /* of a busy PU; 0: not known */
     const char **expectations; /* "PATH=VALUE" of the files that were set; the texts are the group's */
     size_t expectation_count;
@@ -60,13 +60,13 @@ struct run_node {
     const char *name;                  /* owned: it outlives the testbed */
     size_t number;                     /* its place in the set and in the group */
     struct agent_link *link;           /* the group's */
-    const struct transport *transport; /* the link's first; looked at once, when it is ready; then NULL */
+    const struct transport *transport; /* the link's first one, until the agent is recorded; then NULL */
     char *agent_path;                  /* on the node; NULL: not known */
     bool agent_delivered, agent_built;
     unsigned breaks;   /* how often the link broke */
     int64_t broken_ns; /* monotonic: since when it is; 0: it is not */
     int64_t outage_ns; /* of the last break that ended */
-    char *news;        /* what happened to its link, and is not reported yet; NULL: nothing */
+    char *news;        /* a sentence about its link that is not reported yet; NULL: none */
     struct node_facts *facts;
     char *cpu_model;              /* NULL: the node does not say */
     const struct node_pu **cores; /* first usable PU of every physical core; into facts */
@@ -79,9 +79,9 @@ struct run_node {
     struct agent_clock clocks[RUN_CLOCKS]; /* exchanges is 0: not known */
 
     enum node_state state;   /* changed by node_set_enter() */
-    const char *left_reason; /* why it takes no part any more, in a word; NULL: it does */
-    char *out_sentence;      /* the same in a sentence; may be NULL */
-    char *slow;              /* that it is slower than the others, in a sentence; NULL: it is not */
+    const char *left_reason; /* why it takes no part any more: NODE_OUT_...; NULL: it takes part */
+    char *out_sentence;      /* left_reason in a sentence; may be NULL */
+    char *slow;              /* a sentence: slower than equal nodes; NULL: it is not */
 };
 
 #define NODE_OUT_LOST "lost"
@@ -111,11 +111,11 @@ struct node_set {
     struct run_node *items; /* in the order of the group's */
     size_t count;
     const struct run_node *joining;  /* a spare that is being brought in: it alone is asked; NULL: none */
-    struct event_source *news_timer; /* gathers what happens to many nodes at once into one sentence */
-    struct event_source *give_up;    /* deferred: node_set_give_up_broken() */
+    struct event_source *news_timer; /* delays news, so that equal news of many nodes is one sentence */
+    struct event_source *give_up;    /* deferred call of node_set_give_up_broken() */
     struct failure loss;             /* why the run cannot continue without a node; .code is 0 while it can */
     bool unreachable_at_seal;        /* the run only seals, and the nodes cannot be reached */
-    bool old_agents_asked;           /* to leave: those of earlier parts */
+    bool old_agents_asked;           /* agents of earlier parts were asked to leave */
 
     struct deadline deadline;            /* reservation.h */
     struct event_source *deadline_timer; /* NULL: no deadline */
@@ -126,16 +126,15 @@ void node_set_clear(struct node_set *set);
 
 /* ---- out.c: which take part */
 
-/* NODE is in STATE from now on, and the group asks it accordingly; nobody else changes the state. */
+/* Sets NODE's state, and whether the group asks it. The only function that changes the state. */
 void node_set_enter(const struct node_set *set, struct run_node *node, enum node_state state);
-/* Neither out nor a spare that waits. */
+/* Does NODE take part: neither out, nor replaced, nor a spare? */
 bool run_node_is_in(const struct run_node *node);
 /* The node called NAME; NULL: there is none. */
 struct run_node *node_set_find(const struct node_set *set, const char *name);
-/* Is NODE (its number) one of those that are being asked? All that are in; while a spare is brought in, it
- * alone. */
+/* Is NODE, a number, being asked? All nodes that take part are; while a spare is brought in, it alone is. */
 bool node_set_has(const struct node_set *set, size_t node);
-/* The next of them after NODE; the first when NODE is NULL; NULL behind the last.
+/* The next node after NODE that is being asked; the first when NODE is NULL; NULL after the last.
  *
  *     for (struct run_node *node = NULL; (node = node_set_next(set, node));) */
 struct run_node *node_set_next(const struct node_set *set, const struct run_node *node);
@@ -143,31 +142,32 @@ size_t node_set_count_in(const struct node_set *set);
 /* Begins an entry of the journal about NODE; journal_end() ends it. */
 struct journal *node_set_begin_entry(const struct node_set *set, const char *event,
                                      const struct run_node *node);
-/* One that has nothing else but KEY. */
+/* Journals an entry about NODE with the single member KEY. */
 void node_set_note_entry(const struct node_set *set, const char *event, const struct run_node *node,
                          const char *key, const char *value);
-/* Journals that BY has the share of LOST now, which then counts no units that failed there. */
+/* Journals that BY now measures the units of LOST. Units that failed on LOST are no longer counted. */
 void node_set_note_replacement(const struct node_set *set, const struct run_node *lost,
                                const struct run_node *by);
-/* FILE in the folder of NODE, below the run's; the caller frees. */
+/* The path of FILE in NODE's folder, relative to the run's; the caller frees. */
 char *node_set_path(const struct node_set *set, const struct run_node *node, const char *file);
 
-/* Takes NODE out of the run, which is journalled and reported. 0, also when it was out before; or FAILURE,
- * which says why the run cannot continue without it: the campaign has it end then, or too few are left. From
- * the collect phase on, any number is enough. WORD: one of those above, not copied. */
+/* Takes NODE out of the run; journalled and reported. 0: it is out, perhaps since before. Negative: FAILURE
+ * says why the run cannot continue without it: the campaign wants it to end, or too few nodes are left. From
+ * the collect phase on, any number is enough. WORD: NODE_OUT_... or a gate's name, not copied. */
 int node_set_take_out(struct node_set *set, struct run_node *node, const char *word,
                       const struct failure *why, struct failure *failure);
-/* Takes out NODE, on which WHAT failed as WHY says and which is not ready to measure, where the campaign has
- * the run continue without nodes. 1: it is out; 0: it is not, and WHY is the run's; negative, FAILURE: the
- * run cannot continue without it. */
+/* Takes out NODE, which is not ready to measure because the step WHAT failed with WHY. 1: it is out. 0: the
+ * campaign does not continue without nodes, and WHY fails the run. Negative: FAILURE says why the run cannot
+ * continue without it. */
 int node_set_take_out_unfit(struct node_set *set, size_t node, const char *what, struct failure *why,
                             struct failure *failure);
-/* Those that are not there after connecting. False when the run cannot continue without them. */
+/* Takes out the nodes that could not be connected. False: the run cannot continue without them. */
 bool node_set_take_out_unreachable(struct node_set *set);
-/* Of a run that is resumed: which spares have taken whose places, so far. Once the nodes are known. */
+/* For a run that is resumed, once its nodes are known: lets the spares of earlier parts replace the nodes
+ * that they replaced then. */
 void node_set_recall_spares(struct node_set *set);
-/* Ends the measurements, or whatever comes before them: nothing waits any longer. SENTENCE is reported. Does
- * nothing when the run is ending already. */
+/* Ends the current phase: waiting stops, and the run goes on with collect. SENTENCE is reported. Does nothing
+ * when the run is ending already. */
 void node_set_interrupt(struct node_set *set, enum run_interruption by, const char *sentence);
 
 /* Is every unit of NODE's share done? */
@@ -179,28 +179,28 @@ char *node_set_describe_out(const struct node_set *set);
 
 /* ---- connect.c: their links */
 
-/* "node a", "nodes a-[1-3]": COUNT of the nodes, in a sentence; the caller frees. */
+/* "node a" or "nodes a-[1-3]": NODES, COUNT numbers, for a sentence; the caller frees. */
 char *node_set_describe(const struct node_set *set, const size_t *nodes, size_t count);
-/* The same without the word before it. */
+/* As node_set_describe() without the word: "a-[1-3]"; the caller frees. */
 char *node_set_fold(const struct node_set *set, const size_t *nodes, size_t count);
-/* Notes WORDS (kinds.h), once for all nodes of which the same is to be said: "nodes a-[1-3]: ...". */
+/* Notes WORDS, a sentence or NULL for each node; nodes with the same one share a note: "nodes a-[1-3]: ...".
+ */
 struct node_texts;
 void node_set_note_grouped(struct node_set *set, const struct node_texts *words);
 /* Notes which links broke, came back or were lost since the last call. */
 void node_set_report_news(struct node_set *set);
-/* What there is to report of NODE, together with that of others; the last counts. */
+/* Sets the news of NODE, reported with that of other nodes a moment later. Earlier news is replaced. */
 void node_set_add_news(struct node_set *set, struct run_node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: their
- * agents leave when they are found again at once, or by themselves. Called when collect begins, and whenever
- * a link turns out to be broken after that. */
+/* Closes broken links from the collect phase on, if the run has failed or was interrupted: it does not wait
+ * for unreachable nodes, whose agents end by themselves. Called when collect begins, and whenever a link
+ * breaks after that. */
 void node_set_give_up_broken(struct node_set *set);
-/* 0, or why a node that the run needs is not there any more. */
+/* 0, or negative and why a node that the run needs is not connected any more. */
 int node_set_check(struct node_set *set, struct failure *failure);
-/* node_failures_merge() of the nodes that are in: what one that was taken out meanwhile could not do is
- * forgotten. Nodes that failed by themselves, where others did not, are taken out
- * (node_set_take_out_unfit()); not those that failed because of what the campaign or the experiment says.
- * When the run cannot continue without a node, that is the failure. */
+/* Merges FAILURES, one for each node, of the step WHAT (node_failures_merge()). Nodes that are out do not
+ * count. A node that failed by itself, while others did not, is taken out (node_set_take_out_unfit()), unless
+ * the campaign or the experiment is to blame. 0: no failure is left. */
 int node_set_merge_failures(struct node_set *set, struct failure *failures, const char *what,
                             struct failure *failure);
 /* The reserve, deploy, connect and release phases. */
@@ -208,40 +208,42 @@ int node_set_reserve(struct node_set *set, struct failure *failure);
 int node_set_deploy(struct node_set *set, struct failure *failure);
 int node_set_connect(struct node_set *set, struct failure *failure);
 int node_set_release(struct node_set *set, struct failure *failure);
-/* What the agents cost, into the journal. */
+/* Journals the processor time and memory of each agent. */
 void node_set_record_costs(struct node_set *set);
 
 /* ---- old-agents.c, same-nodes.c: of a run that is resumed */
 
-/* Ends the agents of its earlier parts. */
+/* Ends the agents of earlier parts. */
 int node_set_end_old_agents(struct node_set *set, struct failure *failure);
-/* Part of restore: the same where the run ended before all of them had been asked. Nodes that are not
- * connected are not waited for. */
+/* Part of restore: ends the agents of earlier parts that have not been asked to, as when the run ended early.
+ * Nodes that are not connected are not waited for. */
 int node_set_end_old_agents_before_seal(struct node_set *set, struct failure *failure);
-/* Of a testbed that lends: nodes of earlier parts that it does not give again owe nothing. */
+/* For testbeds with reservations: notes that nodes of earlier parts which are not given again are left as
+ * they are. */
 void node_set_leave_old_nodes(struct node_set *set);
-/* Refuses nodes that it did not have, and nodes that are not the machines that they were. */
+/* node_set_check_names() refuses nodes that the run did not have in its first part; node_set_check_same()
+ * refuses nodes whose hardware is not what it was. */
 int node_set_check_names(const struct node_set *set, struct failure *failure);
 int node_set_check_same(struct node_set *set, struct failure *failure);
 
 /* ---- clocks.c, inspect.c, differences.c: what they are */
 
-/* Each node's clocks against ours, journalled, and kept in nodes/NAME/clock.json. */
+/* Measures each node's clocks against the engine's; journalled, and kept in nodes/NAME/clock.json. */
 int node_set_measure_clocks(struct node_set *set, enum run_clock which, struct failure *failure);
-/* What the nodes are and which cores they have, asked anew: a control may have changed it. */
-int node_set_take_facts(struct node_set *set, struct failure *failure);
-/* The inspect phase, but for what it means for the plan. */
+/* Reads the facts of all nodes (node->facts, cores), again after a control may have changed them. */
+int node_set_read_facts(struct node_set *set, struct failure *failure);
+/* The inspect phase without the plan: reads facts and raw files, and notes how the nodes differ. */
 int node_set_inspect(struct node_set *set, struct failure *failure);
 /* Refuses, before hours of preparation, what the nodes cannot measure: more processes than an agent starts,
  * sizes that do not fit into their memory, more units than an archive has room for. */
 int node_set_check_fit(struct node_set *set, struct failure *failure);
-/* The last of these, for so many lanes. */
+/* Refuses a plan that has, with LANES lanes, more units than an archive has room for. */
 int node_set_check_units(const struct node_set *set, uint64_t lanes, struct failure *failure);
 /* Bytes that the agent and what it starts may still use. */
 uint64_t run_node_available_memory(const struct run_node *node);
-/* What differs between the nodes is noted and journalled: their results will be compared. */
+/* Notes and journals how the nodes differ, since their results will be compared. */
 void node_set_note_differences(struct node_set *set);
-/* The same of WHAT alone. */
+/* Notes and journals WHAT if its VALUES, one for each node, are not all the same. */
 void node_set_note_difference(struct node_set *set, const char *what, const struct node_texts *values);
 
 /* ---- prepare.c */

@@ -28,6 +28,8 @@ static int specify_end(size_t node, struct remote_command_specification *ret, vo
     return 0;
 }
 
+/* Journals that the agent of an earlier part has ended on node I, also when it was gone before; otherwise
+ * sets RET. */
 static void note_end(const struct node_set *set, size_t i, const struct run_history_agent *agent,
                      const struct node_result *result, struct failure *ret) {
     bool gone = result->outcome == NODE_DONE && !result->exit.signalled && result->exit.code == IS_GONE;
@@ -42,8 +44,10 @@ static void note_end(const struct node_set *set, size_t i, const struct run_hist
     }
 }
 
-/* The agents from *FIRST on as long as they are of different nodes; *FIRST is then the one behind them. */
-static int end_some(struct node_set *set, size_t *first, struct failure *failures, struct failure *failure) {
+/* Ends old agents from *FIRST on, at most one on each node at a time. *FIRST becomes the first that is left.
+ */
+static int end_one_agent_per_node(struct node_set *set, size_t *first, struct failure *failures,
+                                  struct failure *failure) {
     cleanup_free const struct run_history_agent **agents = xcalloc(set->count, sizeof *agents);
     cleanup_free bool *chosen = xcalloc(set->count, sizeof *chosen);
     struct ending ending = {.agents = agents};
@@ -71,7 +75,7 @@ static int end_some(struct node_set *set, size_t *first, struct failure *failure
 static int end_all(struct node_set *set, struct failure *failures, struct failure *failure) {
     int r = 0;
     for (size_t first = 0; r == 0 && first < set->past->agent_count;)
-        r = end_some(set, &first, failures, failure);
+        r = end_one_agent_per_node(set, &first, failures, failure);
     set->old_agents_asked |= r == 0;
     return r;
 }
@@ -82,7 +86,7 @@ int node_set_end_old_agents(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : node_set_merge_failures(set, failures, "ending earlier agents", failure);
 }
 
-/* Those of nodes that cannot be reached put the controls back by themselves: that is said. */
+/* Notes nodes that cannot be reached: their agents restore the controls when the leases expire. */
 static void note_unreached(const struct node_set *set) {
     cleanup_free size_t *away = xcalloc(set->count, sizeof *away);
     cleanup_free bool *noted = xcalloc(set->count, sizeof *noted);

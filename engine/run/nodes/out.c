@@ -75,7 +75,8 @@ static size_t count_left(const struct node_set *set) {
     return count;
 }
 
-/* Can the run continue without NODE? */
+/* 0 if the run can continue without NODE; else FAILURE says why not. From collect on, and in a run that ends,
+ * it always can. */
 static int check_loss(const struct node_set *set, const struct run_node *node, const char *word,
                       const struct failure *why, struct failure *failure) {
     const struct node_loss_settings *settings = &set->campaign->node_loss;
@@ -98,6 +99,7 @@ static int check_loss(const struct node_set *set, const struct run_node *node, c
                             why->text);
 }
 
+/* A node that replaces another and is lost gets the reason "unfit", so that nobody is brought in for it. */
 int node_set_take_out(struct node_set *set, struct run_node *node, const char *word,
                       const struct failure *why, struct failure *failure) {
     struct failure ending = {0};
@@ -147,7 +149,7 @@ bool node_set_take_out_unreachable(struct node_set *set) {
 
 void node_set_note_replacement(const struct node_set *set, const struct run_node *lost,
                                const struct run_node *by) {
-    ledger_hand_over(set->record->ledger, lost->name);
+    ledger_replace_node(set->record->ledger, lost->name);
     struct journal *journal = node_set_begin_entry(set, "node-replaced", lost);
     journal_string(journal, "by", by->name);
     journal_integer(journal, "units_failed", (int64_t)set->record->units->failed);

@@ -25,6 +25,7 @@ static size_t find_known(const struct node_set *set, const struct run_node *node
     return SIZE_MAX;
 }
 
+/* A node whose cores are not known yet has the places of earlier parts. */
 size_t placement_count(const struct node_set *set, const struct run_node *node) {
     size_t known = 0;
     switch (set->experiment->placement) {

@@ -63,7 +63,8 @@ static void read_versions(const char *lines, cJSON *ret) {
     }
 }
 
-/* Which versions there are, on record; and the names of those that are not, "make git", in MISSING. */
+/* Records the versions of the packages that are installed. MISSING gets, for each node, the names of those
+ * that are not, "make git". */
 static int query_packages(struct node_set *set, struct node_texts *missing, struct failure *failure) {
     const struct bind_texts *wanted = &set->experiment->packages;
     cleanup_free const char **arguments = package_arguments(set, query_script);
@@ -92,6 +93,7 @@ static int query_packages(struct node_set *set, struct node_texts *missing, stru
     return r;
 }
 
+/* Installs the packages on all nodes. It fails if one is still missing then. */
 static int install_packages(struct node_set *set, struct failure *failure) {
     cleanup_free const char **arguments = package_arguments(set, install_script);
     cleanup(node_texts_clear) struct node_texts missing = node_texts_new(set->count);
@@ -111,6 +113,7 @@ static int install_packages(struct node_set *set, struct failure *failure) {
     return r;
 }
 
+/* Records the installed packages, and installs missing ones, which is noted. */
 static int prepare_packages(struct node_set *set, struct failure *failure) {
     if (set->experiment->packages.count == 0)
         return 0;
@@ -142,8 +145,8 @@ static int prepare_packages(struct node_set *set, struct failure *failure) {
 
 enum { COMMIT_MIN = 40, COMMIT_MAX = 64 }; /* hexadecimal digits of SHA-1 and SHA-256 */
 
-/* The commit that this run has built already, in an earlier part or on other nodes, the caller's; NULL: none.
- * A branch may move on while a run continues. */
+/* Reads the commit that this run has built before, in an earlier part or on other nodes: a branch may have
+ * moved since. *RET is the caller's, or stays NULL. */
 static int read_commit(const struct node_set *set, char **ret, struct failure *failure) {
     cleanup_free char *path = record_path(set->record, ARCHIVE_SOURCE_COMMIT);
     cleanup(text_clear) struct text bytes;
@@ -164,7 +167,8 @@ static int read_commit(const struct node_set *set, char **ret, struct failure *f
     return 0;
 }
 
-/* All nodes have built one commit, that of COMMITS: BUILT, or, if that is NULL, the one that is kept now. */
+/* Refuses nodes that have cloned different COMMITS, or another than BUILT. With BUILT NULL the common one is
+ * recorded. */
 static int check_commits(struct node_set *set, const struct node_texts *commits, const char *built,
                          struct failure *failure) {
     const char *first = built;
@@ -192,7 +196,7 @@ static int put(struct node_set *set, const struct node_put *put, struct failure 
     return r < 0 ? r : node_set_merge_failures(set, failures, what, failure);
 }
 
-/* What every part and every node builds: the copy that the run took when it began. */
+/* Puts the run's copy of the source on all nodes: every part and every node builds the same. */
 static int prepare_local_source(struct node_set *set, struct failure *failure) {
     cleanup_free char *tar = source_copy_path(set->record->folder, ARCHIVE_SOURCE),
                       *folder = record_path(set->record, unpacked_source);
@@ -221,6 +225,8 @@ static const char clone_script[] =
     "[ -z \"$3\" ] || git -c advice.detachedHead=false checkout --quiet \"$3\" -- || exit\n"
     "git rev-parse HEAD\n";
 
+/* Clones the source on the nodes, at the commit built before or at `at`. If the run has a copy of the source,
+ * nodes get that. */
 static int prepare_git(struct node_set *set, struct failure *failure) {
     static const char *const no_questions[] = {"GIT_TERMINAL_PROMPT=0", NULL};
     const struct experiment_source *wanted = &set->experiment->source;
@@ -260,6 +266,8 @@ static int make_work_folders(struct node_set *set, struct failure *failure) {
     return node_command_run(set, &(struct node_command){.arguments = arguments}, NULL, failure);
 }
 
+/* Brings source, inputs and the experiment's files to the nodes. Beside a source the files have a folder of
+ * their own. */
 static int prepare_files(struct node_set *set, struct failure *failure) {
     const struct experiment *experiment = set->experiment;
     bool source = experiment->source.git || experiment->source.folder;
@@ -304,6 +312,8 @@ static void clear_variant(struct node_variant *variant) {
     *variant = (struct node_variant){.command = variant->command};
 }
 
+/* Makes the arguments and environment of a setup or teardown command for one node; the values depend on its
+ * cores. */
 static int specify_variant(struct node_set *set, size_t number, struct remote_command_specification *ret,
                            void *context, struct failure *failure) {
     struct node_variant *variant = context;
@@ -333,7 +343,8 @@ static int run_commands(struct node_set *set, const char *name, const struct exp
     return 0;
 }
 
-/* What software there is, is recorded of a setup that fails too. */
+/* Runs the setup commands. What software there is, is recorded also if they fail, but not after an
+ * interruption. */
 static int run_setup(struct node_set *set, struct failure *failure) {
     int r = run_commands(set, "setup", set->experiment->setup, set->experiment->setup_count, failure);
     if (r < 0)

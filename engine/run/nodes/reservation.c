@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const int64_t look_period_ns = EVENT_SECOND;
+static const int64_t check_period_ns = EVENT_SECOND;
 static const int64_t usual_grace_ns = 3 * EVENT_SECOND;
 static const uint64_t missing_line_bytes = 48; /* of a unit that is not done, in missing.csv */
 
@@ -81,7 +81,9 @@ static void follow_testbed(struct node_set *set) {
                     describe_moment(set->deadline.wall_ns, when));
 }
 
-static void on_timer(struct event_source *source, void *context) {
+/* Follows the reservation's end, and ends the measurements when only the reserve is left. In collect it ends
+ * waiting when the reservation itself is about to end. */
+static void on_deadline_timer(struct event_source *source, void *context) {
     struct node_set *set = context;
     follow_testbed(set);
     count_folder(set);
@@ -92,11 +94,13 @@ static void on_timer(struct event_source *source, void *context) {
         record_note(set->record, "the reservation is about to end: no longer waiting for the nodes");
         event_loop_stop(set->loop);
     }
-    event_source_set_timer(source, left_ns > 0 && left_ns < look_period_ns ? left_ns : look_period_ns, 0);
+    event_source_set_timer(source, left_ns > 0 && left_ns < check_period_ns ? left_ns : check_period_ns, 0);
 }
 
-static int consider(struct node_set *set, enum deadline_source source, int64_t wall_ns,
-                    struct failure *failure) {
+/* Adds the end WALL_NS that SOURCE names. If the deadline changes, it is journalled and its timer runs at
+ * once. */
+static int add_deadline(struct node_set *set, enum deadline_source source, int64_t wall_ns,
+                        struct failure *failure) {
     struct deadline *deadline = &set->deadline;
     if (!deadline_consider(deadline, source, wall_ns, clock_wall_ns(), clock_monotonic_ns()))
         return 0;
@@ -105,7 +109,7 @@ static int consider(struct node_set *set, enum deadline_source source, int64_t w
     journal_string(set->record->journal, "source", deadline_source_names[deadline->source]);
     journal_end(set->record->journal);
     if (!set->deadline_timer)
-        set->deadline_timer = event_loop_add_timer(set->loop, 0, 0, on_timer, set);
+        set->deadline_timer = event_loop_add_timer(set->loop, 0, 0, on_deadline_timer, set);
     if (!set->deadline_timer)
         return failure_memory(failure);
     event_source_set_timer(set->deadline_timer, 0, 0);
@@ -118,16 +122,16 @@ int reservation_begin(struct node_set *set, int64_t until_ns, struct failure *fa
     set->deadline.margin_ns =
         settings->margin_seconds < 0 ? -1 : (int64_t)llround(settings->margin_seconds * 1e9);
     if (settings->limit_seconds > 0)
-        r = consider(set, DEADLINE_WALLTIME, clock_wall_ns() + llround(settings->limit_seconds * 1e9),
-                     failure);
+        r = add_deadline(set, DEADLINE_WALLTIME, clock_wall_ns() + llround(settings->limit_seconds * 1e9),
+                         failure);
     if (r == 0 && until_ns > 0)
-        r = consider(set, DEADLINE_UNTIL, until_ns, failure);
+        r = add_deadline(set, DEADLINE_UNTIL, until_ns, failure);
     return r;
 }
 
 int reservation_meet(struct node_set *set, struct failure *failure) {
     int64_t wall_ns = set->campaign->testbed.backend->deadline(set->testbed);
-    return wall_ns > 0 ? consider(set, DEADLINE_TESTBED, wall_ns, failure) : 0;
+    return wall_ns > 0 ? add_deadline(set, DEADLINE_TESTBED, wall_ns, failure) : 0;
 }
 
 /* ---- Just before the measurements ------------------------------------------------------------------------
@@ -145,6 +149,8 @@ static int measure_folder(struct node_set *set, struct failure *failure) {
     return r;
 }
 
+/* Measures how long syncing the folder takes, and notes the deadline and the time kept for restoring and
+ * sealing. */
 int reservation_rehearse(struct node_set *set, struct failure *failure) {
     if (set->deadline.source == DEADLINE_NONE)
         return 0;

@@ -43,7 +43,7 @@ void node_set_leave_old_nodes(struct node_set *set) {
     for (size_t i = 0; i < past->node_count; i++) {
         if (!past->nodes[i]->given || node_set_find(set, past->nodes[i]->name))
             continue;
-        ledger_hand_over(set->record->ledger, past->nodes[i]->name);
+        ledger_replace_node(set->record->ledger, past->nodes[i]->name);
         record_note(set->record,
                     "the testbed no longer gives node %s; its results are kept, and the "
                     "nodes of this part measure all units",
@@ -95,8 +95,11 @@ static void note_change(struct node_set *set, const struct run_node *node, const
     journal_end(journal);
 }
 
-static int compare(struct node_set *set, const struct run_node *node, const struct document_node *before,
-                   const struct document_node *now, struct failure *failure) {
+/* Refuses a node whose machine type, CPU model or processors differ from the earlier part. Other differences
+ * are noted. */
+static int compare_facts(struct node_set *set, const struct run_node *node,
+                         const struct document_node *before, const struct document_node *now,
+                         struct failure *failure) {
     static const char *const models[] = {"machine", "cpu_model"};
     static const char *const noted[] = {"kernel_release", "kernel_version", "microcode",
                                         "memory_total_bytes"};
@@ -123,7 +126,7 @@ static int check_node(struct node_set *set, const struct run_node *node, struct 
     if (!past_path || document_read_json(past_path, &before, NULL) < 0)
         return 0;
     int r = document_read_json(path, &now, failure);
-    return r < 0 ? r : compare(set, node, before->root, now->root, failure);
+    return r < 0 ? r : compare_facts(set, node, before->root, now->root, failure);
 }
 
 int node_set_check_same(struct node_set *set, struct failure *failure) {

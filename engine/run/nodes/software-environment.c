@@ -108,6 +108,7 @@ const char *const *software_prefix(const struct node_set *set) {
     return container->count ? (const char *const *)container->items : none;
 }
 
+/* FIRST and then SECOND, NULL-ended; each may be NULL. The caller frees the array; the texts are borrowed. */
 const char **software_join(const char *const *first, const char *const *second) {
     size_t count = 0, used = 0;
     for (size_t i = 0; first && first[i]; i++)
@@ -126,7 +127,7 @@ const char **software_join(const char *const *first, const char *const *second) 
  */
 
 /* The records of an environment, borrowed, and how many; *AT moves behind the empty one that ends it. */
-static const char **take_records(const char **at, const char *end, size_t *count) {
+static const char **split_records(const char **at, const char *end, size_t *count) {
     *count = 0;
     for (const char *record = *at; record < end && *record; record += strlen(record) + 1)
         ++*count;
@@ -161,11 +162,13 @@ static void add_change(struct run_node *node, size_t *count, const char *change,
         json_add_string(record, name, copy[strlen(name)] ? copy + strlen(name) + 1 : NULL);
 }
 
-static void take_answer(struct run_node *node, const struct node_stream *output) {
+/* Sets NODE's environment to the variables that loading the software has changed, and records these and the
+ * tools found. OUTPUT has the variables before, those after, and lines TOOL=PATH. */
+static void record_environment(struct run_node *node, const struct node_stream *output) {
     const char *at = output->bytes, *end = output->bytes + output->length;
     size_t before_count, after_count, count = 0;
-    cleanup_free const char **before = take_records(&at, end, &before_count),
-                            **after = take_records(&at, end, &after_count);
+    cleanup_free const char **before = split_records(&at, end, &before_count),
+                            **after = split_records(&at, end, &after_count);
     cJSON *record = json_add_object(node->software, "environment"),
           *tools = json_add_object(node->software, "tools");
     experiment_arguments_free(node->environment);
@@ -188,8 +191,10 @@ static void take_answer(struct run_node *node, const struct node_stream *output)
 
 static const char blank[] = " \t\r\n";
 
-/* "on node a-1, module 'gcc/99' cannot be loaded: Lmod has detected the following error: ..." */
-static int complain(const struct run_node *node, const struct node_result *result, struct failure *failure) {
+/* Sets FAILURE: "on node a-1, module 'gcc/99' cannot be loaded: Lmod has detected the following error: ...".
+ */
+static int set_load_failure(const struct run_node *node, const struct node_result *result,
+                            struct failure *failure) {
     char how[128];
     cleanup(text_clear) struct text said;
     text_init(&said, COMPLAINT_MAX);
@@ -233,7 +238,8 @@ static void note_differences(struct node_set *set, const char *member) {
     }
 }
 
-/* Pairs of a kind and a name, behind what starts the shell. */
+/* The arguments of the script that loads the software: a shell, then pairs of a kind and a name. The caller
+ * frees. */
 static const char **make_arguments(const struct software_settings *settings) {
     const struct bind_texts *kinds = settings->kinds;
     bool bash = kinds[SOFTWARE_MODULES].count || kinds[SOFTWARE_SPACK].count ||
@@ -253,8 +259,8 @@ static const char **make_arguments(const struct software_settings *settings) {
     return software_join(shell, pairs);
 }
 
-/* What NODE answered becomes its environment. */
-static int check_answer(struct run_node *node, const struct node_result *result, struct failure *failure) {
+/* Checks that the software was loaded, and records NODE's environment. */
+static int read_answer(struct run_node *node, const struct node_result *result, struct failure *failure) {
     if (result->outcome == NODE_SKIPPED)
         return 0;
     if (result->outcome != NODE_DONE) {
@@ -262,16 +268,17 @@ static int check_answer(struct run_node *node, const struct node_result *result,
         return failure_prefix(failure, "on node %s, loading the software", node->name);
     }
     if (!node_result_is_good(result))
-        return complain(node, result, failure);
+        return set_load_failure(node, result, failure);
     if (result->output.total > result->output.length)
         return failure_set_kind(
             failure, FAILURE_EXPERIMENT, -E2BIG,
             "on node %s, the environment has %llu bytes with what is loaded; expected at most %d", node->name,
             (unsigned long long)result->output.total / 2, ANSWER_MAX / 2);
-    take_answer(node, &result->output);
+    record_environment(node, &result->output);
     return 0;
 }
 
+/* Loads modules and other software on all nodes, and notes where the environments differ. */
 int software_load(struct node_set *set, struct failure *failure) {
     const struct software_settings *settings = &set->experiment->software;
     cleanup(text_clear) struct text shown;
@@ -288,7 +295,7 @@ int software_load(struct node_set *set, struct failure *failure) {
     if (r < 0)
         return r;
     for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));)
-        r = check_answer(node, &results[node->number], failure);
+        r = read_answer(node, &results[node->number], failure);
     node_results_free(set->group, results);
     if (r < 0)
         return r;

@@ -84,6 +84,7 @@ static void add_package(cJSON *file, const char *answer, const char *path) {
         json_add_bytes(file, "package", line, (size_t)(strstr(line, ": /") - line));
 }
 
+/* Adds a file with its hash and package, as ANSWER says, to LIST. NAME "-": it has none beside its path. */
 static cJSON *add_file(cJSON *list, const char *name, const char *path, const char *answer) {
     cJSON *file = json_add_object(list, NULL);
     const char *hash = find_line(answer, "  ", path);
@@ -99,7 +100,7 @@ static cJSON *add_file(cJSON *list, const char *name, const char *path, const ch
 }
 
 /* Adds the files of an ANSWER as member KEY of the node's record. */
-static void take_answer(struct run_node *node, const char *key, const char *answer) {
+static void add_answer(struct run_node *node, const char *key, const char *answer) {
     cJSON *list = json_add_array(node->software, key), *file = NULL, *libraries = NULL;
     for (const char *line = answer; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         cleanup_free char *copy = xstrndup(line, strcspn(line, "\n"));
@@ -146,9 +147,10 @@ static int specify_files(struct node_set *set, size_t node, struct remote_comman
     return 0;
 }
 
-/* The answers become member KEY of the records of the nodes. */
-static int ask_about_files(struct node_set *set, struct file_question *question, const char *key,
-                           const char *shown, struct failure *failure) {
+/* Asks each node about the files that QUESTION finds for it. The answers become member KEY of the nodes'
+ * records; a node that fails has none. */
+static int query_files(struct node_set *set, struct file_question *question, const char *key,
+                       const char *shown, struct failure *failure) {
     cleanup_free bool *nodes = xcalloc(set->count, sizeof *nodes);
     bool any = false;
     for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
@@ -174,7 +176,7 @@ static int ask_about_files(struct node_set *set, struct file_question *question,
     for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         const struct node_result *result = &results[node->number];
         if (node_result_is_good(result) && result->output.length)
-            take_answer(node, key, result->output.bytes);
+            add_answer(node, key, result->output.bytes);
     }
     node_results_free(set->group, results);
     return 0;
@@ -200,8 +202,8 @@ static void clear_programs(struct programs *programs) {
     experiment_arguments_free(programs->mpirun);
 }
 
-/* The arguments of the run command that may be programs: its first, and paths, for programs start others, as
- * mpirun does. */
+/* The arguments of the run command that may be programs, as pairs "-", PATH: its first one, and paths,
+ * because programs such as mpirun start others. The caller frees the array. */
 static const char **find_programs(const struct run_node *node, void *context) {
     const struct programs *programs = context;
     char **arguments = programs->arguments;
@@ -222,6 +224,7 @@ static const char **find_programs(const struct run_node *node, void *context) {
     return words;
 }
 
+/* The values of the first unit are filled in. */
 int software_record_programs(struct node_set *set, struct failure *failure) {
     cleanup(plan_values_clear) struct plan_values values = plan_values_new(set->plan, 1);
     cleanup(clear_programs) struct programs programs = {0};
@@ -234,10 +237,12 @@ int software_record_programs(struct node_set *set, struct failure *failure) {
     if (r < 0)
         return r;
     struct file_question question = {.find = find_programs, .context = &programs};
-    return ask_about_files(set, &question, "programs",
-                           "list the programs that run, their libraries and the hashes of both", failure);
+    return query_files(set, &question, "programs",
+                       "list the programs that run, their libraries and the hashes of both", failure);
 }
 
+/* The facts in the node's record that are paths, as pairs of a name and a path. The caller frees the array.
+ */
 static const char **find_facts(const struct run_node *node, void *context) {
     const cJSON *facts = cJSON_GetObjectItemCaseSensitive(node->software, "kernel"), *fact;
     const char **words = xcalloc(2 * (size_t)cJSON_GetArraySize(facts) + 1, sizeof *words);
@@ -256,8 +261,8 @@ int software_record_facts(struct node_set *set, struct failure *failure) {
     if (!set->group)
         return 0;
     struct file_question question = {.find = find_facts};
-    return ask_about_files(set, &question, "libraries",
-                           "list the libraries that kernels named, and their hashes", failure);
+    return query_files(set, &question, "libraries", "list the libraries that kernels named, and their hashes",
+                       failure);
 }
 
 int software_write(struct node_set *set, struct failure *failure) {

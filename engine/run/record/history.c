@@ -28,7 +28,7 @@ enum {
 };
 static const int64_t rate_window_ns = INT64_C(300000000000);
 
-/* Makes room for one more of the COUNT items of SIZE bytes. */
+/* Makes room for one more of COUNT items of SIZE bytes; the capacity doubles at each power of two. */
 static void *grow(void *items, size_t count, size_t size) {
     if (count & (count - 1)) /* neither 0 nor a power of two: there is room */
         return items;
@@ -51,7 +51,8 @@ struct run_history_node *run_history_find_node(struct run_history *history, cons
     return history->nodes[history->node_count++] = node;
 }
 
-/* The node that the member KEY names, as the last part has it; NULL when there is no such member. */
+/* The node that ENTRY names in the member KEY, reset if the last part did not have it yet. NULL: no such
+ * member. */
 static struct run_history_node *find_named(struct run_history *history, const struct journal_entry *entry,
                                            const char *key) {
     char name[NAME_SIZE];
@@ -69,27 +70,29 @@ static struct run_history_node *find_named(struct run_history *history, const st
     return node;
 }
 
-static void take_given(struct run_history *history, const struct journal_entry *entry) {
+/* The testbed has given this node. */
+static void on_node(struct run_history *history, const struct journal_entry *entry) {
     struct run_history_node *node = find_named(history, entry, "name");
     if (node)
         node->given = true;
 }
 
-static void take_fate(struct run_history *history, const struct journal_entry *entry) {
+/* Updates a node's condition and sentence from an entry on its link, loss, replacement or speed. */
+static void on_node_event(struct run_history *history, const struct journal_entry *entry) {
     static const struct {
         const char *event;
         enum run_node_condition condition;
-    } fates[] = {
+    } conditions[] = {
         {"link-broken", RUN_NODE_OUT_OF_REACH}, {"node-lost", RUN_NODE_LOST},  {"node-out", RUN_NODE_OUT},
         {"node-replaced", RUN_NODE_OUT},        {"link-resumed", RUN_NODE_IN}, {"slow-node", RUN_NODE_IN}};
     struct run_history_node *node = find_named(history, entry, "node");
     char sentence[sizeof history->error];
     if (!node)
         return;
-    for (size_t i = 0; i < sizeof fates / sizeof *fates; i++)
-        if (journal_entry_is(entry, fates[i].event) &&
-            (node->condition < fates[i].condition || node->condition == RUN_NODE_OUT_OF_REACH))
-            node->condition = fates[i].condition;
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
+        if (journal_entry_is(entry, conditions[i].event) &&
+            (node->condition < conditions[i].condition || node->condition == RUN_NODE_OUT_OF_REACH))
+            node->condition = conditions[i].condition;
     if (journal_entry_text(entry, "sentence", sentence, sizeof sentence)) {
         char **kept = journal_entry_is(entry, "slow-node") ? &node->slow : &node->sentence;
         free(*kept);
@@ -103,8 +106,9 @@ static void take_fate(struct run_history *history, const struct journal_entry *e
     }
 }
 
-static void take_replacement(struct run_history *history, const struct journal_entry *entry) {
-    take_fate(history, entry);
+/* Another node measures the units of a lost one. A later part repeats such entries. */
+static void on_replacement(struct run_history *history, const struct journal_entry *entry) {
+    on_node_event(history, entry);
     struct run_history_node *node = find_named(history, entry, "node"),
                             *by = find_named(history, entry, "by");
     if (!node || !by)
@@ -121,7 +125,8 @@ static void take_replacement(struct run_history *history, const struct journal_e
         (struct run_history_replacement){node->name, by->name};
 }
 
-static void take_agent(struct run_history *history, const struct journal_entry *entry) {
+/* An agent was started: it may still run when its part has ended. */
+static void on_agent(struct run_history *history, const struct journal_entry *entry) {
     struct run_history_node *node = find_named(history, entry, "node");
     struct run_history_agent agent;
     if (!node || !journal_entry_text(entry, "session", agent.session, sizeof agent.session))
@@ -131,8 +136,8 @@ static void take_agent(struct run_history *history, const struct journal_entry *
     history->agents[history->agent_count++] = agent;
 }
 
-/* It has left. */
-static void drop_agent(struct run_history *history, const struct journal_entry *entry) {
+/* The agent of this session has ended. */
+static void on_agent_ended(struct run_history *history, const struct journal_entry *entry) {
     char session[sizeof history->agents->session] = "";
     journal_entry_text(entry, "session", session, sizeof session);
     for (size_t i = 0; i < history->agent_count; i++)
@@ -142,6 +147,8 @@ static void drop_agent(struct run_history *history, const struct journal_entry *
 
 /* ---- Units ------------------------------------------------------------------------------------- */
 
+/* Adds a commit. The monotonic clock only goes back after a reboot; then the rate counts from this commit on.
+ */
 static void add_commit(struct run_history *history, struct run_history_commit commit) {
     history->commits = grow(history->commits, history->commit_count, sizeof *history->commits);
     /* No clock goes back in one part: the rate is of what comes from now on. */
@@ -151,7 +158,8 @@ static void add_commit(struct run_history *history, struct run_history_commit co
     history->commits[history->commit_count++] = commit;
 }
 
-static void take_results(struct run_history *history, const struct journal_entry *entry) {
+/* The results are committed up to a byte; the units that have ended are counted with it. */
+static void on_results(struct run_history *history, const struct journal_entry *entry) {
     int64_t bytes = 0, left_ns = -1;
     char crc[16] = "";
     journal_entry_integer(entry, "bytes", &bytes);
@@ -165,6 +173,7 @@ static void take_results(struct run_history *history, const struct journal_entry
                                                     .left_ns = left_ns});
 }
 
+/* The estimate less the time since it was made, at least 0. */
 int64_t run_left_ns(const struct run_left *left, int64_t now_ns) {
     if (left->estimate_ns < 0 || left->at_ns < 0 || now_ns < left->at_ns)
         return left->estimate_ns;
@@ -190,29 +199,30 @@ struct attempt {
     bool done;
 };
 
-/* False if the run cannot have it. */
-static bool take_attempt(const struct run_history_units *units, const struct attempt *attempt) {
+/* Adds ATTEMPT to the ledger. False: the plan has no such unit or attempt. */
+static bool add_attempt(const struct run_history_units *units, const struct attempt *attempt) {
     if (attempt->order < 1 || (uint64_t)attempt->order > units->positions || attempt->number < 1 ||
         attempt->number > LEDGER_ATTEMPTS_MAX)
         return false;
     const char *node = units->node ? units->node : attempt->node;
-    ledger_take(units->ledger,
-                &(struct ledger_attempt){.place = ledger_place(units->ledger, node, attempt->core),
-                                         .position = (size_t)attempt->order - 1,
-                                         .attempt = (unsigned)attempt->number,
-                                         .done = attempt->done,
-                                         .flags = units->parse_flags(attempt->flags)});
+    ledger_add_attempt(units->ledger,
+                       &(struct ledger_attempt){.place = ledger_place(units->ledger, node, attempt->core),
+                                                .position = (size_t)attempt->order - 1,
+                                                .attempt = (unsigned)attempt->number,
+                                                .done = attempt->done,
+                                                .flags = units->parse_flags(attempt->flags)});
     return true;
 }
 
-static int take_failed_unit(const struct run_history_units *units, const struct journal_entry *entry,
-                            struct failure *failure) {
+/* Adds a failed unit of the journal to the ledger. */
+static int add_failed_unit(const struct run_history_units *units, const struct journal_entry *entry,
+                           struct failure *failure) {
     struct attempt attempt = {.done = false};
     journal_entry_integer(entry, "order", &attempt.order);
     journal_entry_integer(entry, "attempt", &attempt.number);
     journal_entry_text(entry, "node", attempt.node, sizeof attempt.node);
     journal_entry_text(entry, "core", attempt.core, sizeof attempt.core);
-    if (take_attempt(units, &attempt))
+    if (add_attempt(units, &attempt))
         return 0;
     return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
                             "line %" PRIu64 " has attempt %" PRId64 " at unit %" PRId64
@@ -227,7 +237,9 @@ size_t run_history_next_part(const struct run_history *history) {
     return history->part_count + !only_submitted;
 }
 
-static void take_start(struct run_history *history, const struct journal_entry *entry) {
+/* A part begins: the members on the part before are reset. Commits beyond the bytes of results that it has
+ * found are void. */
+static void on_start(struct run_history *history, const struct journal_entry *entry) {
     struct run_history_part part = {.started_ns = entry->wall_ns, .status = "stopped"};
     int64_t results_bytes = 0;
     journal_entry_text(entry, "engine", part.engine, sizeof part.engine);
@@ -254,8 +266,8 @@ static void take_start(struct run_history *history, const struct journal_entry *
     history->first_commit = SIZE_MAX;
 }
 
-/* An archive that could not be made: whatever there was to seal, the part has failed. */
-static void take_unsealed(struct run_history *history) {
+/* Sealing has failed, and so has the part, whatever there was to seal. */
+static void set_unsealed(struct run_history *history) {
     if (strcmp(history->sealed_as, "failed") != 0 || !history->outcome[0])
         memcpy(history->outcome, history->error, sizeof history->outcome);
     memcpy(history->sealed_as, "failed", sizeof "failed");
@@ -263,7 +275,8 @@ static void take_unsealed(struct run_history *history) {
     memcpy(last_part(history)->status, "failed", sizeof "failed");
 }
 
-static void take_phase(struct run_history *history, const struct journal_entry *entry) {
+/* A phase begins or ends. Whether everything was measured, and the rate, follow from the measure phase. */
+static void on_phase(struct run_history *history, const struct journal_entry *entry) {
     bool begins = journal_entry_is(entry, "phase-started");
     char name[sizeof history->phase] = "", status[sizeof history->phases->status] = "";
     journal_entry_text(entry, "phase", name, sizeof name);
@@ -274,7 +287,7 @@ static void take_phase(struct run_history *history, const struct journal_entry *
     *(begins ? &history->phases[phase].started_ns : &history->phases[phase].ended_ns) = entry->wall_ns;
     memcpy(history->phases[phase].status, status, sizeof status);
     if (phase == RUN_SEAL && strcmp(status, "failed") == 0)
-        take_unsealed(history);
+        set_unsealed(history);
     if (phase != RUN_MEASURE)
         return;
     history->measuring = begins;
@@ -289,7 +302,8 @@ static void take_phase(struct run_history *history, const struct journal_entry *
                                                     .left_ns = -1});
 }
 
-static void take_block(struct run_history *history, const struct journal_entry *entry) {
+/* A block begins or ends. */
+static void on_block(struct run_history *history, const struct journal_entry *entry) {
     char status[16] = "";
     if (history->block > history->last_block && history->block < NUMBER_MAX)
         history->last_block = history->block;
@@ -300,8 +314,9 @@ static void take_block(struct run_history *history, const struct journal_entry *
     history->blocks_done += strcmp(status, "done") == 0;
 }
 
-/* "logs/commands/012-setup/node.out": commands of later parts are counted on from there. */
-static void take_command(struct run_history *history, const struct journal_entry *entry) {
+/* Finds the highest number of a kept command, "logs/commands/012-setup/node.out"; later parts count on from
+ * it. */
+static void on_command(struct run_history *history, const struct journal_entry *entry) {
     static const char *const members[] = {"output", "error"};
     char name[512];
     unsigned number;
@@ -318,7 +333,8 @@ static void take_deadline(struct run_history *history, const struct journal_entr
 
 /* ---- The reservation -------------------------------------------------------------------------- */
 
-static void take_reservation(struct run_history *history, const struct journal_entry *entry) {
+/* A reservation was asked for or granted an id. */
+static void on_reservation(struct run_history *history, const struct journal_entry *entry) {
     struct run_history_reservation *held = &history->held;
     *held = (struct run_history_reservation){.since_ns = entry->wall_ns, .is_held = true};
     journal_entry_text(entry, "testbed", held->testbed, sizeof held->testbed);
@@ -396,28 +412,28 @@ static const struct {
 /* What else the events mean, after that. */
 static const struct {
     const char *event;
-    void (*take)(struct run_history *history, const struct journal_entry *entry);
+    void (*handle)(struct run_history *history, const struct journal_entry *entry);
 } events[] = {
-    {"run-started", take_start},
-    {"run-resumed", take_start},
-    {"results", take_results},
-    {"phase-started", take_phase},
-    {"phase-ended", take_phase},
-    {"block-started", take_block},
-    {"block-ended", take_block},
-    {"node", take_given},
-    {"link-broken", take_fate},
-    {"link-resumed", take_fate},
-    {"node-lost", take_fate},
-    {"node-out", take_fate},
-    {"slow-node", take_fate},
-    {"node-replaced", take_replacement},
-    {"agent", take_agent},
-    {"agent-ended", drop_agent},
-    {"command", take_command},
+    {"run-started", on_start},
+    {"run-resumed", on_start},
+    {"results", on_results},
+    {"phase-started", on_phase},
+    {"phase-ended", on_phase},
+    {"block-started", on_block},
+    {"block-ended", on_block},
+    {"node", on_node},
+    {"link-broken", on_node_event},
+    {"link-resumed", on_node_event},
+    {"node-lost", on_node_event},
+    {"node-out", on_node_event},
+    {"slow-node", on_node_event},
+    {"node-replaced", on_replacement},
+    {"agent", on_agent},
+    {"agent-ended", on_agent_ended},
+    {"command", on_command},
     {"sealing", take_sealing},
     {"deadline", take_deadline},
-    {"reservation", take_reservation},
+    {"reservation", on_reservation},
     {"reservation-granted", take_grant},
     {"reservation-kept", take_keeping},
     {"reservation-over", drop_reservation},
@@ -426,7 +442,8 @@ static const struct {
     {"engine-withdrawn", take_submission},
 };
 
-static void take_members(struct run_history *history, const struct journal_entry *entry) {
+/* Copies the members of ENTRY that go into HISTORY as they are. */
+static void read_members(struct run_history *history, const struct journal_entry *entry) {
     int64_t count;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         char *member = (char *)history + members[i].offset;
@@ -471,37 +488,40 @@ struct fold {
     const struct run_history_units *units; /* NULL: not wanted */
 };
 
-static int take_entry(const struct journal_entry *entry, void *context, struct failure *failure) {
+/* Folds one entry of the journal into the history. Refused: a journal that does not begin with "run-started".
+ */
+static int fold_entry(const struct journal_entry *entry, void *context, struct failure *failure) {
     const struct fold *fold = context;
     struct run_history *history = fold->history;
     if (history->part_count == 0 && !journal_entry_is(entry, "run-started"))
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "the first entry is not 'run-started'");
-    take_members(history, entry);
+    read_members(history, entry);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (journal_entry_is(entry, events[i].event))
-            events[i].take(history, entry);
+            events[i].handle(history, entry);
     if (!journal_entry_is(entry, "reservation-released")) /* perhaps long after it has ended */
         last_part(history)->ended_ns = entry->wall_ns;
     report_entry(history, entry);
     return fold->units && journal_entry_is(entry, "unit-failed")
-               ? take_failed_unit(fold->units, entry, failure)
+               ? add_failed_unit(fold->units, entry, failure)
                : 0;
 }
 
 int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *history,
                      struct failure *failure) {
     cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
-    int r = journal_replay(path, take_entry, &(struct fold){history, units}, &history->journal, failure);
+    int r = journal_replay(path, fold_entry, &(struct fold){history, units}, &history->journal, failure);
     return r < 0 ? failure_prefix(failure, "'%s' is not the journal of a run", path) : 0;
 }
 
 int run_history_read_from(const struct journal_source *source, struct run_history *ret,
                           struct failure *failure) {
-    return journal_replay_from(source, take_entry, &(struct fold){ret, NULL}, &ret->journal, failure);
+    return journal_replay_from(source, fold_entry, &(struct fold){ret, NULL}, &ret->journal, failure);
 }
 
 /* ---- The archive ------------------------------------------------------------------------------- */
 
+/* RUN_ARCHIVE_SIZE does not read the archive, RUN_ARCHIVE_HASH does. */
 void run_history_find_archive(const struct run_history *history, const char *folder,
                               enum run_archive_check check, char **ret, char **ret_problem) {
     char sha256[HASH_HEX_SIZE];
@@ -536,23 +556,25 @@ static void copy_text(const struct results_text *text, char buffer[static NAME_S
     buffer[length] = '\0';
 }
 
-static int take_row(const struct run_history_units *units, const struct results_row *row,
-                    struct failure *failure) {
+/* Adds a unit that is done, a line of the results. -EBADMSG: it is not of this run. */
+static int add_row(const struct run_history_units *units, const struct results_row *row,
+                   struct failure *failure) {
     struct attempt attempt = {.order = row->order, .number = row->attempt, .done = true};
     copy_text(&row->node, attempt.node);
     copy_text(&row->core, attempt.core);
     copy_text(&row->flags, attempt.flags);
-    if (!take_attempt(units, &attempt))
+    if (!add_attempt(units, &attempt))
         return -EBADMSG;
-    return units->take_row ? units->take_row(row, units->context, failure) : 0;
+    return units->add_row ? units->add_row(row, units->context, failure) : 0;
 }
 
-static int take_lines(const struct run_history_units *units, const char *at, const char *end,
-                      struct failure *failure) {
+/* Adds the lines from AT to END. */
+static int add_lines(const struct run_history_units *units, const char *at, const char *end,
+                     struct failure *failure) {
     for (const char *newline; at < end; at = newline + 1) {
         struct results_row row;
         newline = results_row_read(at, end, units->columns, units->picked, &row);
-        int r = newline ? take_row(units, &row, failure) : -EBADMSG;
+        int r = newline ? add_row(units, &row, failure) : -EBADMSG;
         if (r == -EBADMSG)
             return failure_set_kind(failure, FAILURE_VERIFICATION, r,
                                     "results.csv has the line '%.*s', which does not belong to this run",
@@ -570,6 +592,8 @@ static char *read_range(FILE *file, size_t length, uint32_t crc) {
     return right ? take_pointer(bytes) : NULL;
 }
 
+/* Adds the lines of each commit whose checksum is right, up to the first that is not. Refused: another
+ * header, foreign lines. */
 static int read_lines(FILE *file, const struct run_history_units *units, struct run_history *history,
                       struct failure *failure) {
     size_t header = strlen(units->header);
@@ -588,7 +612,7 @@ static int read_lines(FILE *file, const struct run_history_units *units, struct 
             return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                     "results.csv has other columns than this version of assay writes; "
                                     "expected the version that run.json names");
-        int r = take_lines(units, bytes + skipped, bytes + length, failure);
+        int r = add_lines(units, bytes + skipped, bytes + length, failure);
         if (r < 0)
             return r;
         history->results_bytes = commit->bytes;
@@ -596,6 +620,7 @@ static int read_lines(FILE *file, const struct run_history_units *units, struct 
     return 0;
 }
 
+/* A missing results.csv has no lines. history->lost counts units that were done and whose lines are lost. */
 int run_history_read_units(const char *folder, const struct run_history_units *units,
                            struct run_history *history, struct failure *failure) {
     cleanup_free char *path = xformat("%s/" ARCHIVE_RESULTS, folder);

@@ -46,15 +46,15 @@ enum run_phase {
 extern const char *const run_phase_names[RUN_PHASES];
 
 struct run_history_phase {
-    int64_t started_ns, ended_ns; /* wall; 0: it did not */
-    char status[16];              /* of one that has ended */
+    int64_t started_ns, ended_ns; /* wall; 0: it did not start, or end */
+    char status[16];              /* "done", "failed" or "interrupted", once it has ended */
 };
 
-/* One part. */
+/* One part of the run. */
 struct run_history_part {
-    int64_t started_ns, ended_ns; /* wall; the latter: of its last entry */
+    int64_t started_ns, ended_ns; /* wall; ended_ns: of its last entry */
     uint64_t units_done;          /* in this part */
-    char status[16];              /* what it was sealed as; "stopped": it was not */
+    char status[16];              /* the status that it was sealed with; "stopped": it was not sealed */
     char engine[32];              /* its version; "": not known */
 };
 
@@ -63,12 +63,12 @@ enum run_node_condition { RUN_NODE_IN, RUN_NODE_OUT_OF_REACH, RUN_NODE_LOST, RUN
 struct run_history_node {
     char *name;  /* of node_names */
     bool given;  /* the testbed gave it; else it was a spare */
-    size_t part; /* the last that had it; the rest is of that part */
+    size_t part; /* the last part that had it; the members below are of that part */
     enum run_node_condition condition;
-    char *sentence;         /* why it is not in; NULL */
-    char *slow;             /* how much slower than the others it is, in a sentence; NULL: it is not */
-    char out[32];           /* why it was excluded, in a word; "": it was not */
-    bool replaced;          /* another measures its share, or it had none */
+    char *sentence;         /* why it is not RUN_NODE_IN; NULL: it is */
+    char *slow;             /* a sentence: slower than equal nodes; NULL: it is not */
+    char out[32];           /* why it was taken out, in a word (nodes.h); "": it was not */
+    bool replaced;          /* another node measures its units, or it had none */
     struct samples samples; /* of run_status_read_samples() */
     int64_t unit;   /* of last_units_read(): in the plan's order, the last that it has measured; 0: none */
     char flags[64]; /* likewise: of its line in the results */
@@ -82,18 +82,18 @@ struct run_history_message {
     char text[512]; /* cut */
 };
 
-/* An agent that may still be there: it leaves when it is asked to, or when its lease is over. */
+/* An agent that may still run: it ends when it is asked to, or when its lease expires. */
 struct run_history_agent {
     const char *node; /* a name of the nodes' */
     char session[17];
 };
 
-/* BY measures the whole share of NODE, which was lost. */
+/* BY measures all units of NODE, which was lost. */
 struct run_history_replacement {
     const char *node, *by; /* names of the nodes' */
 };
 
-/* How long it will take until all units have ended, as it was estimated at a time. */
+/* An estimate of the time until all units have ended. */
 struct run_left {
     int64_t estimate_ns; /* negative: not known */
     int64_t at_ns;       /* monotonic, of the engine */
@@ -101,22 +101,22 @@ struct run_left {
 
 /* What an entry `results` says. */
 struct run_history_commit {
-    uint64_t bytes;       /* so much of the results stands */
+    uint64_t bytes;       /* results.csv is durable up to here */
     uint32_t crc;         /* CRC-32C of what was added since the entry before */
     int64_t monotonic_ns; /* when it was written */
-    int64_t units;        /* that had ended */
+    int64_t units;        /* units that had ended by then */
     int64_t left_ns;      /* the estimate of run_left */
 };
 
-/* What a testbed has lent, or was asked to. */
+/* The reservation of a run: granted, or asked for. */
 struct run_history_reservation {
     char testbed[32], id[64];
     int64_t since_ns, until_ns; /* wall; when it was asked for; when it ends, 0: not known */
-    bool is_held;               /* it was neither given back nor taken away */
-    bool is_kept;               /* the last part left it on purpose, for others to use */
+    bool is_held;               /* it has been neither given back nor taken away */
+    bool is_kept;               /* the last part kept it on purpose: 'assay reserve' */
 };
 
-/* Zeroed, it is that of a run that has not begun. */
+/* Zeroed memory is the history of a run that has not begun. */
 struct run_history {
     const struct run_observer *observer; /* gets phases, notes and failures as they are read; or NULL */
     char run_id[64], campaign[256];      /* "": not known */
@@ -136,54 +136,56 @@ struct run_history {
     int64_t lines_flagged, units_repeated, units_before; /* the last: done when the last part began */
     int64_t last_block, blocks_done;     /* the highest number; how many were measured to their ends */
     unsigned commands_kept;              /* folders in logs/commands/ */
-    bool lacks_node;                     /* one was excluded in the last part, before it measured or later */
-    struct run_history_reservation held; /* the last one */
-    bool measured; /* the last part that measured came to its end, and no node was out */
+    bool lacks_node;                     /* a node was taken out in the last part */
+    struct run_history_reservation held; /* the last reservation */
+    bool measured;                       /* the last measure phase was done, and no node was out */
 
-    struct run_history_message messages[RUN_HISTORY_MESSAGES]; /* the last: number K in [K % so many] */
-    size_t message_count;                                      /* of all */
+    struct run_history_message messages[RUN_HISTORY_MESSAGES]; /* a ring of the last ones: K % its size */
+    size_t message_count;                                      /* all notes and failures, also older ones */
     uint64_t tail_bytes; /* last_units_read() has read the results up to here */
 
-    /* Of the last part. */
-    char phase[32];                     /* the last that began; "": none */
+    /* The last part. */
+    char phase[32];                     /* the last phase that began; "": none */
     char sealed_as[16];                 /* the status that it was sealed with; "": it was not */
     char archive[256];                  /* the file name of its archive; "": not known */
-    char archive_sha256[HASH_HEX_SIZE]; /* of the archive, once it was whole on the disk; "": it never was */
-    int64_t archive_bytes;              /* likewise: its size */
+    char archive_sha256[HASH_HEX_SIZE]; /* of the archive; "": it was not completely written */
+    int64_t archive_bytes;              /* size of the archive; 0: as above */
     char outcome[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* why it is not completed; "": it is */
-    int64_t units_missing, rows_settled; /* when it was sealed; of the latter, -1: no row could be */
-    int64_t exit_code;                   /* likewise: that of the engine (enum failure_kind) */
-    bool submitted;                      /* since then an engine was put into a job, and has not begun yet */
+    int64_t units_missing, rows_settled; /* when it was sealed; rows_settled -1: the design has no `repeat` */
+    int64_t exit_code;                   /* the engine's when it was sealed (enum failure_kind) */
+    bool submitted;                      /* an engine was submitted as a job since, and has not begun yet */
     struct run_history_phase phases[RUN_PHASES];
     int64_t deadline_ns;                 /* wall; 0: it has none */
-    char reservation[FAILURE_TEXT_SIZE]; /* what was last heard of it while it was waited for; "": nothing */
-    char error[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* the last; "": none */
-    int64_t block;                                      /* that is being measured; 0: none */
+    char reservation[FAILURE_TEXT_SIZE]; /* the testbed's last sentence while nodes were waited for; "": none
+                                          */
+    char error[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* the last failure; "": none */
+    int64_t block;                                      /* the block that is being measured; 0: none */
     bool measuring;
-    size_t first_commit; /* since it measures; what run_history_rate() looks at */
+    size_t first_commit; /* the first commit that run_history_rate() counts */
 
     struct journal_end journal;
     struct run_history_commit *commits;
     size_t commit_count;
 
-    /* Of run_history_read_units(). */
-    uint64_t results_bytes, results_end; /* so much of the results stands; so much there is */
-    uint64_t lost;                       /* units that were done, and whose lines do not stand */
+    /* Set by run_history_read_units(). */
+    uint64_t results_bytes, results_end; /* results.csv is intact up to here; its size */
+    uint64_t lost;                       /* units that were done, but have no intact line */
 };
 
-/* A line of the results that stands, in their order. -EBADMSG: the run cannot have it. */
-typedef int run_history_row_taker(const struct results_row *row, void *context, struct failure *failure);
+/* Called with each committed line of the results, in order. Returns -EBADMSG for a line that the run cannot
+ * have. */
+typedef int run_history_row_handler(const struct results_row *row, void *context, struct failure *failure);
 
-/* What to make of the units. */
+/* Where the units of a history go, and how their lines are read. */
 struct run_history_units {
     struct ledger *ledger;
     size_t positions;   /* of the plan's order, as the ledger has them */
     const char *header; /* the first line of the results, with its newline */
     size_t columns;     /* of the plan, in the results */
-    size_t picked;      /* the one of them that take_row looks at */
-    const char *node; /* whatever the results say, the ledger has the units in this one; NULL: as they say */
+    size_t picked;      /* which of these columns add_row needs */
+    const char *node;   /* the node that all units have in the ledger; NULL: the one in the results */
     unsigned (*parse_flags)(const char *text);
-    run_history_row_taker *take_row; /* NULL: not wanted */
+    run_history_row_handler *add_row; /* NULL: not wanted */
     void *context;
 };
 
@@ -191,34 +193,34 @@ struct run_history_units {
  * it was read. UNITS, unless NULL, gets those that failed. After a failure HISTORY can only be cleared. */
 int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *history,
                      struct failure *failure);
-/* The same of a journal from anywhere. */
+/* As run_history_read() for a journal from any source. */
 int run_history_read_from(const struct journal_source *source, struct run_history *ret,
                           struct failure *failure);
-/* Then those that are done, from the results. Refused: results with another header, lines and units that the
- * run cannot have. */
+/* After run_history_read(): adds the units that are done, from the results, to the ledger of UNITS. Refused:
+ * results with another header, and lines or units that the run cannot have. */
 int run_history_read_units(const char *folder, const struct run_history_units *units,
                            struct run_history *history, struct failure *failure);
 void run_history_clear(struct run_history *history);
 
 enum run_archive_check { RUN_ARCHIVE_SIZE, RUN_ARCHIVE_HASH /* the size, too; reads the whole archive */ };
-/* Looks at the archive beside FOLDER that the last part of its run was sealed in. *RET: its path, if it is as
- * the journal says; else NULL, and *RET_PROBLEM is what is wrong with it in a sentence, or NULL when the part
- * was not sealed. Both are the caller's. */
+/* Checks the archive beside FOLDER that the last part was sealed in. *RET is its path if it is as the journal
+ * says; else NULL, and *RET_PROBLEM says in a sentence what is wrong with it, or is NULL if the part was not
+ * sealed. The caller frees both. */
 void run_history_find_archive(const struct run_history *history, const char *folder,
                               enum run_archive_check check, char **ret, char **ret_problem);
 
 /* The node NAME, which is made if it is new. */
 struct run_history_node *run_history_find_node(struct run_history *history, const char *name);
-/* Has the run something reserved at WALL_NS? */
+/* Does the run have nodes reserved at WALL_NS? */
 bool run_history_is_reserved(const struct run_history *history, int64_t wall_ns);
 /* The number, from 1, of the part that an engine begins after HISTORY. A part that only submitted its engine
  * as a job goes on when that engine begins. */
 size_t run_history_next_part(const struct run_history *history);
-/* Units a second of the last part, lately; by the monotonic clock, so that a wall clock that was set does not
- * matter. nan: not known. */
+/* Units per second that the last part has measured lately; nan: not known. By the monotonic clock, so that
+ * setting the wall clock does no harm. */
 double run_history_rate(const struct run_history *history);
-/* What is left at NOW_NS, by the monotonic clock of the engine; negative: not known. The run itself shows it,
- * and so do status, list and watch. */
+/* The time that is left at NOW_NS, on the engine's monotonic clock; negative: not known. The run itself shows
+ * it, and status, list and watch do. */
 int64_t run_left_ns(const struct run_left *left, int64_t now_ns);
 
 #endif

@@ -23,6 +23,7 @@ void journal_format_tail(uint32_t crc, char tail[static JOURNAL_TAIL_BYTES + 1])
         tail[digit] = "0123456789abcdef"[crc & 15];
 }
 
+/* A line is whole if the checksum in its last member is right. */
 bool journal_line_is_whole(const char *line, size_t length) {
     char expected[JOURNAL_TAIL_BYTES + 1];
     if (length <= JOURNAL_TAIL_BYTES)
@@ -38,6 +39,7 @@ static const cJSON *find_member(const struct journal_entry *entry, const char *k
     return cJSON_GetObjectItemCaseSensitive(entry->members, key);
 }
 
+/* False for numbers beyond 2^53, which JSON readers do not keep exactly. */
 static bool integer_of(const cJSON *member, int64_t *ret) {
     static const double exact = 9007199254740992; /* 2^53 */
     if (!cJSON_IsNumber(member) || !(fabs(member->valuedouble) <= exact) ||
@@ -60,6 +62,7 @@ bool journal_entry_time(const struct journal_entry *entry, const char *key, int6
     return time_of(find_member(entry, key), ret);
 }
 
+/* A text that is too long is cut between UTF-8 characters. */
 bool journal_entry_text(const struct journal_entry *entry, const char *key, char *buffer, size_t size) {
     const char *text = cJSON_GetStringValue(find_member(entry, key));
     if (!text)
@@ -73,7 +76,7 @@ bool journal_entry_text(const struct journal_entry *entry, const char *key, char
     return true;
 }
 
-/* Takes a whole LINE apart: an object that begins with the members of every entry, in their order. */
+/* Parses a whole line: an object that begins with seq, t, m and event. False: it does not. */
 static bool parse_entry(cJSON *members, struct journal_entry *ret) {
     static const char *const keys[] = {"seq", "t", "m", "event"};
     const cJSON *first[4], *member = cJSON_IsObject(members) ? members->child : NULL;
@@ -94,15 +97,16 @@ static bool parse_entry(cJSON *members, struct journal_entry *ret) {
 /* ---- Replay ------------------------------------------------------------------------------------ */
 
 struct replay {
-    journal_taker *take;
+    journal_handler *handle;
     void *context;
     struct journal_end end;
     bool torn; /* a line that is not whole was met */
     struct json_arena *arena;
 };
 
-/* LINE without its newline. */
-static int take_line(struct replay *replay, const char *line, size_t length, struct failure *failure) {
+/* Hands a whole LINE, without newline, to the handler, if its number is the next. After the first bad line
+ * only whole lines are counted. */
+static int replay_line(struct replay *replay, const char *line, size_t length, struct failure *failure) {
     bool whole = length <= JOURNAL_LINE_BYTES_MAX && journal_line_is_whole(line, length);
     cJSON *members = whole && !replay->torn ? json_arena_parse(replay->arena, line, length) : NULL;
     struct journal_entry entry;
@@ -110,7 +114,7 @@ static int take_line(struct replay *replay, const char *line, size_t length, str
     if (parse_entry(members, &entry) && entry.sequence == replay->end.entries + 1) {
         replay->end.entries++;
         replay->end.bytes += length + 1;
-        r = replay->take ? replay->take(&entry, replay->context, failure) : 0;
+        r = replay->handle ? replay->handle(&entry, replay->context, failure) : 0;
     } else {
         replay->end.whole_after += replay->torn && whole;
         replay->torn = true;
@@ -119,10 +123,11 @@ static int take_line(struct replay *replay, const char *line, size_t length, str
     return r;
 }
 
-int journal_replay_from(const struct journal_source *source, journal_taker *take, void *context,
+/* Lines above JOURNAL_LINE_BYTES_MAX count as torn. */
+int journal_replay_from(const struct journal_source *source, journal_handler *handle, void *context,
                         struct journal_end *end, struct failure *failure) {
     cleanup_free struct json_arena *arena = xmalloc(sizeof *arena);
-    struct replay replay = {.take = take,
+    struct replay replay = {.handle = handle,
                             .context = context,
                             .arena = arena,
                             .end = {.bytes = end->bytes, .entries = end->entries}};
@@ -140,7 +145,7 @@ int journal_replay_from(const struct journal_source *source, journal_taker *take
                    more < room ? more : room); /* one byte more shows that it is too long */
             length += more < room ? more : room;
             at += more + 1;
-            int r = newline ? take_line(&replay, line, length, failure) : 0;
+            int r = newline ? replay_line(&replay, line, length, failure) : 0;
             if (r < 0)
                 return r;
             length = newline ? 0 : length;
@@ -157,7 +162,7 @@ static int64_t read_file(void *context, char *buffer, size_t room) {
     return got < 0 ? -errno : got;
 }
 
-int journal_replay(const char *path, journal_taker *take, void *context, struct journal_end *end,
+int journal_replay(const char *path, journal_handler *handle, void *context, struct journal_end *end,
                    struct failure *failure) {
     /* O_NONBLOCK: what looks like a journal may be a FIFO, which would block. */
     cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -168,5 +173,6 @@ int journal_replay(const char *path, journal_taker *take, void *context, struct 
         return failure_set(failure, -EINVAL, "'%s' is not a file", path);
     if ((uint64_t)status.st_size < end->bytes || lseek(file, (off_t)end->bytes, SEEK_SET) < 0)
         return failure_set(failure, -EBADMSG, "'%s' became shorter while it was read; read it again", path);
-    return journal_replay_from(&(struct journal_source){path, read_file, &file}, take, context, end, failure);
+    return journal_replay_from(&(struct journal_source){path, read_file, &file}, handle, context, end,
+                               failure);
 }

@@ -54,10 +54,10 @@ struct journal_end {
  * there: a line that was torn then is read again.
  *
  * A negative result ends the replay, which then gives the same. */
-typedef int journal_taker(const struct journal_entry *entry, void *context, struct failure *failure);
+typedef int journal_handler(const struct journal_entry *entry, void *context, struct failure *failure);
 /* TAKE may be NULL: then it is only measured. A torn end is no failure: END says where it begins. After a
  * failure END is as it was. */
-int journal_replay(const char *path, journal_taker *take, void *context, struct journal_end *end,
+int journal_replay(const char *path, journal_handler *handle, void *context, struct journal_end *end,
                    struct failure *failure);
 
 /* The same from any source, which begins at END: READ puts at most ROOM bytes into BUFFER and returns how
@@ -67,7 +67,7 @@ struct journal_source {
     int64_t (*read)(void *context, char *buffer, size_t room);
     void *context;
 };
-int journal_replay_from(const struct journal_source *source, journal_taker *take, void *context,
+int journal_replay_from(const struct journal_source *source, journal_handler *handle, void *context,
                         struct journal_end *end, struct failure *failure);
 
 enum {

@@ -52,26 +52,28 @@ void journal_close(struct journal *journal) {
     free(journal);
 }
 
-static void keep(struct journal *journal, int result) {
+/* Keeps the first failure to add to the journal; the next commit returns it. */
+static void note_result(struct journal *journal, int result) {
     if (result < 0 && journal->broken == 0)
         journal->broken = result;
 }
 
 void journal_begin(struct journal *journal, const char *event) {
     journal->line_start = journal->file->pending.length;
-    keep(journal,
-         text_printf(&journal->file->pending,
-                     "{\"seq\":%" PRIu64 ",\"t\":\"%" PRId64 "\",\"m\":\"%" PRId64 "\",\"event\":\"%s\"",
-                     ++journal->sequence, clock_wall_ns(), clock_monotonic_ns(), event));
+    note_result(journal, text_printf(&journal->file->pending,
+                                     "{\"seq\":%" PRIu64 ",\"t\":\"%" PRId64 "\",\"m\":\"%" PRId64
+                                     "\",\"event\":\"%s\"",
+                                     ++journal->sequence, clock_wall_ns(), clock_monotonic_ns(), event));
 }
 
-/* An entry has ten members, and a run may have a million of them: printf would be most of what they cost. */
+/* Without printf, which would be most of the time: an entry has ten members, and a run may have a million
+ * entries. */
 static void append_member(struct journal *journal, const char *key, const char *value, size_t length) {
     struct text *line = &journal->file->pending;
-    keep(journal, text_append(line, ",\"", 2));
-    keep(journal, text_append(line, key, strlen(key)));
-    keep(journal, text_append(line, "\":", 2));
-    keep(journal, text_append(line, value, length));
+    note_result(journal, text_append(line, ",\"", 2));
+    note_result(journal, text_append(line, key, strlen(key)));
+    note_result(journal, text_append(line, "\":", 2));
+    note_result(journal, text_append(line, value, length));
 }
 
 void journal_integer(struct journal *journal, const char *key, int64_t value) {
@@ -93,7 +95,7 @@ void journal_number(struct journal *journal, const char *key, double value) {
 void journal_string(struct journal *journal, const char *key, const char *value) {
     append_member(journal, key, "null", value ? 0 : 4);
     if (value)
-        keep(journal, json_append_string(&journal->file->pending, value, strlen(value)));
+        note_result(journal, json_append_string(&journal->file->pending, value, strlen(value)));
 }
 
 void journal_strings(struct journal *journal, const char *key, const char *const *items) {
@@ -101,21 +103,21 @@ void journal_strings(struct journal *journal, const char *key, const char *const
     append_member(journal, key, "[", 1);
     for (size_t i = 0; items[i]; i++) {
         if (i > 0)
-            keep(journal, text_append_character(line, ','));
-        keep(journal, json_append_string(line, items[i], strlen(items[i])));
+            note_result(journal, text_append_character(line, ','));
+        note_result(journal, json_append_string(line, items[i], strlen(items[i])));
     }
-    keep(journal, text_append_character(line, ']'));
+    note_result(journal, text_append_character(line, ']'));
 }
 
 void journal_end(struct journal *journal) {
     const char *line = journal->file->pending.bytes + journal->line_start;
     size_t length = journal->file->pending.length - journal->line_start;
     if (length > JOURNAL_LINE_BYTES_MAX - JOURNAL_TAIL_BYTES)
-        keep(journal, -EFBIG);
+        note_result(journal, -EFBIG);
     char tail[JOURNAL_TAIL_BYTES + 1];
     journal_format_tail(checksum_crc32c(line, length), tail);
     tail[JOURNAL_TAIL_BYTES] = '\n';
-    keep(journal, text_append(&journal->file->pending, tail, sizeof tail));
+    note_result(journal, text_append(&journal->file->pending, tail, sizeof tail));
 }
 
 void journal_note(struct journal *journal, const char *event, const char *key, const char *value) {
@@ -126,7 +128,7 @@ void journal_note(struct journal *journal, const char *event, const char *key, c
 
 int journal_commit(struct journal *journal, struct failure *failure) {
     if (journal->broken < 0)
-        return failure_set(failure, journal->broken, "cannot keep the journal '%s' in memory: %s",
+        return failure_set(failure, journal->broken, "cannot note_result the journal '%s' in memory: %s",
                            journal->file->path, strerror(-journal->broken));
     return append_file_commit(journal->file, failure);
 }

@@ -35,7 +35,7 @@ static size_t count_columns(int file, uint64_t end, uint64_t *ret_start) {
     return columns;
 }
 
-static void take_row(struct run_history *history, const struct results_row *row) {
+static void add_row(struct run_history *history, const struct results_row *row) {
     uint32_t index;
     if (!text_set_find(&history->node_names, row->node.bytes, row->node.length, &index))
         return;
@@ -70,7 +70,7 @@ void last_units_read(struct run_history *history, const char *folder) {
         newline = results_row_read(at, last, columns - RESULTS_COLUMNS, 0, &row);
         if (!newline)
             break;
-        take_row(history, &row);
+        add_row(history, &row);
     }
     history->tail_bytes = end;
 }

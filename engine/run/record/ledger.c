@@ -15,7 +15,7 @@ struct unit {
 
 struct place {
     char *node, *core;
-    bool is_handed_over;
+    bool is_replaced;
     struct unit *units; /* one a position */
 };
 
@@ -92,19 +92,21 @@ unsigned ledger_flags(const struct ledger *ledger, size_t place, size_t position
 
 bool ledger_has_failed(const struct ledger *ledger, size_t place, size_t position) {
     const struct unit *unit = find_unit(ledger, place, position);
-    return !unit->done && unit->attempts > 0 && !ledger->places[place].is_handed_over;
+    return !unit->done && unit->attempts > 0 && !ledger->places[place].is_replaced;
 }
 
-void ledger_hand_over(struct ledger *ledger, const char *node) {
+/* Failed units of NODE are no longer counted. */
+void ledger_replace_node(struct ledger *ledger, const char *node) {
     for (size_t place = 0; place < ledger->names.count; place++) {
         if (strcmp(ledger->places[place].node, node) != 0)
             continue;
         for (size_t position = 0; position < ledger->positions; position++)
             ledger->totals.failed -= ledger_has_failed(ledger, place, position);
-        ledger->places[place].is_handed_over = true;
+        ledger->places[place].is_replaced = true;
     }
 }
 
+/* Counts a line of the results. AGAIN: its unit was done before. */
 static void count_line(struct ledger_totals *totals, unsigned flags, bool again) {
     totals->repeated += again;
     totals->flagged += flags != 0;
@@ -112,7 +114,7 @@ static void count_line(struct ledger_totals *totals, unsigned flags, bool again)
         totals->flagged_by[flag] += flags >> flag & 1;
 }
 
-void ledger_take(struct ledger *ledger, const struct ledger_attempt *attempt) {
+void ledger_add_attempt(struct ledger *ledger, const struct ledger_attempt *attempt) {
     struct ledger_totals *totals = &ledger->totals;
     struct unit *unit = &ledger->places[attempt->place].units[attempt->position];
     bool had_failed = ledger_has_failed(ledger, attempt->place, attempt->position);

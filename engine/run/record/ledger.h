@@ -43,14 +43,14 @@ size_t ledger_place_count(const struct ledger *ledger);
 const char *ledger_place_node(const struct ledger *ledger, size_t place);
 const char *ledger_place_core(const struct ledger *ledger, size_t place);
 
-/* The share of NODE is another's from now on: what failed there is not missing, and counts as nothing. */
-void ledger_hand_over(struct ledger *ledger, const char *node);
+/* The units of NODE are another node's from now on: those that failed there do not count. */
+void ledger_replace_node(struct ledger *ledger, const char *node);
 
-/* Its place and position are there. */
-void ledger_take(struct ledger *ledger, const struct ledger_attempt *attempt);
+/* Counts an attempt that has ended. Its place and position must be in the ledger. */
+void ledger_add_attempt(struct ledger *ledger, const struct ledger_attempt *attempt);
 
 bool ledger_is_done(const struct ledger *ledger, size_t place, size_t position);
-/* Has it ended, without ever being done, and is it no other node's to do? */
+/* Has the unit ended without ever being done, on a node that was not replaced? */
 bool ledger_has_failed(const struct ledger *ledger, size_t place, size_t position);
 /* How many attempts have ended; the flags of the last one that was done. */
 unsigned ledger_attempts(const struct ledger *ledger, size_t place, size_t position);

@@ -33,7 +33,8 @@ static void own_host(char host[static RUN_LOCK_HOST_SIZE]) {
     host[RUN_LOCK_HOST_SIZE - 1] = '\0';
 }
 
-/* Any other text, such as one that is being written now, leaves the owner unknown. */
+/* Reads the owner from the lock's text. An incomplete text, as while it is written, leaves owner->known
+ * false. */
 static void read_text(int file, struct run_lock_owner *owner) {
     char text[TEXT_SIZE], newline = '\0';
     ssize_t length = pread(file, text, sizeof text - 1, 0);
@@ -60,8 +61,9 @@ static bool cannot_lock(int code) {
     return code == ENOLCK || code == ENOSYS || code == EOPNOTSUPP || code == EINVAL;
 }
 
-/* Where there are no locks: does the process that the text names live, as far as one can know here? */
-static bool may_live(const struct run_lock_owner *owner) {
+/* For file systems without locks: may the process in the lock's text still live? On another host it is taken
+ * to. */
+static bool may_be_alive(const struct run_lock_owner *owner) {
     char host[RUN_LOCK_HOST_SIZE];
     own_host(host);
     if (!owner->known)
@@ -69,6 +71,8 @@ static bool may_live(const struct run_lock_owner *owner) {
     return strcmp(owner->host, host) != 0 || kill((pid_t)owner->pid, 0) == 0 || errno == EPERM;
 }
 
+/* Refuses because OWNER works on the run. SURE false: files cannot be locked, so the sentence says how to
+ * remove the lock. */
 static int refuse(const char *folder, const char *path, const struct run_lock_owner *owner, bool sure,
                   struct failure *failure) {
     if (!owner->known)
@@ -86,7 +90,7 @@ static struct flock whole_file(short type) {
     return (struct flock){.l_type = type, .l_whence = SEEK_SET};
 }
 
-/* FILE is locked, or the file system cannot lock and no owner is known to be alive. */
+/* Locks FILE. Where the file system cannot lock, it is enough that no owner is known to be alive. */
 static int lock_file(int file, const char *folder, const char *path, struct failure *failure) {
     struct run_lock_owner owner = {0};
     struct flock lock = whole_file(F_WRLCK);
@@ -98,7 +102,7 @@ static int lock_file(int file, const char *folder, const char *path, struct fail
         return refuse(folder, path, &owner, true, failure);
     if (!cannot_lock(code))
         return failure_set(failure, -code, "cannot lock '%s': %s", path, strerror(code));
-    return may_live(&owner) ? refuse(folder, path, &owner, false, failure) : 0;
+    return may_be_alive(&owner) ? refuse(folder, path, &owner, false, failure) : 0;
 }
 
 int run_lock_take(const char *folder, struct run_lock **ret, struct failure *failure) {
@@ -124,6 +128,7 @@ int run_lock_take(const char *folder, struct run_lock **ret, struct failure *fai
     return 0;
 }
 
+/* The text is emptied while the lock is still held: the next owner may have written its own otherwise. */
 void run_lock_free(struct run_lock *lock) {
     if (!lock)
         return;
@@ -137,7 +142,7 @@ void run_lock_cleanup(struct run_lock **lock) {
     run_lock_free(*lock);
 }
 
-int run_lock_look(const char *folder, struct run_lock_owner *ret, struct failure *failure) {
+int run_lock_read(const char *folder, struct run_lock_owner *ret, struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);
     struct run_lock_owner owner = {0};
     cleanup_close int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -148,7 +153,7 @@ int run_lock_look(const char *folder, struct run_lock_owner *ret, struct failure
         struct flock lock = whole_file(F_RDLCK); /* which a write lock is in the way of */
         int r = fcntl(file, F_OFD_GETLK, &lock) < 0 ? -errno : 0;
         read_text(file, &owner);
-        owner.held = r == 0 ? lock.l_type != F_UNLCK : cannot_lock(-r) && may_live(&owner);
+        owner.held = r == 0 ? lock.l_type != F_UNLCK : cannot_lock(-r) && may_be_alive(&owner);
     }
     *ret = owner;
     return 0;
@@ -161,7 +166,7 @@ static void close_folder(DIR **folder) {
         closedir(*folder);
 }
 
-/* Does the process have the file open? */
+/* Does the process PID have FILE open? */
 static bool has_open(int64_t pid, const struct stat *file) {
     cleanup_free char *path = xformat("/proc/%" PRId64 "/fd", pid);
     cleanup(close_folder) DIR *folder = opendir(path);
@@ -174,12 +179,13 @@ static bool has_open(int64_t pid, const struct stat *file) {
     return false;
 }
 
+/* The descriptor of the process is opened before the check, so that both are about one process. */
 int run_lock_signal(const char *folder, int signal_number, struct run_lock_owner *ret,
                     struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);
     char host[RUN_LOCK_HOST_SIZE];
     struct stat file;
-    int r = run_lock_look(folder, ret, failure);
+    int r = run_lock_read(folder, ret, failure);
     if (r < 0)
         return r;
     if (!ret->held || !ret->known)

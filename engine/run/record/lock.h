@@ -21,25 +21,26 @@ enum { RUN_LOCK_HOST_SIZE = 256 };
 
 struct run_lock;
 
-/* FOLDER must be there. When somebody else has it the failure (FAILURE_INPUT, -EBUSY) says who. */
+/* Locks FOLDER, which must exist. If another engine has locked it, FAILURE (FAILURE_INPUT, -EBUSY) says who.
+ */
 int run_lock_take(const char *folder, struct run_lock **ret, struct failure *failure);
 void run_lock_free(struct run_lock *lock); /* NULL is fine */
 void run_lock_cleanup(struct run_lock **lock);
 
 struct run_lock_owner {
-    bool held;  /* somebody works on it now */
-    bool known; /* the three below; of the last one when it is not held: it has died, then */
+    bool held;  /* a process works on the run now */
+    bool known; /* host, pid and since are set; when not held, they are of a process that has died */
     char host[RUN_LOCK_HOST_SIZE]; /* printable ASCII */
     int64_t pid;
     char since[CLOCK_TEXT_SIZE];
 };
 
-/* Looks and changes nothing. A folder without a lock is not held. */
-int run_lock_look(const char *folder, struct run_lock_owner *ret, struct failure *failure);
+/* Sets RET to who has locked FOLDER, and changes nothing. A folder without a lock is not held. */
+int run_lock_read(const char *folder, struct run_lock_owner *ret, struct failure *failure);
 
-/* Sends SIGNAL_NUMBER to the process that works on the run: one of this host that has the lock's file open
- * and is named in it, so that a number which another process has by now is never meant. FAILURE_INPUT,
- * -ESRCH: nobody works on it; -EREMOTE: somebody does, on another host. */
+/* Sends SIGNAL_NUMBER to the process that works on the run. It must be named in the lock and have the file
+ * open, so that a process with a reused number is never signalled. FAILURE_INPUT, -ESRCH: nobody works on it;
+ * -EREMOTE: a process on another host does. */
 int run_lock_signal(const char *folder, int signal_number, struct run_lock_owner *ret,
                     struct failure *failure);
 

@@ -77,7 +77,10 @@ void results_row_append(struct text *text, const struct results_row *row, enum r
     }
 }
 
-bool results_row_take(enum results_column column, const char *bytes, size_t length, struct results_row *ret) {
+/* Sets the member of RET for COLUMN. Times and samples after RESULTS_START are not read back. False: it is
+ * not a number. */
+bool results_row_parse_field(enum results_column column, const char *bytes, size_t length,
+                             struct results_row *ret) {
     void *member = (char *)ret + columns[column].offset;
     if (columns[column].form == TEXT)
         *(struct results_text *)member = (struct results_text){bytes, length};
@@ -99,8 +102,8 @@ const char *results_row_read(const char *at, const char *end, size_t between, si
         if (i == RESULTS_FACTORS + picked)
             ret->picked = (struct results_text){begin + quote, length};
         if (i < RESULTS_FACTORS || (i >= RESULTS_FACTORS + between && i < RESULTS_COLUMNS + between))
-            is_good &= results_row_take((enum results_column)(i < RESULTS_FACTORS ? i : i - between),
-                                        begin + quote, length, ret);
+            is_good &= results_row_parse_field((enum results_column)(i < RESULTS_FACTORS ? i : i - between),
+                                               begin + quote, length, ret);
         i++;
         if (*at == '\n')
             return is_good && i == RESULTS_COLUMNS + between ? at : NULL;

@@ -53,7 +53,8 @@ void results_row_append(struct text *text, const struct results_row *row, enum r
                         enum results_column to);
 /* Takes the field BYTES of COLUMN into RET. Times and temperatures, which nobody reads back, are not taken.
  * False: it is none of that column. */
-bool results_row_take(enum results_column column, const char *bytes, size_t length, struct results_row *ret);
+bool results_row_parse_field(enum results_column column, const char *bytes, size_t length,
+                             struct results_row *ret);
 /* Reads the line AT, which ends before END, into RET; its texts are the line's. BETWEEN: the number of
  * columns of the plan; PICKED: the one of them, from 0, that RET also has. Returns the line's newline; NULL:
  * it is no line of such results. */

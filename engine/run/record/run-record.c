@@ -21,6 +21,8 @@
 /* What nodes say is in it, too: it stays one line, and moves no cursor. The caller frees it. */
 static char *add_sentence(struct run_record *record, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
+/* Adds a line to the log and returns its sentence, which the caller frees. Line breaks and control
+ * characters, which nodes may send, are made visible. */
 static char *add_sentence(struct run_record *record, const char *format, va_list arguments) {
     char now[CLOCK_TEXT_SIZE];
     cleanup(text_clear) struct text words;
@@ -60,7 +62,8 @@ bool record_has_ended_units(const struct run_record *record) {
     return memcmp(&record->committed, record->units, sizeof record->committed) != 0;
 }
 
-/* The results are on the disk before the journal says so. */
+/* Commits the results, then journals their length, checksum and counts: the journal must not speak of bytes
+ * that are not durable. */
 static int commit_results(struct run_record *record, struct failure *failure) {
     struct append_file *results = record->results;
     size_t length = results->pending.length;
@@ -86,7 +89,8 @@ static int commit_results(struct run_record *record, struct failure *failure) {
 /* ---- The reserve -----------------------------------------------------------------------------------------
  */
 
-/* What would be written to this file takes no room from others. It is no part of an archive (writer.h). */
+/* Opens .reserve, a file that keeps room on the disk for the end of the run. It is no part of an archive
+ * (writer.h). */
 static int open_reserve(const struct run_record *record, struct failure *failure) {
     cleanup_free char *path = record_path(record, ".reserve");
     int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -104,6 +108,7 @@ int record_make_reserve(struct run_record *record, struct failure *failure) {
     return file < 0 ? file : 0;
 }
 
+/* Cuts the reserve to KEEP bytes. */
 void record_release_reserve(struct run_record *record, size_t keep) {
     if (record->reserved <= keep)
         return;
@@ -117,6 +122,7 @@ void record_release_reserve(struct run_record *record, size_t keep) {
 /* ---- Committing ------------------------------------------------------------------------------------------
  */
 
+/* Commits files, results, journal and log, in this order. */
 static int commit(struct run_record *record, struct failure *failure) {
     int r = run_files_sync(&record->files, failure);
     if (r == 0)
@@ -128,6 +134,8 @@ static int commit(struct run_record *record, struct failure *failure) {
     return r;
 }
 
+/* On a full disk most of the reserve is given up, and all is committed; the first such commit fails
+ * nevertheless. */
 int record_commit(struct run_record *record, struct failure *failure) {
     int r = commit(record, failure);
     if ((r == -ENOSPC || r == -EDQUOT) && record->reserved > RECORD_RESERVE_LAST) {
@@ -150,6 +158,8 @@ char *record_path(const struct run_record *record, const char *name) {
     return name[0] ? xformat("%s/%s", record->folder, name) : xstrdup(record->folder);
 }
 
+/* Quick for a folder that was made last, and for one whose parent is there: a thousand nodes have three each.
+ */
 int record_make_folder(struct run_record *record, const char *name, struct failure *failure) {
     if (record->made && strcmp(record->made, name) == 0)
         return 0;

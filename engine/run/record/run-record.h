@@ -62,25 +62,26 @@ struct run_record {
 
 void record_clear(struct run_record *record);
 
-/* A line in logs/engine.log, with its time. Kept until the next commit; failures to write surface there. */
+/* Adds a line with its time to logs/engine.log. It is pending until the next commit, which also fails if it
+ * cannot be written. */
 void record_log(struct run_record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same, in the journal too, and reported to the observer. Not between journal_begin() and journal_end().
- */
+/* As record_log(); the sentence is also journalled and reported to the observer. Not between journal_begin()
+ * and journal_end(). */
 void record_note(struct run_record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Reports EVENT to the observer, if there is one; an event of KIND that has nothing but TEXT. */
 void record_report_event(const struct run_record *record, const struct run_event *event);
 void record_report_text(const struct run_record *record, enum run_event_kind kind, const char *text);
-/* Makes the file .reserve; -ENOSPC where the disk has less room. */
+/* Makes the file .reserve. -ENOSPC: the disk has less room. */
 int record_make_reserve(struct run_record *record, struct failure *failure);
-/* Gives up the reserve but for KEEP bytes, if there are more. */
+/* Cuts the reserve to KEEP bytes if it is larger. */
 void record_release_reserve(struct run_record *record, size_t keep);
-/* What run_files_write() wrote first, then results, then the journal that speaks of them, then the log. When
- * the disk is full, that is the failure, but the first time all is committed by means of the reserve: a
- * second call says so. */
+/* Makes all pending records durable, in order: files of run_files_write(), results, the journal that speaks
+ * of them, the log. On a full disk it fails; the first time, the reserve is given up and all is durable
+ * nevertheless, so that a second call returns 0. */
 int record_commit(struct run_record *record, struct failure *failure);
-/* Have units ended that the journal does not have? */
+/* Have units ended since the last commit? */
 bool record_has_ended_units(const struct run_record *record);
-/* Adds the totals of the units to an entry of the journal. */
+/* Adds the totals of units to the current entry of the journal. */
 void record_journal_counts(struct run_record *record);
 
 /* The path of NAME below the run's folder; the caller frees. */
@@ -88,7 +89,7 @@ char *record_path(const struct run_record *record, const char *name);
 /* Makes the folder NAME below the run's folder, and those above it; nothing is done if NAME was the last one
  * made. */
 int record_make_folder(struct run_record *record, const char *name, struct failure *failure);
-/* run_files_write() of VALUE, pretty, as FILE in the folder of NODE. */
+/* Writes VALUE, pretty-printed, to FILE in the folder of NODE (run_files_write()). */
 int record_write_node_json(struct run_record *record, const char *node, const char *file, const cJSON *value,
                            struct failure *failure);
 

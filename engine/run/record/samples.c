@@ -71,8 +71,9 @@ static char *read_last_line(int file, uint64_t from, uint64_t size, uint64_t *re
     }
 }
 
-/* LINE, below the header, becomes the sample of PROBE. */
-static void take_line(struct samples_probe *probe, const char *line) {
+/* Parses LINE and makes it the probe's last sample; the one before is kept as well. A malformed line is
+ * ignored. */
+static void set_sample(struct samples_probe *probe, const char *line) {
     cleanup_free char *table = xformat("%s%s", probe->head, line);
     struct csv_reader *csv = NULL;
     const struct csv_field *fields;
@@ -100,6 +101,8 @@ static void take_line(struct samples_probe *probe, const char *line) {
     csv_close(csv);
 }
 
+/* Reads the last whole line that was appended to the probe's file since the last call. A file that became
+ * shorter is read again. */
 static void read_probe(int folder, struct samples_probe *probe) {
     cleanup_close int file = openat(folder, probe->file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat status;
@@ -116,7 +119,7 @@ static void read_probe(int folder, struct samples_probe *probe) {
     if (!line)
         return;
     probe->bytes = end;
-    take_line(probe, line);
+    set_sample(probe, line);
 }
 
 static struct samples_probe *find_probe(struct samples *samples, const char *file) {
@@ -129,7 +132,7 @@ static struct samples_probe *find_probe(struct samples *samples, const char *fil
     return probe;
 }
 
-/* The units of the columns of probes that have none yet, by datapackage.json in the folder PATH. */
+/* Reads the columns' units from datapackage.json in the folder PATH, for probes that have none yet. */
 static void find_units(struct samples *samples, const char *path) {
     cleanup(document_cleanup) struct document *package = NULL;
     cleanup_free char *file = xformat("%s/" ARCHIVE_DATAPACKAGE, path);

@@ -59,7 +59,7 @@ const char *status_describe_when(const struct run_status *status, char buffer[st
     return buffer;
 }
 
-static const char *node_word(const struct run_history_node *node) {
+static const char *node_condition_name(const struct run_history_node *node) {
     static const char *const words[] = {[RUN_NODE_IN] = "in",
                                         [RUN_NODE_OUT_OF_REACH] = "out of reach",
                                         [RUN_NODE_LOST] = "lost",
@@ -69,9 +69,9 @@ static const char *node_word(const struct run_history_node *node) {
 
 /* ---- The tree: what is only for people has no name, what is only for programs is a detail ---- */
 
-/* A line for people, beside LABEL or, with none, under the line before. */
-__attribute__((format(printf, 3, 4))) static void line(struct report *page, const char *label,
-                                                       const char *format, ...) {
+/* Adds a line for people after LABEL; LABEL " ": under the line before. */
+__attribute__((format(printf, 3, 4))) static void print_line(struct report *page, const char *label,
+                                                             const char *format, ...) {
     char text[2 * FAILURE_TEXT_SIZE];
     va_list list;
     va_start(list, format);
@@ -93,6 +93,8 @@ static void add_count(struct report_section *to, const char *name, bool known, u
         report_text(to, name, NULL, NULL, true);
 }
 
+/* Adds the condition with the process that works on the run, the part, the phase, and the reservation that is
+ * waited for. */
 static void add_condition(struct report *page, const struct run_status *status) {
     const struct run_lock_owner *owner = &status->owner;
     char since[CLOCK_TEXT_SIZE];
@@ -101,29 +103,29 @@ static void add_condition(struct report *page, const struct run_status *status) 
     report_number(page->root, "part", NULL, (double)status->part, NULL, 0, true);
     report_text(page->root, "status", NULL, name, true);
     if (is_owned) {
-        line(page, "status", "%s: process %" PRId64 " on host %s, since %s", name, owner->pid, owner->host,
-             status_describe_time(owner->since, since));
+        print_line(page, "status", "%s: process %" PRId64 " on host %s, since %s", name, owner->pid,
+                   owner->host, status_describe_time(owner->since, since));
         struct report_section *section = report_section(page->root, "owner", NULL, true);
         report_text(section, "host", NULL, owner->host, true);
         report_number(section, "pid", NULL, (double)owner->pid, NULL, 0, true);
         report_text(section, "since", NULL, owner->since, true);
     } else {
-        line(page, "status", "%s%s%s", name,
-             status->damage                        ? ": "
-             : status->condition == RUN_IS_STOPPED ? ": it ended without being sealed"
-                                                   : "",
-             status->damage ? status->damage : "");
+        print_line(page, "status", "%s%s%s", name,
+                   status->damage                        ? ": "
+                   : status->condition == RUN_IS_STOPPED ? ": it ended without being sealed"
+                                                         : "",
+                   status->damage ? status->damage : "");
         report_text(page->root, "owner", NULL, NULL, true);
     }
     if (status->part > 1)
-        line(page, "part", "%" PRId64 ": it was resumed", status->part);
+        print_line(page, "part", "%" PRId64 ": it was resumed", status->part);
     add_text(page, "phase", NULL, status->phase);
     bool is_reserving =
         status->condition == RUN_IS_QUEUED || strcmp(status->phase, run_phase_names[RUN_RESERVE]) == 0;
     add_text(page, "reservation", NULL, is_reserving ? status->history.reservation : NULL);
 }
 
-/* What is reserved: with names, for nothing but them says where to go by hand. */
+/* Adds what is reserved, with the names of the nodes: nothing else says where to log in by hand. */
 static void add_reservation(struct report *page, const struct run_status *status) {
     const struct run_history_reservation *held = &status->history.held;
     struct report_section *section = report_section(page->root, "reserved", NULL, true);
@@ -136,9 +138,10 @@ static void add_reservation(struct report *page, const struct run_status *status
     for (size_t i = 0; i < status->node_count; i++)
         names[i] = status->nodes[i]->name;
     host_list_fold(names, status->node_count, &nodes);
-    line(page, "reserved", "%s, %s%s%s%s%s", held->testbed, held->id[0] ? "job " : "asked for", held->id,
-         held->until_ns ? ", until " : "",
-         held->until_ns ? status_describe_moment(held->until_ns, until) : "", held->until_ns ? " UTC" : "");
+    print_line(page, "reserved", "%s, %s%s%s%s%s", held->testbed, held->id[0] ? "job " : "asked for",
+               held->id, held->until_ns ? ", until " : "",
+               held->until_ns ? status_describe_moment(held->until_ns, until) : "",
+               held->until_ns ? " UTC" : "");
     if (nodes.length)
         report_text(page->root, NULL, " ", nodes.bytes, false);
     report_text(section, "testbed", NULL, held->testbed, true);
@@ -147,6 +150,7 @@ static void add_reservation(struct report *page, const struct run_status *status
     report_text(section, "until", NULL, held->until_ns ? clock_format(held->until_ns, until) : NULL, true);
 }
 
+/* For people: a bar, and the counts of units and blocks. */
 static void print_units(struct report *page, const struct run_status *status) {
     char units[STATUS_UNITS_SIZE], bar[BAR_WIDTH + 1] = "";
     status_describe_units(status, units);
@@ -155,20 +159,21 @@ static void print_units(struct report *page, const struct run_status *status) {
         int filled = share < 1 ? (int)(share * BAR_WIDTH) : BAR_WIDTH;
         memset(bar, '.', BAR_WIDTH);
         memset(bar, '#', (size_t)filled);
-        line(page, "units", "[%s] %.1f %%", bar, 100 * share);
-        line(page, " ", "%s done, %" PRIu64 " failed, %" PRIu64 " left", units, status->failed, status->left);
+        print_line(page, "units", "[%s] %.1f %%", bar, 100 * share);
+        print_line(page, " ", "%s done, %" PRIu64 " failed, %" PRIu64 " left", units, status->failed,
+                   status->left);
     } else if (run_status_is_under_way(status)) {
-        line(page, "units", "none yet: they are counted when the nodes are known");
+        print_line(page, "units", "none yet: they are counted when the nodes are known");
     } else {
-        line(page, "units", "%s: it ended before its units were counted",
-             status->done + status->failed ? units : "none");
+        print_line(page, "units", "%s: it ended before its units were counted",
+                   status->done + status->failed ? units : "none");
     }
     if (status->flagged || status->repeated)
-        line(page, " ", "lines with flags: %" PRIu64 "; units measured again: %" PRIu64, status->flagged,
-             status->repeated);
+        print_line(page, " ", "lines with flags: %" PRIu64 "; units measured again: %" PRIu64,
+                   status->flagged, status->repeated);
     if (status->block)
-        line(page, "blocks", "%" PRIu64 " done, number %" PRIu64 " is measured", status->blocks_done,
-             status->block);
+        print_line(page, "blocks", "%" PRIu64 " done, number %" PRIu64 " is measured", status->blocks_done,
+                   status->block);
 }
 
 static void add_units(struct report *page, const struct run_status *status) {
@@ -185,6 +190,7 @@ static void add_units(struct report *page, const struct run_status *status) {
     add_count(blocks, "current", status->block, status->block);
 }
 
+/* For people: "8, 1 lost, 2 slow". */
 static void print_node_counts(struct report *page, const struct run_status *status) {
     const struct {
         size_t count;
@@ -198,10 +204,11 @@ static void print_node_counts(struct report *page, const struct run_status *stat
         if (kinds[i].count > 0)
             length += (size_t)snprintf(words + length, sizeof words - length, ", %zu %s", kinds[i].count,
                                        kinds[i].word);
-    line(page, "nodes", "%zu%s", status->node_count, words);
+    print_line(page, "nodes", "%zu%s", status->node_count, words);
 }
 
-/* "load-1min 3.2, busy 0.98", or "frequency 64 values, 2.1 GHz to 2.4 GHz": what is known of it. */
+/* Appends the last values of a probe: "load-1min 3.2, busy 0.98", or, if there are many, "frequency 64
+ * values, 2.1 GHz to 2.4 GHz". */
 static void describe_probe(const struct samples_probe *probe, struct text *ret) {
     double least = INFINITY, most = -INFINITY;
     size_t known = 0;
@@ -226,7 +233,7 @@ static void describe_probe(const struct samples_probe *probe, struct text *ret) 
                           (int)strcspn(probe->file, "."), probe->file, known, low, high);
 }
 
-/* The last samples of NODE: into SECTION, and, with COUNT, which counts lines, for people. */
+/* Adds the last samples of NODE to SECTION. COUNT counts the lines for people, at most NODES_SHOWN. */
 static void add_samples(struct report *page, struct report_section *section,
                         const struct run_history_node *node, size_t *count) {
     cleanup(text_clear) struct text words;
@@ -248,10 +255,11 @@ static void add_samples(struct report *page, struct report_section *section,
         last_ns = probe->time_ns > last_ns ? probe->time_ns : last_ns;
     }
     if (words.length > 0 && (*count)++ < NODES_SHOWN)
-        line(page, *count == 1 ? "samples" : " ", "%s, %s UTC: %s", node->name,
-             status_describe_moment(last_ns, moment), words.bytes);
+        print_line(page, *count == 1 ? "samples" : " ", "%s, %s UTC: %s", node->name,
+                   status_describe_moment(last_ns, moment), words.bytes);
 }
 
+/* Adds all nodes, and for people those that are not in or are slow. */
 static void add_nodes(struct report *page, const struct run_status *status) {
     size_t bad = 0, sampled = 0;
     print_node_counts(page, status);
@@ -263,35 +271,36 @@ static void add_nodes(struct report *page, const struct run_status *status) {
         struct report_section *section = report_section(nodes, "node", NULL, true);
         sections[i] = section;
         report_text(section, "name", NULL, node->name, true);
-        report_text(section, "status", NULL, node_word(node), true);
+        report_text(section, "status", NULL, node_condition_name(node), true);
         report_boolean(section, "slow", NULL, node->slow, true);
         report_text(section, "sentence", NULL, sentence, true);
         if ((node->condition != RUN_NODE_IN || node->slow) && bad++ < NODES_SHOWN)
-            line(page, " ", "%s is %s%s%s", node->name, node_word(node), sentence ? ": " : "",
-                 sentence ? sentence : "");
+            print_line(page, " ", "%s is %s%s%s", node->name, node_condition_name(node), sentence ? ": " : "",
+                       sentence ? sentence : "");
     }
     if (bad > NODES_SHOWN)
-        line(page, " ", "... and %zu more", bad - NODES_SHOWN);
+        print_line(page, " ", "... and %zu more", bad - NODES_SHOWN);
     for (size_t i = 0; i < status->node_count; i++)
         add_samples(page, sections[i], status->nodes[i], &sampled);
     if (sampled > NODES_SHOWN)
-        line(page, " ", "... and %zu more", sampled - NODES_SHOWN);
+        print_line(page, " ", "... and %zu more", sampled - NODES_SHOWN);
 }
 
 static void add_time(struct report *page, const char *name, const char *label, const char *time, bool shown) {
     char words[CLOCK_TEXT_SIZE];
     if (shown)
-        line(page, label, "%s UTC", status_describe_time(time, words));
+        print_line(page, label, "%s UTC", status_describe_time(time, words));
     report_text(page->root, name, NULL, time[0] ? time : NULL, true);
 }
 
+/* Adds rate, time left, deadline, and the times of begin, end and last entry. */
 static void add_times(struct report *page, const struct run_status *status) {
     char left[NUMBER_TEXT_SIZE];
     bool is_left_known = status->seconds_left >= 0;
     if (isfinite(status->rate))
-        line(page, "rate", "%.4g units/s", status->rate);
+        print_line(page, "rate", "%.4g units/s", status->rate);
     if (is_left_known)
-        line(page, "left", "%s", number_describe_duration(status->seconds_left, left));
+        print_line(page, "left", "%s", number_describe_duration(status->seconds_left, left));
     report_number(page->root, "units_per_second", NULL, status->rate, NULL, 0, true);
     report_number(page->root, "seconds_left", NULL, is_left_known ? status->seconds_left : NAN, NULL, 0,
                   true);
@@ -304,11 +313,11 @@ static void add_times(struct report *page, const struct run_status *status) {
 
 static void add_journal(struct report *page, const struct run_status *status) {
     if (status->journal_torn_bytes)
-        line(page, "journal", "its last %" PRIu64 " bytes are torn: they count for nothing",
-             status->journal_torn_bytes);
+        print_line(page, "journal", "its last %" PRIu64 " bytes are torn: they count for nothing",
+                   status->journal_torn_bytes);
     if (status->journal_whole_after)
-        line(page, " ", "%" PRIu64 " whole entries follow the tear: something changed the file",
-             status->journal_whole_after);
+        print_line(page, " ", "%" PRIu64 " whole entries follow the tear: something changed the file",
+                   status->journal_whole_after);
     add_count(page->root, "journal_torn_bytes", true, status->journal_torn_bytes);
     add_count(page->root, "journal_whole_after", true, status->journal_whole_after);
 }

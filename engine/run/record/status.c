@@ -29,7 +29,7 @@ bool run_status_is_under_way(const struct run_status *status) {
     return status->condition == RUN_IS_RUNNING || status->condition == RUN_IS_QUEUED;
 }
 
-/* What a `sealing` entry or run.json says. */
+/* The condition by its name, as in a `sealing` entry and run.json. */
 static enum run_condition condition_called(const char *name) {
     for (int i = RUN_IS_COMPLETED; name && i < RUN_IS_UNKNOWN; i++)
         if (strcmp(name, condition_names[i]) == 0)
@@ -76,6 +76,7 @@ bool run_status_is_run(const char *folder) {
     return file_exists(journal);
 }
 
+/* Part K of a run is sealed as "FOLDER-K.zip". */
 char *run_status_folder_of(const char *path) {
     size_t length = strlen(path);
     if (length < 5 || strcmp(path + length - 4, ".zip") != 0)
@@ -102,7 +103,8 @@ int run_status_find_folder(const char *run, char **ret, struct failure *failure)
     return 0;
 }
 
-static int take_first(const struct journal_entry *entry, void *context, struct failure *failure) {
+/* Keeps the time of the first entry and ends the replay. */
+static int stop_at_first_entry(const struct journal_entry *entry, void *context, struct failure *failure) {
     int64_t *wall_ns = context;
     *wall_ns = entry->wall_ns;
     return failure_set(failure, -ECANCELED, "enough");
@@ -112,10 +114,11 @@ int64_t run_status_begun_ns(const char *folder) {
     cleanup_free char *journal = xformat("%s/" ARCHIVE_JOURNAL, folder);
     struct journal_end end = {0};
     int64_t wall_ns = 0;
-    journal_replay(journal, take_first, &wall_ns, &end, NULL);
+    journal_replay(journal, stop_at_first_entry, &wall_ns, &end, NULL);
     return wall_ns;
 }
 
+/* Looks for the archive of the run beside its folder. */
 static int find_archive(struct run_status *status, enum run_archive_check check, struct failure *failure) {
     /* What the user calls the folder may have no name in it: ".", for one. */
     const char *folder = status->folder;
@@ -129,7 +132,7 @@ static int find_archive(struct run_status *status, enum run_archive_check check,
 
 /* ---- What to do next --------------------------------------------------------------------------- */
 
-/* PATH is quoted where a shell needs it. */
+/* "assay VERB PATH", quoted for a shell; the caller frees. */
 static char *command_of(const char *verb, const char *path) {
     struct text text;
     text_init(&text, 64 << 10);
@@ -143,6 +146,7 @@ static bool can_resume(const struct run_status *status) {
     return file_exists(inputs) && status->journal_bytes > 0;
 }
 
+/* ": 3 of 8 units are left", for the sentence on what to do next; the caller frees. */
 static char *describe_left(const struct run_status *status) {
     if (!status->is_planned)
         return xstrdup("");
@@ -154,7 +158,9 @@ static char *describe_left(const struct run_status *status) {
                    status->nodes_out > 0 ? "; --spares names others for nodes that are gone for good" : "");
 }
 
-static void advise(struct run_status *status) {
+/* Sets status->next, a sentence on what the user can do, and status->command, the command in it if there is
+ * one. */
+static void set_next_step(struct run_status *status) {
     bool whole = status->is_planned && status->left == 0 && status->failed == 0;
     bool is_sealed = status->condition == RUN_IS_COMPLETED || (whole && status->archive);
     const char *next = NULL;
@@ -211,8 +217,8 @@ static void add_node(struct run_status *status, struct run_history_node *node) {
     status->nodes_slow += node->slow != NULL;
 }
 
-/* What the history has beyond run.json: which part it is of, what became of nodes and blocks. */
-static void take_history(struct run_status *status) {
+/* Sets what only the journal knows: part, blocks, rate, the nodes of the last part. */
+static void set_from_history(struct run_status *status) {
     const struct run_history *history = &status->history;
     status->journal_bytes = history->journal.bytes;
     status->journal_torn_bytes = history->journal.file_bytes - history->journal.bytes;
@@ -229,14 +235,16 @@ static void take_history(struct run_status *status) {
             add_node(status, history->nodes[i]);
 }
 
-/* The time since units last ended counts where our clock is the run's. */
+/* Does the run's engine work on this host, so that our monotonic clock is its clock? */
 static bool has_our_clock(const struct run_status *status) {
     char host[RUN_LOCK_HOST_SIZE] = "";
     return status->owner.known && gethostname(host, sizeof host - 1) == 0 &&
            strcmp(host, status->owner.host) == 0;
 }
 
-static double estimate(const struct run_status *status) {
+/* Seconds until all units have ended; negative: not known. The time since the estimate counts if we have the
+ * run's clock. */
+static double estimate_seconds_left(const struct run_status *status) {
     const struct run_history *history = &status->history;
     if (status->condition != RUN_IS_RUNNING || !history->measuring || !status->is_planned)
         return -1;
@@ -255,8 +263,8 @@ static void count_left(struct run_status *status) {
     status->left = status->planned > ended ? status->planned - ended : 0;
 }
 
-/* All the rest, of a folder, which has no other record that is up to date. */
-static void take_rest(struct run_status *status) {
+/* Sets all else from the journal, for a run's folder, where no other record is up to date. */
+static void set_from_journal(struct run_status *status) {
     const struct run_history *history = &status->history;
     snprintf(status->name, sizeof status->name, "%s", history->campaign);
     snprintf(status->run_id, sizeof status->run_id, "%s", history->run_id);
@@ -288,12 +296,13 @@ static void take_rest(struct run_status *status) {
     if (status->condition == RUN_IS_STOPPED && history->held.is_kept &&
         run_history_is_reserved(history, clock_wall_ns()))
         status->condition = RUN_IS_RESERVED;
-    status->seconds_left = estimate(status);
+    status->seconds_left = estimate_seconds_left(status);
 }
 
 /* ---- From a folder ----------------------------------------------------------------------------- */
 
-/* A journal that no entry of was written yet: a run that begins, or that died as it began. */
+/* For a journal without an entry, of a run that begins, or died as it began: the folder's name is the run's.
+ */
 static int name_by_folder(struct run_status *status, struct failure *failure) {
     cleanup_free char *real = realpath(status->folder, NULL);
     if (!real)
@@ -303,8 +312,8 @@ static int name_by_folder(struct run_status *status, struct failure *failure) {
     return 0;
 }
 
-/* What was read is shown, so it must survive a power cut: an engine has written its last entries before it
- * syncs them. Where this fails (a read-only file system, say) there is nothing that could be done better. */
+/* Makes the journal durable: what was read is shown, and must survive a power cut, but an engine writes
+ * entries before it syncs them. A failure, as on a read-only file system, is ignored. */
 static void sync_journal(const char *folder) {
     cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
     cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -312,7 +321,8 @@ static void sync_journal(const char *folder) {
         (void)fdatasync(file);
 }
 
-/* Goes on from the journal of HISTORY, which it takes over; NULL: reads it from its beginning. */
+/* Reads the status of a run's folder. HISTORY, which is taken over, lets the journal be read on from its end;
+ * NULL: from the beginning. */
 static int read_folder(const char *path, enum run_archive_check check, struct run_history *history,
                        struct run_status **ret, struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *status = new_status(path);
@@ -323,7 +333,7 @@ static int read_folder(const char *path, enum run_archive_check check, struct ru
     status->folder = xstrdup(status->path);
     status->condition = RUN_IS_STOPPED;
     /* The lock first: a run that ends meanwhile is then seen as running, and not as one that died. */
-    int r = run_lock_look(path, &status->owner, failure);
+    int r = run_lock_read(path, &status->owner, failure);
     if (r == 0)
         r = run_history_read(path, NULL, &status->history, failure);
     if (r < 0)
@@ -333,15 +343,15 @@ static int read_folder(const char *path, enum run_archive_check check, struct ru
     if (journal->entries == 0 && journal->file_bytes > 0)
         return failure_input(failure, NULL, 0, 0,
                              "'%s/journal.jsonl' is no journal of a run: its first line is not whole", path);
-    take_history(status);
+    set_from_history(status);
     r = find_archive(status, check, failure);
     if (r == 0 && journal->entries == 0)
         r = name_by_folder(status, failure);
     else if (r == 0)
-        take_rest(status);
+        set_from_journal(status);
     if (r < 0)
         return r;
-    advise(status);
+    set_next_step(status);
     *ret = take_pointer(status);
     return 0;
 }
@@ -352,7 +362,8 @@ static void copy_text(const char *text, char *buffer, size_t size) {
     snprintf(buffer, size, "%s", text ? text : "");
 }
 
-static void take_record(struct run_status *status, const struct archive_run *run) {
+/* Sets what run.json, in an archive, knows. */
+static void set_from_run_json(struct run_status *status, const struct archive_run *run) {
     copy_text(run->name, status->name, sizeof status->name);
     copy_text(run->run_id, status->run_id, sizeof status->run_id);
     copy_text(run->error, status->last_error, sizeof status->last_error);
@@ -372,15 +383,17 @@ static void take_record(struct run_status *status, const struct archive_run *run
     status->is_planned = status->planned > 0 || status->condition == RUN_IS_COMPLETED;
 }
 
-static void take_nodes(struct run_status *status, const struct bind_texts *nodes) {
+/* Sets the nodes from run.json; all of them count as in. */
+static void set_nodes(struct run_status *status, const struct bind_texts *nodes) {
     free(status->nodes);
     status->nodes = xcalloc(nodes->count + 1, sizeof *status->nodes);
     for (size_t i = 0; i < nodes->count; i++)
         add_node(status, run_history_find_node(&status->history, nodes->items[i]));
 }
 
-/* What the journal in it has beyond run.json. */
-static int take_journal(struct run_status *status, struct archive_reader *archive, struct failure *failure) {
+/* Reads the journal in the archive, if it has one, for what run.json does not know. */
+static int read_archived_journal(struct run_status *status, struct archive_reader *archive,
+                                 struct failure *failure) {
     cleanup(archive_member_cleanup) struct archive_member *member = NULL;
     if (!archive_find(archive, ARCHIVE_JOURNAL, NULL))
         return 0;
@@ -391,17 +404,19 @@ static int take_journal(struct run_status *status, struct archive_reader *archiv
     r = run_history_read_from(&source, &status->history, failure);
     if (r < 0)
         return archive_member_status(member, failure) < 0 ? failure->code : r;
-    take_history(status);
+    set_from_history(status);
     return 0;
 }
 
-/* Of a damaged archive only run.json is shown, whose hash was compared: it is no record of what is left. */
-static void take_damage(struct run_status *status, const struct failure *why) {
+/* The archive is damaged: only run.json, whose hash was compared, is shown, and what is left is not known. */
+static void set_damage(struct run_status *status, const struct failure *why) {
     status->damage = xformat("its archive '%s' is damaged: %s", status->path, why->text);
     status->condition = RUN_IS_STOPPED;
     free(take_pointer(status->archive));
 }
 
+/* Reads the status from an archive. VERIFIED: the whole archive is checked. WITH_JOURNAL: its journal is
+ * read, too. */
 static int read_archive(const char *path, bool with_journal, bool verified, struct run_status **ret,
                         struct failure *failure) {
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
@@ -411,16 +426,16 @@ static int read_archive(const char *path, bool with_journal, bool verified, stru
     if (r < 0)
         return r;
     status->archive = xstrdup(path);
-    take_record(status, archive_run(archive));
+    set_from_run_json(status, archive_run(archive));
     if (verified && archive_verify(archive, &damage) < 0)
-        take_damage(status, &damage);
+        set_damage(status, &damage);
     else if (with_journal)
-        r = take_journal(status, archive, failure);
+        r = read_archived_journal(status, archive, failure);
     if (r < 0)
         return r;
     if (status->node_count == 0)
-        take_nodes(status, &archive_run(archive)->nodes);
-    advise(status);
+        set_nodes(status, &archive_run(archive)->nodes);
+    set_next_step(status);
     *ret = take_pointer(status);
     return 0;
 }
@@ -429,9 +444,9 @@ int run_status_read_archive(const char *path, struct run_status **ret, struct fa
     return read_archive(path, false, false, ret, failure);
 }
 
-/* The folder beside an archive may know more: the run may have been resumed since. */
-static int read_beside(const char *path, enum run_archive_check check, struct run_status **ret,
-                       struct failure *failure) {
+/* Prefers the folder beside the archive if it is of the same run, which may have been resumed since. */
+static int read_archive_or_folder(const char *path, enum run_archive_check check, struct run_status **ret,
+                                  struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *status = NULL, *beside = NULL;
     cleanup_free char *folder = run_status_folder_of(path);
     struct failure unread = {0};
@@ -445,13 +460,14 @@ static int read_beside(const char *path, enum run_archive_check check, struct ru
     return 0;
 }
 
+/* Reads the status of PATH, a folder or an archive. */
 static int read_run(const char *path, enum run_archive_check check, struct run_status **ret,
                     struct failure *failure) {
     if (!file_exists(path))
         return failure_input(failure, NULL, 0, 0, "'%s' is not there; expected a run's folder or an archive",
                              path);
     if (!file_is_folder(path))
-        return read_beside(path, check, ret, failure);
+        return read_archive_or_folder(path, check, ret, failure);
     if (!run_status_is_run(path))
         return failure_input(failure, NULL, 0, 0, "'%s' is no run: there is no journal.jsonl in it", path);
     return read_folder(path, check, NULL, ret, failure);
@@ -461,7 +477,7 @@ int run_status_read(const char *path, struct run_status **ret, struct failure *f
     return read_run(path, RUN_ARCHIVE_SIZE, ret, failure);
 }
 
-int run_status_read_on(struct run_status **status, struct failure *failure) {
+int run_status_update(struct run_status **status, struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *before = take_pointer(*status);
     return read_folder(before->path, RUN_ARCHIVE_SIZE, &before->history, status, failure);
 }

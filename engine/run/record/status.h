@@ -80,35 +80,36 @@ struct run_status {
     struct run_history history; /* which the nodes are of */
 };
 
-/* PATH is a run's folder or an archive. Of an archive whose run has its folder beside it, the folder is read.
- * What is neither is FAILURE_INPUT with one sentence. */
+/* Reads the status of PATH, a run's folder or an archive. If the archive's run has its folder beside it, the
+ * folder is read. Any other path is FAILURE_INPUT. */
 int run_status_read(const char *path, struct run_status **ret, struct failure *failure);
-/* Reads the folder of *STATUS again. Of the journal only the bytes that were appended since are read, and its
- * observer (history.h) gets the new entries. After a failure *STATUS is NULL. */
-int run_status_read_on(struct run_status **status, struct failure *failure);
-/* Of a folder that somebody works on now: reads the last samples of its nodes, each time from where it had
- * read to. */
+/* Reads the folder of *STATUS again: only the part of the journal that was appended since. The observer of
+ * its history gets the new entries. After a failure *STATUS is NULL. */
+int run_status_update(struct run_status **status, struct failure *failure);
+/* For a run that is running: reads the last samples of its nodes, each time on from where the last call
+ * ended. */
 void run_status_read_samples(struct run_status *status);
-/* The same as run_status_read(), and the whole archive of a folder is read to compare its hash, not its size
- * alone. */
+/* As run_status_read(), but the archive of a folder is checked by its hash, not only by its size. */
 int run_status_read_whole(const char *path, struct run_status **ret, struct failure *failure);
-/* An archive from its run.json alone: no nodes' fate, no blocks, no part. */
+/* Reads an archive's run.json alone: without the condition of nodes, blocks and part. */
 int run_status_read_archive(const char *path, struct run_status **ret, struct failure *failure);
 void run_status_free(struct run_status *status); /* NULL is fine */
 void run_status_cleanup(struct run_status **status);
 
-/* Will it change without anybody's doing: does it run, or wait in a queue? */
+/* Does the run change by itself: is it running, or queued? */
 bool run_status_is_under_way(const struct run_status *status);
 
-/* Does FOLDER look like a run's: is there a journal in it? */
+/* Is FOLDER a run's: does it have a journal? */
 bool run_status_is_run(const char *folder);
-/* When the run in FOLDER began, by its journal's first entry; 0: not known. However long the journal is. */
+/* When the run in FOLDER began: the time of the journal's first entry; 0: not known. Fast for long journals.
+ */
 int64_t run_status_begun_ns(const char *folder);
 /* The folder that the run of the archive PATH has beside it, whether it is there or not: "runs/x" for
  * "runs/x.zip", and for "runs/x-2.zip" if that is there. The caller frees; NULL when PATH does not end in
  * ".zip". */
 char *run_status_folder_of(const char *path);
-/* The folder of RUN, which is that folder, or an archive beside it; the caller's. FAILURE_INPUT: neither. */
+/* *RET is the folder of RUN, which names the folder or an archive beside it; the caller frees. FAILURE_INPUT:
+ * it is neither. */
 int run_status_find_folder(const char *run, char **ret, struct failure *failure);
 
 #endif

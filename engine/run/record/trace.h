@@ -11,9 +11,8 @@
 
 #include "archive-format/reader.h"
 
-/* Checks ARCHIVE. *RET_LINES: so many lines of the results were traced; 0 for an archive without a journal,
- * such as that of a prediction. FAILURE_VERIFICATION names the first line that the journal does not account
- * for. */
+/* Checks ARCHIVE. *RET_LINES is the number of lines of the results that were traced; 0 without a journal, as
+ * for predictions. FAILURE_VERIFICATION: the journal does not account for some line; the first is named. */
 int run_trace_check(struct archive_reader *archive, uint64_t *ret_lines, struct failure *failure);
 
 #endif

@@ -47,6 +47,7 @@ static void add_text(cJSON *object, const char *key, const char *text) {
         json_add_string(object, key, text);
 }
 
+/* Writes controls.json of every node that has one. */
 static int write_records(struct node_set *set, struct failure *failure) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < set->count; i++)
@@ -56,7 +57,7 @@ static int write_records(struct node_set *set, struct failure *failure) {
     return r;
 }
 
-/* Every single write, in order; what a later change writes comes after it. */
+/* Appends every write to a control file, in order, to the node's control-writes.tsv. */
 static int append_writes(struct node_set *set, const struct run_node *node, const struct text *writes,
                          struct failure *failure) {
     cleanup_free char *name = node_set_path(set, node, "control-writes.tsv");
@@ -68,6 +69,7 @@ static int append_writes(struct node_set *set, const struct run_node *node, cons
 /* ---- Looking and keeping ---------------------------------------------------------------------------------
  */
 
+/* Records the controls as they were found, in the node's controls.json. */
 static void record_state(struct run_node *node, const struct node_control_state *state) {
     cJSON *json = json_of(node);
     json_add_string(json, "boot_id", state->boot_id);
@@ -88,6 +90,7 @@ static void record_state(struct run_node *node, const struct node_control_state 
     }
 }
 
+/* Reads and records the controls of all nodes. */
 static int read_controls(struct node_set *set, struct failure *failure) {
     struct node_control_state *states = NULL;
     cleanup_free struct failure *failures = NULL;
@@ -104,8 +107,9 @@ static int read_controls(struct node_set *set, struct failure *failure) {
     return node_set_merge_failures(set, failures, "controls", failure);
 }
 
-/* Durable on the node (the tool's work) and in the run before the first write. */
-static int keep_controls(struct node_set *set, struct failure *failure) {
+/* Saves the controls, on each node and in the run's folder, before the first one is set. Both are durable on
+ * return. */
+static int save_controls(struct node_set *set, struct failure *failure) {
     cleanup_free struct text *snapshots = xcalloc(set->count, sizeof *snapshots);
     cleanup_free struct failure *failures = NULL;
     for (size_t i = 0; i < set->count; i++)
@@ -147,7 +151,7 @@ static bool is_unavailable(const struct node_setting *setting) {
            setting->status == NODE_SETTING_DENIED;
 }
 
-/* How severe the campaign takes such an answer to be. */
+/* How the campaign takes a bad SETTING. A value that the node cannot have is always an error. */
 static enum control_rigour rigour_of(const struct node_set *set, const struct node_setting *setting) {
     const struct control_settings *settings = &set->campaign->controls;
     /* A value that this node cannot have is always an error. */
@@ -156,10 +160,10 @@ static enum control_rigour rigour_of(const struct node_set *set, const struct no
     return is_unavailable(setting) ? settings->unavailable : settings->mismatch;
 }
 
-/* The bad answers of one node that are taken with RIGOUR, in one sentence; NULL: there are no such answers.
- * *RET_UNAVAILABLE: all of them are of controls that the node does not have, or does not let us set. */
-static char *complaint(const struct node_set *set, const struct node_change *change,
-                       enum control_rigour rigour, bool *ret_unavailable) {
+/* The settings of one node that were not made and count as RIGOUR, in a sentence; the caller frees. NULL:
+ * none. *RET_UNAVAILABLE: the node does not have any of these controls, or does not let us set them. */
+static char *describe_bad_settings(const struct node_set *set, const struct node_change *change,
+                                   enum control_rigour rigour, bool *ret_unavailable) {
     cleanup(text_clear) struct text words;
     *ret_unavailable = true;
     text_init(&words, NODE_CONTROLS_LIMIT * (SENTENCE_MAX + 64));
@@ -177,7 +181,7 @@ static char *complaint(const struct node_set *set, const struct node_change *cha
     return words.length ? text_take(&words) : NULL;
 }
 
-/* In the journal, and in the node's record, which takes over what CHANGE expects. */
+/* Records a CHANGE in the journal and in the node's record, which then owns the expectations of CHANGE. */
 static void record_change(struct node_set *set, struct run_node *node, struct node_change *change,
                           size_t block) {
     struct node_control_record *record = &node->control;
@@ -205,7 +209,9 @@ static void record_change(struct node_set *set, struct run_node *node, struct no
     }
 }
 
-static int judge_changes(struct node_set *set, struct node_change *changes, struct failure *failures,
+/* Records what was set on each node. Bad settings are a note (best effort) or fail the node (error), as the
+ * campaign says. */
+static int check_changes(struct node_set *set, struct node_change *changes, struct failure *failures,
                          size_t block, struct failure *failure) {
     cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
     int r = 0;
@@ -214,8 +220,8 @@ static int judge_changes(struct node_set *set, struct node_change *changes, stru
         if (failures[i].code < 0)
             continue;
         bool unavailable;
-        words.items[i] = complaint(set, &changes[i], CONTROL_BEST_EFFORT, &unavailable);
-        cleanup_free char *bad = complaint(set, &changes[i], CONTROL_ERROR, &unavailable);
+        words.items[i] = describe_bad_settings(set, &changes[i], CONTROL_BEST_EFFORT, &unavailable);
+        cleanup_free char *bad = describe_bad_settings(set, &changes[i], CONTROL_ERROR, &unavailable);
         bool is_input = unavailable && set->record->phase < RUN_MEASURE;
         if (bad)
             failure_set_kind(&failures[i], is_input ? FAILURE_INPUT : FAILURE_EXPERIMENT, -EIO, "%s", bad);
@@ -226,8 +232,9 @@ static int judge_changes(struct node_set *set, struct node_change *changes, stru
     return r < 0 ? r : node_set_merge_failures(set, failures, "setting the controls", failure);
 }
 
-/* What the campaign wants for all of the run, and, with BLOCK, what that block does: "NAME=VALUE" each. For
- * experiment_arguments_free(). */
+/* The settings "NAME=VALUE" for the whole run and, with BLOCK, those of the block; for
+ * experiment_arguments_free(). Those for the run are repeated for each block, whose controls may change them.
+ */
 static char **make_assignments(const struct node_set *set, const struct design_block *block) {
     const struct control_settings *settings = &set->campaign->controls;
     size_t count = 0, varying = plan_control_count(set->plan);
@@ -243,8 +250,8 @@ static char **make_assignments(const struct node_set *set, const struct design_b
     return assignments;
 }
 
-/* Sets them on all nodes, reads back, and judges mismatches as the campaign says. NUMBER: 0, or that
- * of the block. */
+/* Sets the controls on all nodes, reads them back, and reports mismatches as the campaign says. NUMBER: the
+ * block's, 0 for the run. */
 static int set_controls(struct node_set *set, const struct design_block *block, size_t number,
                         struct failure *failure) {
     cleanup_free struct node_change *changes = xcalloc(set->count, sizeof *changes);
@@ -254,7 +261,7 @@ static int set_controls(struct node_set *set, const struct design_block *block, 
         node_change_init(&changes[i]);
     int r = node_controls_set(set->group, (const char *const *)assignments, changes, &failures, failure);
     if (r == 0)
-        r = judge_changes(set, changes, failures, number, failure);
+        r = check_changes(set, changes, failures, number, failure);
     for (size_t i = 0; i < set->count; i++)
         node_change_clear(&changes[i]);
     experiment_arguments_free(assignments);
@@ -270,6 +277,8 @@ struct node_speed {
     size_t off;               /* how many were off the target */
 };
 
+/* The least, greatest and mean frequency of the busy PUs, and how many are off the target by more than the
+ * tolerance. */
 static struct node_speed measure_speed(const struct node_set *set, const struct node_control_record *record,
                                        const struct node_proof *proof) {
     struct node_speed speed = {.least = INFINITY};
@@ -319,7 +328,8 @@ static void record_proof(struct run_node *node, const struct node_proof *proof,
     }
 }
 
-/* All PUs are busy for a moment: are they as fast as was asked? */
+/* Keeps all PUs busy for a moment and compares their frequency with what was asked. A mismatch fails the
+ * node, unless the campaign takes it as best effort. */
 static int prove_controls(struct node_set *set, size_t block, struct failure *failure) {
     const struct control_settings *settings = &set->campaign->controls;
     if (settings->proof_seconds <= 0)
@@ -355,23 +365,25 @@ bool controls_vary(const struct node_set *set) {
     return plan_control_count(set->plan) > 0;
 }
 
-/* What holds for all of the run; where controls vary, each block is proved. */
+/* Sets the controls that hold for the whole run, and proves them unless each block is proved. *PROOF_NS: how
+ * long the proof took. */
 static int set_constant(struct node_set *set, int64_t *proof_ns, struct failure *failure) {
     int r = set_controls(set, NULL, 0, failure);
     int64_t begun_ns = clock_monotonic_ns();
     if (r == 0 && !controls_vary(set))
         r = prove_controls(set, 0, failure);
     *proof_ns = clock_monotonic_ns() - begun_ns;
-    return r < 0 ? r : node_set_take_facts(set, failure);
+    return r < 0 ? r : node_set_read_facts(set, failure);
 }
 
+/* The records are written even if setting fails. */
 int controls_begin(struct node_set *set, struct failure *failure) {
     bool constant = control_settings_any(&set->campaign->controls);
     bool any = constant || controls_vary(set);
     int64_t begun_ns = clock_monotonic_ns(), proof_ns = 0;
     int r = read_controls(set, failure);
     if (r == 0 && any)
-        r = keep_controls(set, failure);
+        r = save_controls(set, failure);
     if (r == 0 && constant)
         r = set_constant(set, &proof_ns, failure);
     struct failure written = {0};
@@ -383,6 +395,7 @@ int controls_begin(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : w;
 }
 
+/* The sampler is stopped first: it must know the PUs and the expected values when it starts. */
 int controls_set_block(struct watch *watch, const struct design_block *block, size_t number,
                        struct failure *failure) {
     struct node_set *set = watch->set;
@@ -399,7 +412,7 @@ int controls_set_block(struct watch *watch, const struct design_block *block, si
     if (r == 0)
         r = prove_controls(set, number, failure);
     if (r == 0)
-        r = node_set_take_facts(set, failure);
+        r = node_set_read_facts(set, failure);
     if (r == 0)
         r = watch_start(watch, failure);
     if (r == 0)
@@ -412,9 +425,9 @@ int controls_set_block(struct watch *watch, const struct design_block *block, si
 /* ---- Restoring -------------------------------------------------------------------------------------------
  */
 
-/* Those that cannot be reached put themselves back when their lease is over: that is said. Returns how many
- * can be. */
-static size_t choose_nodes(struct node_set *set, bool *nodes) {
+/* Sets NODES[i] for nodes with saved controls whose agents answer, also those that were taken out; returns
+ * their number. Unreachable nodes are noted: their agents restore when the lease expires. */
+static size_t choose_nodes_to_restore(struct node_set *set, bool *nodes) {
     cleanup_free size_t *away = xcalloc(set->count, sizeof *away);
     size_t away_count = 0, count = 0;
     for (size_t i = 0; i < set->count; i++) {
@@ -436,6 +449,7 @@ static size_t choose_nodes(struct node_set *set, bool *nodes) {
     return count;
 }
 
+/* Journals and records what was restored. Files that could not be set back are a failure, in RET. */
 static void note_restored(struct node_set *set, struct run_node *node, const struct node_change *change,
                           struct failure *ret) {
     struct journal *journal = node_set_begin_entry(set, "controls-restored", node);
@@ -460,8 +474,7 @@ static void note_restored(struct node_set *set, struct run_node *node, const str
                 change->files_different, first);
 }
 
-/* A node that was lost while it was put back is left to its agent, like those that choose_nodes() leaves out.
- */
+/* The failures of restoring, merged. A node that was lost meanwhile does not count: its agent restores it. */
 static int merge_restored(struct node_set *set, struct failure *failures, struct failure *failure) {
     for (size_t i = 0; i < set->count; i++)
         if (failures[i].code < 0 && set->items[i].left_reason && !node_group_is_there(set->group, i)) {
@@ -471,11 +484,12 @@ static int merge_restored(struct node_set *set, struct failure *failures, struct
     return node_failures_merge(set->group, failures, "restoring the controls", failure);
 }
 
+/* A node that is not restored is a more important failure than a full disk. */
 int controls_restore(struct node_set *set, struct failure *failure) {
     cleanup_free bool *nodes = xcalloc(set->count, sizeof *nodes);
     cleanup_free struct node_change *changes = xcalloc(set->count, sizeof *changes);
     cleanup_free struct failure *failures = NULL;
-    if (!set->group || choose_nodes(set, nodes) == 0)
+    if (!set->group || choose_nodes_to_restore(set, nodes) == 0)
         return 0;
     for (size_t i = 0; i < set->count; i++)
         node_change_init(&changes[i]);

@@ -31,7 +31,8 @@ static void move(struct history *history, size_t from, size_t to) {
             history->columns * sizeof *history->values);
 }
 
-/* Where many rows are forgotten, there is room at the front; a full history keeps every second row. */
+/* Makes room for one more row: forgotten rows at the front are removed, or the arrays grow, or, at
+ * HISTORY_BYTES_MAX, every second row is dropped. */
 static void make_room(struct history *history) {
     size_t most = HISTORY_BYTES_MAX / (sizeof(int64_t) + history->columns * sizeof(double));
     size_t step = 1, kept = 0;

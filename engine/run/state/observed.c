@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const said[] = {"governor", "frequency", "turbo", "hyperthreads"};
-enum { SAID = sizeof said / sizeof *said, TEXT_MAX = 4096 };
+static const char *const shown_controls[] = {"governor", "frequency", "turbo", "hyperthreads"};
+enum { SHOWN_CONTROLS = sizeof shown_controls / sizeof *shown_controls, TEXT_MAX = 4096 };
 
 /* Does the agent see two processors of one core? A scheduler may have left it one of each. */
 static bool has_siblings(const struct node_facts *facts) {
@@ -38,24 +38,24 @@ void observed_note(struct node_set *set, const struct node_control_state *states
     const struct testbed_choice *testbed = &set->campaign->testbed;
     bool is_only_observed =
         testbed->backend->kills_agents && testbed->backend->kills_agents(testbed->settings);
-    char *asked[SAID] = {0};
-    bool is_said = is_only_observed;
-    for (size_t i = 0; testbed->backend->asks && i < SAID; i++) {
-        asked[i] = testbed->backend->asks(testbed->settings, said[i]);
-        is_said |= asked[i] != NULL;
+    char *asked[SHOWN_CONTROLS] = {0};
+    bool is_shown = is_only_observed;
+    for (size_t i = 0; testbed->backend->asks && i < SHOWN_CONTROLS; i++) {
+        asked[i] = testbed->backend->asks(testbed->settings, shown_controls[i]);
+        is_shown |= asked[i] != NULL;
     }
     cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
-    for (struct run_node *node = NULL; is_said && (node = node_set_next(set, node));) {
+    for (struct run_node *node = NULL; is_shown && (node = node_set_next(set, node));) {
         cleanup(text_clear) struct text text;
         text_init(&text, TEXT_MAX);
         if (states[node->number].count == 0)
             continue; /* it has not answered */
-        for (size_t i = 0; i < SAID; i++)
-            describe_control(node, &states[node->number], said[i], asked[i], &text);
+        for (size_t i = 0; i < SHOWN_CONTROLS; i++)
+            describe_control(node, &states[node->number], shown_controls[i], asked[i], &text);
         words.items[node->number] = xformat(
             "%s: %s", is_only_observed ? "controls are observed, not set" : "controls as found", text.bytes);
     }
     node_set_note_grouped(set, &words);
-    for (size_t i = 0; i < SAID; i++)
+    for (size_t i = 0; i < SHOWN_CONTROLS; i++)
         free(asked[i]);
 }

@@ -1,7 +1,6 @@
 /*
- * What nodes were found to be set to, said where assay does not set it: by a launcher that ends with the job
- * no control is set, and a scheduler may have been asked for a governor, which it can set on some sites and
- * not on others. Private to this room.
+ * Notes on controls that assay observes but does not set: a launcher that ends with its job sets none, and a
+ * scheduler that was asked for a governor may not set it on every site. Private to this room.
  */
 #ifndef ASSAY_STATE_OBSERVED_H
 #define ASSAY_STATE_OBSERVED_H
@@ -9,9 +8,9 @@
 #include "engine/remote/nodes/controls.h"
 #include "engine/run/nodes/nodes.h"
 
-/* Notes governor, frequency, turbo and hyper-threads of the nodes that are being asked, in one sentence for
- * all that are alike, each beside what was asked of the scheduler where that differs. STATES: one a node.
- * Says nothing where the campaign can set controls and nothing was asked of a scheduler. */
+/* Notes governor, frequency, turbo and hyper-threads of the nodes, in one sentence for equal nodes, with what
+ * the scheduler was asked for where that differs. STATES: one for each node. Notes nothing if the campaign
+ * can set controls and the scheduler was asked for none. */
 void observed_note(struct node_set *set, const struct node_control_state *states);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+/* The value of COLUMN in ROW; STEADINESS_MEAN: the mean of the known values. NAN: not known. */
 static double value_of(const struct history *history, size_t row, size_t column) {
     const double *values = history_row(history, row);
     if (column != STEADINESS_MEAN)
@@ -19,7 +20,7 @@ static double value_of(const struct history *history, size_t row, size_t column)
     return known ? sum / (double)known : NAN;
 }
 
-/* Of COUNT samples; the slope is that of one second. */
+/* Least-squares line through COUNT samples. The slope is per second; the spread is the range of residuals. */
 static struct steadiness_state fit_line(const double *times, const double *values, size_t count) {
     double mean_time = 0, mean = 0, covariance = 0, variance = 0;
     for (size_t i = 0; i < count; i++) {

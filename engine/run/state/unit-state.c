@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_looked_at(const struct node_set *set, enum probe_kind kind) {
+static bool is_needed_by_gates(const struct node_set *set, enum probe_kind kind) {
     for (unsigned gate = 0; gate < GATE_UNWATCHED; gate++)
         if (gate_probe((enum gate_kind)gate) == kind && set->campaign->gates.actions[gate] != GATE_NONE)
             return true;
@@ -20,8 +20,8 @@ bool unit_state_is_known(const struct watch *watch, size_t node, int64_t end_ns)
     for (unsigned i = 0; i < PROBE_KINDS; i++) {
         enum probe_kind kind = (enum probe_kind)i;
         const struct watch_probe *probe = watch_probe(watch, node, kind);
-        bool seldom = watch->set->campaign->probes.periods_ns[kind] > UNIT_STATE_PATIENCE_NS;
-        if (!probe || (seldom && !is_looked_at(watch->set, kind)))
+        bool is_slow = watch->set->campaign->probes.periods_ns[kind] > UNIT_STATE_SAMPLE_TIMEOUT_NS;
+        if (!probe || (is_slow && !is_needed_by_gates(watch->set, kind)))
             continue;
         size_t count = probe->history.count;
         /* A node may never know which program the load comes from. */
@@ -99,8 +99,8 @@ static double frequency_of_row(const struct view *view, size_t row) {
     return known ? sum / (double)known : NAN;
 }
 
-/* Of a unit between two samples, that one of them counts that saw the PUs faster: at the other they may have
- * been idle. */
+/* The mean over the samples within the unit. If there are none, the faster of the samples around it: at the
+ * other one the PUs may have been idle. */
 static double frequency_within(const struct view *view) {
     double sum = 0, fastest = NAN;
     size_t count = 0;
@@ -116,7 +116,7 @@ static double frequency_within(const struct view *view) {
     return count ? sum / (double)count : fastest;
 }
 
-/* Of the hottest package, at the end. */
+/* The temperature of the hottest package at the last row of the span. */
 static double temperature_at_end(const struct view *view) {
     const double *row = history_row(&view->probe->history, view->span.last);
     double most = NAN;
@@ -162,20 +162,21 @@ static bool (*const gates[GATE_UNWATCHED])(const struct view *view) = {
 /* Do the samples of all probes that gates look at, and that the node has, cover the whole unit? A node that
  * has none of these probes counts as watched if any probe covers the unit. */
 static bool is_watched(struct view *view) {
-    size_t looked_at = 0, any = 0;
+    size_t gated = 0, any = 0;
     for (unsigned i = 0; i < PROBE_KINDS; i++) {
         enum probe_kind kind = (enum probe_kind)i;
         bool covered = load_samples(view, kind) && view->span.before && view->span.after;
         any += covered;
-        if (!view->probe || !is_looked_at(view->watch->set, kind) || kind == PROBE_LOAD)
+        if (!view->probe || !is_needed_by_gates(view->watch->set, kind) || kind == PROBE_LOAD)
             continue;
-        looked_at++;
+        gated++;
         if (!covered)
             return false;
     }
-    return looked_at > 0 || any > 0;
+    return gated > 0 || any > 0;
 }
 
+/* Only gates that are on are evaluated, and only on probes with samples. */
 struct unit_state unit_state_of_span(const struct watch *watch, const struct placement_share *place,
                                      int64_t start_ns, int64_t end_ns) {
     struct unit_state state = {.frequency_hz = NAN, .temperature = NAN};
@@ -227,6 +228,7 @@ enum gate_action unit_state_action(const struct gate_settings *settings, unsigne
     return action;
 }
 
+/* The most telling flag comes first. */
 const char *unit_state_describe(const struct watch *watch, size_t node, const struct unit_state *state,
                                 char *buffer, size_t size) {
     const struct run_node *run_node = &watch->set->items[node];

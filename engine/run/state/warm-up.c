@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 enum { QUANTITIES_MAX = 64 + 1 }; /* of one node: temperatures, and the frequency */
-static const int64_t look_period_ns = 500 * EVENT_MILLISECOND, end_timeout_ns = 10 * EVENT_SECOND;
+static const int64_t check_period_ns = 500 * EVENT_MILLISECOND, end_timeout_ns = 10 * EVENT_SECOND;
 
 struct warming_node {
     struct remote_command *load;
@@ -62,6 +62,7 @@ static void on_load_exit(struct remote_command *command, const struct remote_exi
                          remote_exit_describe(exit, how, sizeof how));
 }
 
+/* Starts the campaign's load on all PUs of NODE. */
 static int start_load(struct warming *warming, const struct run_node *node, struct failure *failure) {
     struct warming_node *warmed = &warming->nodes[node->number];
     char count[32];
@@ -93,7 +94,8 @@ static void add_quantity(const struct warming *warming, const struct watch_probe
     *count += quantity->state.samples > 0;
 }
 
-/* The temperatures of NODE's packages, and the mean frequency of its PUs. */
+/* Sets RET to the quantities that must be steady: the temperature of each package, the mean frequency.
+ * Returns their number. */
 static size_t find_quantities(const struct warming *warming, const struct run_node *node,
                               struct quantity ret[static QUANTITIES_MAX]) {
     const struct watch *watch = warming->watch;
@@ -108,6 +110,7 @@ static size_t find_quantities(const struct warming *warming, const struct run_no
     return count;
 }
 
+/* Are slope and spread of all quantities of NODE within the limits? False when none is known. */
 static bool is_steady(const struct warming *warming, const struct run_node *node) {
     const struct steadiness_limits *limits = &warming->settings->limits;
     struct quantity quantities[QUANTITIES_MAX];
@@ -146,7 +149,7 @@ static size_t count_wanted(const struct warming *warming) {
     return warming->set->joining ? 1 : node_set_count_in(warming->set);
 }
 
-static void show(const struct warming *warming, size_t steady, double cap) {
+static void show_progress(const struct warming *warming, size_t steady, double cap) {
     double left = cap - elapsed(warming);
     bool wants_steady = warming->settings->kind == WARM_UP_STEADY;
     record_report_event(warming->set->record, &(struct run_event){.kind = RUN_EVENT_WARM_UP,
@@ -179,18 +182,20 @@ static int check_loads(const struct warming *warming, struct failure *failure) {
     return r;
 }
 
-static int wait_until(struct warming *warming, struct failure *failure) {
+/* Waits until all nodes are steady or the time is over, showing progress. Fails when a node that the run
+ * needs is lost. */
+static int wait_for_warm_up(struct warming *warming, struct failure *failure) {
     bool wants_steady = warming->settings->kind == WARM_UP_STEADY;
     double cap = wants_steady ? warming->settings->at_most_seconds : warming->settings->seconds;
     for (;;) {
         size_t steady = count_steady(warming);
         double left = cap - elapsed(warming);
-        show(warming, steady, cap);
+        show_progress(warming, steady, cap);
         if ((wants_steady && steady == count_wanted(warming)) || left <= 0)
             return 0;
         int r = check_loads(warming, failure);
         int64_t left_ns = (int64_t)(left * 1e9) + 1, now_ns = clock_monotonic_ns();
-        int64_t deadline_ns = now_ns + (left_ns < look_period_ns ? left_ns : look_period_ns);
+        int64_t deadline_ns = now_ns + (left_ns < check_period_ns ? left_ns : check_period_ns);
         while (r >= 0 && (now_ns = clock_monotonic_ns()) < deadline_ns)
             r = event_loop_turn(warming->set->loop, deadline_ns - now_ns, failure);
         if (r < 0)
@@ -201,6 +206,7 @@ static int wait_until(struct warming *warming, struct failure *failure) {
 /* ---- What was reached ------------------------------------------------------------------------------------
  */
 
+/* Adds the state of one quantity to OBJECT; without a whole window of samples, a sentence that says so. */
 static void add_quantity_state(cJSON *object, const struct quantity *quantity) {
     const char *name = quantity->kind == PROBE_TEMPERATURE ? "temperature_celsius" : "frequency_hz";
     cJSON *array = cJSON_GetObjectItemCaseSensitive(object, name);
@@ -217,8 +223,10 @@ static void add_quantity_state(cJSON *object, const struct quantity *quantity) {
     }
 }
 
-static int record(const struct warming *warming, struct run_node *node, const struct quantity *quantities,
-                  size_t count, size_t block, struct failure *failure) {
+/* Appends to the node's warm-up.json. BLOCK: 0, or the number of the block that it was for. */
+static int record_warm_up(const struct warming *warming, struct run_node *node,
+                          const struct quantity *quantities, size_t count, size_t block,
+                          struct failure *failure) {
     const struct warming_node *warmed = &warming->nodes[node->number];
     if (!node->warm_up)
         node->warm_up = cJSON_CreateArray();
@@ -236,9 +244,9 @@ static int record(const struct warming *warming, struct run_node *node, const st
                                   failure);
 }
 
-/* "steady after 3 min: 67 Cel, 2.1 GHz" */
-static char *describe(const struct warming *warming, bool steady, const struct quantity *quantities,
-                      size_t count) {
+/* "steady after 3 min: 67 Cel, 2.1 GHz"; the caller frees. */
+static char *describe_warm_up(const struct warming *warming, bool steady, const struct quantity *quantities,
+                              size_t count) {
     char after[NUMBER_TEXT_SIZE];
     cleanup(text_clear) struct text words;
     text_init(&words, 1024);
@@ -265,7 +273,8 @@ static char *describe(const struct warming *warming, bool steady, const struct q
     return xstrdup(words.bytes);
 }
 
-static int report(struct warming *warming, size_t block, struct failure *failure) {
+/* Notes and records how warm each node is; its temperature becomes the reference of the temperature gate. */
+static int report_warm_up(struct warming *warming, size_t block, struct failure *failure) {
     struct node_set *set = warming->set;
     cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
     int r = 0;
@@ -278,9 +287,9 @@ static int report(struct warming *warming, size_t block, struct failure *failure
         for (size_t k = 0; k < count; k++)
             if (quantities[k].known && quantities[k].kind == PROBE_TEMPERATURE)
                 node->warm_temperature = fmax(node->warm_temperature, quantities[k].state.mean);
-        words.items[i] = describe(warming, warming->nodes[i].steady, quantities, count);
+        words.items[i] = describe_warm_up(warming, warming->nodes[i].steady, quantities, count);
         node_set_note_entry(set, "warmed-up", node, "sentence", words.items[i]);
-        r = record(warming, node, quantities, count, block, failure);
+        r = record_warm_up(warming, node, quantities, count, block, failure);
     }
     node_set_note_grouped(set, &words);
     return r;
@@ -322,9 +331,9 @@ int warm_up(struct watch *watch, size_t block, struct failure *failure) {
     for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));)
         r = start_load(&warming, node, failure);
     if (r == 0)
-        r = wait_until(&warming, failure);
+        r = wait_for_warm_up(&warming, failure);
     if (r == 0)
-        r = report(&warming, block, failure);
+        r = report_warm_up(&warming, block, failure);
     end_loads(&warming);
     return r;
 }

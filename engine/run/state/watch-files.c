@@ -91,9 +91,11 @@ void watch_probe_clear(struct watch_probe *probe) {
     *probe = (struct watch_probe){0};
 }
 
-/* nodes/NODE/probes/BASE.csv, with its header. COLUMNS are not taken over. */
-static struct watch_file *new_file(struct watch_node *node, const char *base, const struct column *columns,
-                                   size_t count, struct failure *failure) {
+/* Makes nodes/NODE/probes/BASE.csv with its header; NULL and FAILURE if the folder cannot be made. COLUMNS
+ * are not adopted. */
+static struct watch_file *new_watch_file(struct watch_node *node, const char *base,
+                                         const struct column *columns, size_t count,
+                                         struct failure *failure) {
     struct node_set *set = node->watch->set;
     cleanup_free char *home = archive_node_folder(node->node->name, set->record->part);
     cleanup_free char *folder = xformat("%s/probes", home);
@@ -109,8 +111,7 @@ static struct watch_file *new_file(struct watch_node *node, const char *base, co
     return file;
 }
 
-/* Columns that were there before, such as those of PUs that come and go with the blocks of a design, continue
- * in their file. */
+/* Columns that were there before, such as PUs that a block brings back, continue in their file. */
 int watch_open_probe(struct watch_node *node, enum probe_kind kind, struct column *columns, size_t count,
                      struct failure *failure) {
     struct watch_probe *probe = &node->probes[kind];
@@ -125,7 +126,7 @@ int watch_open_probe(struct watch_node *node, enum probe_kind kind, struct colum
     }
     cleanup_free char *base =
         number == 1 ? xstrdup(probe_kind_names[kind]) : xformat("%s-%zu", probe_kind_names[kind], number);
-    file = new_file(node, base, columns, count, failure);
+    file = new_watch_file(node, base, columns, count, failure);
     if (!file) {
         watch_columns_free(columns, count);
         return failure->code;
@@ -141,8 +142,8 @@ void watch_append_event(struct watch_node *node, int64_t wall_ns, int64_t monoto
                         const char *text) {
     struct failure failure;
     if (!node->events)
-        node->events =
-            new_file(node, "events", event_columns, sizeof event_columns / sizeof *event_columns, &failure);
+        node->events = new_watch_file(node, "events", event_columns,
+                                      sizeof event_columns / sizeof *event_columns, &failure);
     if (!node->events)
         return;
     struct text *pending = &node->events->pending;
@@ -153,8 +154,8 @@ void watch_append_event(struct watch_node *node, int64_t wall_ns, int64_t monoto
     text_append_character(pending, '\n');
 }
 
-/* Not through the run's list of files to sync: these are written all the time, and a machine that measures
- * itself should not sync them as often. */
+/* Writes the pending bytes: durably with ALL; else only when they are many or old, and without the run's list
+ * of files to sync, because a machine that measures itself should not sync them as often. */
 static int write_file(struct node_set *set, struct watch_file *file, bool all, struct failure *failure) {
     struct text *pending = &file->pending;
     int64_t now = clock_monotonic_ns();

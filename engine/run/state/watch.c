@@ -33,7 +33,8 @@ static const int64_t write_period_ns = 2 * EVENT_SECOND;
 /* ---- Arguments of the sampler ---------------------------------------------------------------------------
  */
 
-/* Files that would make the command line too long are not watched for drift, which is logged. */
+/* How many of the files that were set are watched for drift: as many as fit on the command line. Others are
+ * logged. */
 static size_t choose_expectations(const struct watch_node *node) {
     const struct node_control_record *control = &node->node->control;
     size_t bytes = 0, count = 0;
@@ -46,7 +47,8 @@ static size_t choose_expectations(const struct watch_node *node) {
     return count;
 }
 
-/* For experiment_arguments_free(). */
+/* The sampler's command line for NODE: periods, probes, and files to watch for drift. For
+ * experiment_arguments_free(). */
 static char **make_arguments(const struct watch_node *node) {
     const struct probe_settings *settings = &node->watch->set->campaign->probes;
     size_t expected = choose_expectations(node), count = 0;
@@ -91,8 +93,8 @@ static void malformed(struct watch_node *node) {
                     node->node->name);
 }
 
-/* The columns after those of the time: "cpu0:Hz", the unit comes after the last colon. NULL when one is
- * malformed. */
+/* Parses the sampler's columns, "cpu0:Hz" with the unit after the last colon, behind those of the time. NULL:
+ * malformed. The caller frees them with watch_columns_free(). */
 static struct column *parse_columns(char *at, size_t *ret_count) {
     size_t most = at != NULL, count = WATCH_TIME_COLUMNS;
     for (const char *tab = at; tab && (tab = strchr(tab, '\t')); tab++)
@@ -123,7 +125,7 @@ static bool is_package(const char *column) {
     return strncmp(column, "package", strlen("package")) == 0;
 }
 
-/* "cpu12" is of PU 12, "package-0" of a whole package. */
+/* Finds which PU each column is of ("cpu12": PU 12; other names: none), and whether one is of a package. */
 static void find_columns(struct watch_probe *probe) {
     size_t count = probe->file->column_count - WATCH_TIME_COLUMNS;
     probe->pus = xrealloc(probe->pus, (count + 1) * sizeof *probe->pus);
@@ -139,9 +141,9 @@ static void find_columns(struct watch_probe *probe) {
     }
 }
 
-/* The sampler numbers its probes by itself: one that we do not know, or that comes twice, keeps its number.
- */
-static void take_probe(struct watch_node *node, char *at) {
+/* Reads a line on a probe and its columns. The sampler numbers probes in order; an unknown or repeated probe
+ * keeps its number, and its samples are ignored. */
+static void read_probe(struct watch_node *node, char *at) {
     uint64_t index;
     const char *number = tool_field_next(&at), *name = tool_field_next(&at);
     tool_field_next(&at); /* the period, which is what was asked for */
@@ -167,7 +169,8 @@ static void take_probe(struct watch_node *node, char *at) {
     }
 }
 
-static void take_missing(struct watch_node *node, char *at) {
+/* Reads a line on a probe that the node does not have, and adds it to node->missing. */
+static void read_missing(struct watch_node *node, char *at) {
     const char *name = tool_field_next(&at), *why = tool_field_next(&at);
     cleanup_free char *before = node->missing;
     node->missing = !before                        ? xformat("%.64s (%.256s)", name, why)
@@ -175,7 +178,8 @@ static void take_missing(struct watch_node *node, char *at) {
                                                    : take_pointer(before);
 }
 
-static bool take_times(struct watch_node *node, char **at, int64_t *wall, int64_t *monotonic) {
+/* Reads the wall and monotonic time at *AT, ns. False: malformed, which is counted. */
+static bool read_times(struct watch_node *node, char **at, int64_t *wall, int64_t *monotonic) {
     const char *first = tool_field_next(at), *second = tool_field_next(at);
     if (number_parse_int64(first, strlen(first), wall) &&
         number_parse_int64(second, strlen(second), monotonic))
@@ -184,19 +188,22 @@ static bool take_times(struct watch_node *node, char **at, int64_t *wall, int64_
     return false;
 }
 
-/* After each start, and so between the blocks of a design: in files that are continued, it marks a gap. */
-static void take_begin(struct watch_node *node, char *at) {
+/* Reads that the sampler has begun: an event that marks a gap in files that are continued from block to
+ * block. */
+static void read_begin(struct watch_node *node, char *at) {
     int64_t wall, monotonic;
     if (node->kind_count == 0)
         node->state = WATCH_ON; /* and there will be nothing to see */
-    if (take_times(node, &at, &wall, &monotonic))
+    if (read_times(node, &at, &wall, &monotonic))
         watch_append_event(node, wall, monotonic, "begin", "counters start at 0");
 }
 
-static void take_event(struct watch_node *node, char *at) {
+/* Reads a line on an event, such as drift or an error of the kernel. All go to events.csv; the first
+ * EVENTS_NOTED_MAX to the journal and log. */
+static void read_event(struct watch_node *node, char *at) {
     struct node_set *set = node->watch->set;
     int64_t wall, monotonic;
-    bool timed = take_times(node, &at, &wall, &monotonic);
+    bool timed = read_times(node, &at, &wall, &monotonic);
     const char *kind = tool_field_next(&at), *text = tool_field_next(&at);
     if (!timed)
         return;
@@ -214,7 +221,8 @@ static void take_event(struct watch_node *node, char *at) {
     record_log(set->record, "node %s: %s: %s", node->node->name, kind, text);
 }
 
-static void take_cost(struct watch_node *node, char *at) {
+/* Journals what the sampler cost. */
+static void read_cost(struct watch_node *node, char *at) {
     static const char *const keys[] = {"user_us", "system_us", "worst_late_ns",
                                        "samples", "missed",    "rss_bytes"};
     struct journal *journal = node_set_begin_entry(node->watch->set, "watch-cost", node->node);
@@ -229,8 +237,8 @@ static void take_cost(struct watch_node *node, char *at) {
 
 /* ---- Samples */
 
-/* Numbers separated by commas, of which an empty one is not known: WATCH_TIME_COLUMNS integers, and then
- * COUNT others. */
+/* Parses comma-separated fields: WATCH_TIME_COLUMNS integers, then COUNT numbers, NAN where empty. False:
+ * malformed. */
 static bool parse_numbers(const char *at, int64_t times[WATCH_TIME_COLUMNS], double *values, size_t count) {
     for (size_t i = 0; i < WATCH_TIME_COLUMNS + count; i++) {
         size_t length = strcspn(at, ",");
@@ -252,8 +260,8 @@ static bool parse_numbers(const char *at, int64_t times[WATCH_TIME_COLUMNS], dou
     return true;
 }
 
-/* Quantities that are expensive to read are read less often than asked: rows without them are kept in the
- * file, and are not used to judge units. */
+/* Has the sample a value that gates can use? Expensive quantities are read less often than asked; rows
+ * without them stay in the file only. */
 static bool has_values(const struct watch_probe *probe, enum probe_kind kind) {
     for (size_t i = 0; i < probe->history.columns; i++)
         if (!isnan(probe->values[i]) &&
@@ -262,7 +270,9 @@ static bool has_values(const struct watch_probe *probe, enum probe_kind kind) {
     return false;
 }
 
-static void take_sample(struct watch_node *node, const char *line) {
+/* Reads a sample into the probe's file and history. Each probe samples once at start, in order: after the
+ * last one the node is watched. */
+static void read_sample(struct watch_node *node, const char *line) {
     const char *comma = strchr(line, ',');
     uint64_t index;
     if (!comma || !number_parse_uint64(line + 1, (size_t)(comma - line - 1), &index) ||
@@ -293,24 +303,26 @@ static void take_sample(struct watch_node *node, const char *line) {
         node->state = WATCH_ON;
 }
 
-static void take_line(struct watch_node *node, char *line) {
+/* Reads a line of the sampler; lines of unknown kinds are ignored. */
+static void read_line(struct watch_node *node, char *line) {
     if (line[0] == 's' && line[1] >= '0' && line[1] <= '9') {
-        take_sample(node, line);
+        read_sample(node, line);
         return;
     }
     const char *kind = tool_field_next(&line);
     if (strcmp(kind, "probe") == 0)
-        take_probe(node, line);
+        read_probe(node, line);
     else if (strcmp(kind, "missing") == 0)
-        take_missing(node, line);
+        read_missing(node, line);
     else if (strcmp(kind, "begin") == 0)
-        take_begin(node, line);
+        read_begin(node, line);
     else if (strcmp(kind, "event") == 0)
-        take_event(node, line);
+        read_event(node, line);
     else if (strcmp(kind, "cost") == 0)
-        take_cost(node, line);
+        read_cost(node, line);
 }
 
+/* Splits the sampler's output into lines. A line above WATCH_LINE_MAX is dropped as malformed. */
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                       size_t length, void *context) {
     (void)command;
@@ -327,13 +339,14 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
             text_reset(&node->line);
         }
         if (newline && node->line.length > 0)
-            take_line(node, node->line.bytes);
+            read_line(node, node->line.bytes);
         if (newline)
             text_reset(&node->line);
         bytes += part + 1;
     }
 }
 
+/* Notes that a node is no longer watched, unless the sampler was asked to end. */
 static void on_sampler_exit(struct remote_command *command, const struct remote_exit *exit,
                             const struct failure *failure, void *context) {
     (void)command;
@@ -391,6 +404,7 @@ void watch_close(struct watch *watch) {
     watch->count = 0;
 }
 
+/* Starts the sampler of one node; what is known of its probes is reset. */
 static int start_sampler(struct watch_node *node, struct failure *failure) {
     char **arguments = make_arguments(node);
     struct remote_command_specification specification = {
@@ -427,7 +441,7 @@ static int wait_while(struct watch *watch, enum watch_state state, int64_t timeo
     return r < 0 ? r : 0;
 }
 
-/* Once: what is missing does not change from block to block. */
+/* Notes and journals the probes that nodes do not have. Done once, because blocks do not change it. */
 static void note_missing(struct watch *watch) {
     struct node_set *set = watch->set;
     cleanup(node_texts_clear) struct node_texts words = node_texts_new(watch->count);
@@ -442,6 +456,7 @@ static void note_missing(struct watch *watch) {
     node_set_note_grouped(set, &words);
 }
 
+/* A sampler that does not begin in time is only noted. */
 int watch_start(struct watch *watch, struct failure *failure) {
     struct node_set *set = watch->set;
     if (!probe_settings_any(&set->campaign->probes))
@@ -473,6 +488,7 @@ static bool is_stopped(const struct node_set *set, size_t node) {
     return !set->joining || node_set_has(set, node);
 }
 
+/* Files are written even if a sampler does not end. */
 int watch_stop(struct watch *watch, struct failure *failure) {
     const struct node_set *set = watch->set;
     for (size_t i = 0; i < watch->count; i++) {

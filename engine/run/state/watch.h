@@ -49,9 +49,9 @@ struct watch_file {
 };
 
 struct watch_probe {
-    bool there;               /* the sampler has said its columns */
-    struct watch_file *files; /* owned; the last one that came is the first */
-    struct watch_file *file;  /* the one of them that has the columns of now; NULL: none yet */
+    bool there;               /* the sampler has announced its columns */
+    struct watch_file *files; /* owned; the newest first */
+    struct watch_file *file;  /* the file with the current columns; NULL: none yet */
     unsigned *pus;            /* of each column, UINT_MAX for those of none; owned */
     bool any_package;         /* a column is of a whole package */
     double *values;           /* room for one sample; owned */
@@ -70,10 +70,10 @@ struct watch_node {
     int kinds[PROBE_KINDS]; /* by the sampler's index; -1: not one that we know */
     size_t kind_count;
     struct watch_file *events;
-    bool described; /* all files, in datapackage.json */
+    bool described; /* datapackage.json has all files */
     char last_drift[WATCH_EVENT_TEXT], last_error[WATCH_EVENT_TEXT];
     unsigned events_noted, malformed;
-    char *missing; /* owned: the probes that it does not have, in a sentence; NULL: it has all */
+    char *missing; /* owned: the probes that the node does not have, in a sentence; NULL: it has all */
 };
 
 struct watch {
@@ -84,15 +84,15 @@ struct watch {
     bool failed;                /* a file could not be written, and that was noted */
 };
 
-/* Starts the samplers of all nodes that are there and waits until each has begun; which probes nodes do not
- * have is noted. Does nothing when the campaign wants no probes. */
+/* Starts the sampler of each connected node and waits until all have begun. Probes that a node does not have
+ * are noted. Does nothing when the campaign wants no probes. */
 int watch_start(struct watch *watch, struct failure *failure);
-/* Ends them: each takes a last sample, which is waited for. Then all is on disk. Fine when none runs. */
+/* Ends the samplers, waits for the last sample of each, and makes all files durable. Fine when none runs. */
 int watch_stop(struct watch *watch, struct failure *failure);
-/* Before the links of the nodes go. */
+/* Frees everything. To be called before the links of the nodes are freed. */
 void watch_close(struct watch *watch);
 
-/* What is known by KIND of NODE; NULL when it is not sampled, or shows nothing. */
+/* The probe KIND of NODE; NULL when it is not sampled or has no columns. */
 const struct watch_probe *watch_probe(const struct watch *watch, size_t node, enum probe_kind kind);
 /* Are samples of NODE still to come? */
 bool watch_is_live(const struct watch *watch, size_t node);
@@ -102,13 +102,13 @@ size_t watch_column(const struct watch_probe *probe, const char *name);
 size_t watch_pu_column(const struct watch_probe *probe, unsigned pu);
 /* Of `temperature`: is the column of a whole package? Where none is, all count as such. */
 bool watch_is_package(const struct watch_probe *probe, size_t column);
-/* Nothing of NODE before TIME_NS will be asked for. */
+/* Lets history forget the rows of NODE before TIME_NS, except the last one. */
 void watch_forget(struct watch *watch, size_t node, int64_t time_ns);
 
 /* ---- watch-files.c */
 
-/* PROBE of NODE has these COLUMNS from now on, COUNT of them with WATCH_TIME_COLUMNS; they are taken over.
- * Other columns than before go to another file. */
+/* Makes the COUNT columns, WATCH_TIME_COLUMNS included, those of the probe KIND of NODE. COLUMNS are owned by
+ * the file then, or freed. Columns other than before go to another file. */
 int watch_open_probe(struct watch_node *node, enum probe_kind kind, struct column *columns, size_t count,
                      struct failure *failure);
 void watch_probe_clear(struct watch_probe *probe);
@@ -118,9 +118,9 @@ void watch_file_free(struct watch_file *file);                 /* and those behi
 struct column *watch_columns_new(size_t count);
 void watch_append_event(struct watch_node *node, int64_t wall_ns, int64_t monotonic_ns, const char *kind,
                         const char *text);
-/* What waits goes to the files; with ALL, also what is little, and durably. */
+/* Writes pending rows to the files. ALL: few rows too, and durably. */
 int watch_write_files(struct watch *watch, bool all, struct failure *failure);
-/* nodes/NODE/probes/datapackage.json, if there are files that it does not describe. */
+/* Writes nodes/NODE/probes/datapackage.json if a file was made since the last call. */
 int watch_describe_files(struct watch_node *node, struct failure *failure);
 
 #endif

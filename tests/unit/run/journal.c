@@ -55,7 +55,7 @@ static void write_journal(void) {
 }
 
 /* What is read when the journal is the first LENGTH of `bytes`. */
-static void replay_bytes(size_t length, journal_taker *taker, void *context) {
+static void replay_bytes(size_t length, journal_handler *taker, void *context) {
     assert_int_equal(file_replace(path, bytes.bytes, length, 0600, NULL), 0);
     end = (struct journal_end){0};
     assert_ok(journal_replay(path, taker, context, &end, &test_failure));

@@ -12,7 +12,7 @@ static int end(void **state) {
 TEST_EACH(NULL, end)
 
 static void take(size_t place, size_t position, unsigned attempt, bool done, unsigned flags) {
-    ledger_take(ledger,
+    ledger_add_attempt(ledger,
                 &(struct ledger_attempt){
                     .place = place, .position = position, .attempt = attempt, .done = done, .flags = flags});
 }
@@ -104,7 +104,7 @@ TEST(what_failed_on_a_node_whose_share_is_handed_over_is_not_missing) {
     take(lost, 1, 1, false, 0);
     take(other, 1, 1, false, 0);
     assert_int_equal(ledger_totals(ledger)->failed, 2);
-    ledger_hand_over(ledger, "a");
+    ledger_replace_node(ledger, "a");
     take(lost, 2, 1, false, 0);
     assert_int_equal(ledger_totals(ledger)->failed, 1);
     assert_int_equal(ledger_totals(ledger)->done, 1);

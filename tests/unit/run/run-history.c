@@ -127,7 +127,7 @@ static int try_read(void) {
                                       .header = header,
                                       .parse_flags = parse_flags,
                                       .columns = 1,
-                                      .take_row = count_row,
+                                      .add_row = count_row,
                                       .context = &read_back.lines};
     int r = run_history_read(test_folder(), &units, &read_back.history, &test_failure);
     return r < 0 ? r : run_history_read_units(test_folder(), &units, &read_back.history, &test_failure);

@@ -36,7 +36,7 @@ static int set_up(void **state) {
 static struct run_lock_owner look(void) {
     struct run_lock_owner owner;
     memset(&owner, 0x55, sizeof owner);
-    assert_ok(run_lock_look(test_folder(), &owner, &test_failure));
+    assert_ok(run_lock_read(test_folder(), &owner, &test_failure));
     return owner;
 }
 

@@ -58,7 +58,7 @@ TEST_EACH(begin, end)
 
 static void take(size_t position, const char *node, double value) {
     size_t place = ledger_place(world.record.ledger, node, "4");
-    assert_int_equal(settling_take(&world.settling, place, position, (double[]){-1, value}, &test_failure),
+    assert_int_equal(settling_add(&world.settling, place, position, (double[]){-1, value}, &test_failure),
                      0);
 }
 
@@ -70,7 +70,7 @@ static int try_line(const char *text) {
     if (!newline)
         return -EBADMSG;
     assert_ptr_equal(newline, line + strlen(text));
-    return settling_take_row(&row, &world.settling, &test_failure);
+    return settling_add_row(&row, &world.settling, &test_failure);
 }
 
 static void take_line(const char *line) {
@@ -96,7 +96,7 @@ TEST(units) {
             take(round * ROWS + 2, node, i);
         }
         for (size_t row = 0; row < ROWS; row++)
-            assert_int_equal(settling_leaves_out(&world.settling, round * ROWS + row),
+            assert_int_equal(settling_skips(&world.settling, round * ROWS + row),
                              round == 2 && row == 0);
         struct settling_saving saving = end_block(round);
         assert_int_equal(saving.rows, round == 0 ? 0 : 1);
@@ -105,8 +105,8 @@ TEST(units) {
         assert_true(unit_times_left(world.times) == (double)planned); /* 1 s each */
     }
     assert_int_equal(settling_count(&world.settling), 2);
-    assert_true(settling_leaves_out(&world.settling, 3 * ROWS + 1));
-    assert_false(settling_leaves_out(&world.settling, 3 * ROWS + 2));
+    assert_true(settling_skips(&world.settling, 3 * ROWS + 1));
+    assert_false(settling_skips(&world.settling, 3 * ROWS + 2));
 }
 
 /* The same from lines, with quotes and attempts; what is measured after them goes on from there. */
@@ -121,8 +121,8 @@ TEST(lines) {
     take(ROWS, "b", 7);
     assert_int_equal(end_block(1).rows, 1);
     assert_int_equal(settling_count(&world.settling), 1);
-    assert_true(settling_leaves_out(&world.settling, 2 * ROWS));
-    assert_false(settling_leaves_out(&world.settling, 2 * ROWS + 1));
+    assert_true(settling_skips(&world.settling, 2 * ROWS));
+    assert_false(settling_skips(&world.settling, 2 * ROWS + 1));
 }
 
 /* The part before was over when all was known, and had not said so. */
@@ -154,7 +154,7 @@ TEST(not_wanted) {
     struct stopping_rule *rule = world.settling.rule;
     world.settling.rule = NULL;
     take(0, "a", 7);
-    assert_false(settling_leaves_out(&world.settling, 0));
+    assert_false(settling_skips(&world.settling, 0));
     assert_int_equal(end_block(0).positions, 0);
     world.specification.repeat.wanted = false;
     settling_init(&world.settling, &world.record, &world.plan);

@@ -57,7 +57,7 @@ static void take(struct session *session, const struct step *step) {
                                    .node = nodes[step->node],
                                    .core = cores[step->core],
                                    .value = value_of(session, step)};
-    assert_int_equal(stopping_rule_take(session->rule, &value), 0);
+    assert_int_equal(stopping_rule_add(session->rule, &value), 0);
     session->done.steps[session->done.count++] = *step;
 }
 
@@ -72,7 +72,7 @@ static const struct step *find_last(const struct session *session, const struct 
 /* One pass over the units of a round; false when LIMIT was reached. ATTEMPT: of those that it makes. */
 static bool run_pass(struct session *session, size_t round, unsigned attempt, size_t limit) {
     for (size_t row = 0; row < ROWS; row++) {
-        if (stopping_rule_leaves_out(session->rule, row, round))
+        if (stopping_rule_skips(session->rule, row, round))
             continue;
         for (size_t place = 0; place < (size_t)NODES * CORES; place++) {
             struct step step = {.row = row,

@@ -33,13 +33,13 @@ static void take(size_t row, size_t repetition, const char *node, double value) 
     char core[16];
     snprintf(core, sizeof core, "%u", number++);
     struct stopping_value one = {row, repetition, node, core, value};
-    assert_int_equal(stopping_rule_take(rule, &one), 0);
+    assert_int_equal(stopping_rule_add(rule, &one), 0);
 }
 
 /* On the same core, attempt after attempt. */
 static void take_again(size_t repetition, double value) {
     struct stopping_value one = {0, repetition, "a", "again", value};
-    assert_int_equal(stopping_rule_take(rule, &one), 0);
+    assert_int_equal(stopping_rule_add(rule, &one), 0);
 }
 
 static void near(double found, double expected) {
@@ -154,7 +154,7 @@ TEST(many_attempts) {
             char number[16];
             snprintf(number, sizeof number, "%zu", core);
             struct stopping_value value = {0, 0, "a", number, pass ? 4 : 8};
-            assert_int_equal(stopping_rule_take(rule, &value), 0);
+            assert_int_equal(stopping_rule_add(rule, &value), 0);
         }
     stopping_rule_close(rule, 1);
     assert_int_equal(stopping_rule_estimate(rule, 0).groups, 1);
@@ -187,7 +187,7 @@ TEST(settles) {
     for (size_t i = 0; i < 4; i++) {
         stopping_rule_close(rule, i);
         assert_false(stopping_rule_settle(rule, 0, i));
-        assert_false(stopping_rule_leaves_out(rule, 0, i));
+        assert_false(stopping_rule_skips(rule, 0, i));
         take(0, i, "a", i % 2 ? 99 : 101);
         take(1, i, "a", i % 2 ? 90 : 110);
     }
@@ -199,10 +199,10 @@ TEST(settles) {
     assert_true(stopping_rule_is_settled(rule, 0));
     assert_false(stopping_rule_is_settled(rule, 1));
     assert_int_equal(stopping_rule_settled_count(rule), 1);
-    assert_false(stopping_rule_leaves_out(rule, 0, 3)); /* what is owed of an earlier one still is */
-    assert_true(stopping_rule_leaves_out(rule, 0, 4));
-    assert_true(stopping_rule_leaves_out(rule, 0, 70));
-    assert_false(stopping_rule_leaves_out(rule, 1, 4));
+    assert_false(stopping_rule_skips(rule, 0, 3)); /* what is owed of an earlier one still is */
+    assert_true(stopping_rule_skips(rule, 0, 4));
+    assert_true(stopping_rule_skips(rule, 0, 70));
+    assert_false(stopping_rule_skips(rule, 1, 4));
 }
 
 /* The bound itself is narrow enough. */
@@ -255,7 +255,7 @@ TEST(settled_when_it_was) {
         take(0, i, "a", 100);
     take(1, 4, "a", 100);
     assert_int_equal(stopping_rule_settle(rule, 0, 0), 3);
-    assert_false(stopping_rule_leaves_out(rule, 0, 2));
+    assert_false(stopping_rule_skips(rule, 0, 2));
 }
 
 TEST(mean_of_zero) {

@@ -14,9 +14,9 @@ TEST(nothing_known) {
     struct unit_times *times = unit_times_new(3, NULL);
     assert_int_equal(unit_times_predict(times, 0), -1);
     /* What is no time changes nothing. */
-    unit_times_take(times, 0, 0);
-    unit_times_take(times, 0, -5 * second);
-    unit_times_take(times, 0, INT64_MAX);
+    unit_times_add(times, 0, 0);
+    unit_times_add(times, 0, -5 * second);
+    unit_times_add(times, 0, INT64_MAX);
     assert_int_equal(unit_times_predict(times, 0), -1);
     unit_times_free(times);
     unit_times_free(NULL);
@@ -27,13 +27,13 @@ TEST(what_is_nearest_counts) {
     struct unit_times *times = unit_times_new(4, expected);
     says(times, 1, 10); /* as it was expected, while nothing is known */
     assert_int_equal(unit_times_predict(times, 2), -1);
-    unit_times_take(times, 0, 2 * second);
+    unit_times_add(times, 0, 2 * second);
     says(times, 0, 2.2);
     says(times, 1, 20); /* twice as long as expected */
     says(times, 2, 2);  /* nothing was expected of it */
     says(times, 3, 2);
-    unit_times_take(times, 0, 3 * second);
-    unit_times_take(times, 0, 1 * second);
+    unit_times_add(times, 0, 3 * second);
+    unit_times_add(times, 0, 1 * second);
     says(times, 0, 3.3);
     says(times, 1, 30); /* the largest ratio counts */
     unit_times_free(times);
@@ -43,9 +43,9 @@ TEST(what_is_nearest_counts) {
 TEST(absurd_ratios) {
     const double expected[] = {1e-30, 1e9, 0.5};
     struct unit_times *times = unit_times_new(3, expected);
-    unit_times_take(times, 0, 900000000 * second);
+    unit_times_add(times, 0, 900000000 * second);
     assert_true(unit_times_predict(times, 1) > 0);
-    unit_times_take(times, 1, 1);
+    unit_times_add(times, 1, 1);
     assert_true(unit_times_predict(times, 2) > 0);
     unit_times_free(times);
 }
