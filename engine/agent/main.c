@@ -24,7 +24,7 @@
 #define ASSAY_VERSION "unversioned"
 #endif
 
-/* The engine delivers another: PROTOCOL.md, Sessions. */
+/* Exit status of a damaged agent: the engine delivers it again (PROTOCOL.md, Sessions). */
 enum { EXIT_DAMAGED = 78 };
 
 static const char usage[] =
@@ -83,8 +83,10 @@ static void check_label(const char *label) {
             exit(tool_complain(2, "a label is one word"));
 }
 
-/* IN_FOREGROUND: this process is the daemon. */
-static int attach(struct daemon_options *options, const char *session, bool in_foreground, const char *path) {
+/* Runs --attach or --serve of SESSION: checks the options, then is a relay or, IN_FOREGROUND, the daemon
+ * itself. PATH is this program's, whose name has its SHA-256. */
+static int attach_or_serve(struct daemon_options *options, const char *session, bool in_foreground,
+                           const char *path) {
     struct failure failure;
     if (program_check_name(path, &failure) < 0)
         return tool_complain(EXIT_DAMAGED, "%s", failure.text);
@@ -101,6 +103,7 @@ static int attach(struct daemon_options *options, const char *session, bool in_f
     return in_foreground ? daemon_run(options, -1) : relay(options->session, options);
 }
 
+/* Runs the agent as its options say; returns the exit status. */
 static int run(int count, char **arguments) {
     const char *session = NULL, *serve = NULL, *resume = NULL, *end = NULL;
     bool help = false, version = false, list = false, remove_abandoned = false;
@@ -149,7 +152,7 @@ static int run(int count, char **arguments) {
     if (resume)
         return relay(parse_session(resume), NULL);
     if (session || serve)
-        return attach(&daemon, session ? session : serve, serve, arguments[0]);
+        return attach_or_serve(&daemon, session ? session : serve, serve, arguments[0]);
     if (daemon.folder || daemon.workspace || daemon.leave_controls || daemon.label[0])
         return tool_complain(
             2, "--folder, --workspace, --leave-controls and --label go with --attach and --serve");
@@ -183,8 +186,8 @@ static tool_function *find_tool(const char *name) {
     return NULL;
 }
 
-/* What our parent left open would be inherited by every program that we run. */
-static void close_what_was_inherited(void) {
+/* Closes descriptors that the parent left open: every program that we run would inherit them. */
+static void close_inherited_descriptors(void) {
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, 3u, ~0u, 0u) == 0)
         return;
@@ -203,9 +206,9 @@ int main(int count, char **arguments) {
     for (int descriptor = 0; descriptor < 3; descriptor++)
         if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
             return 1;
-    close_what_was_inherited();
+    close_inherited_descriptors();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, ignore_signal); /* EFBIG; a handler, which no program inherits */
+    signal(SIGXFSZ, ignore_signal); /* writes fail with EFBIG; programs do not inherit a handler */
     environment_prepare();
     tool_function *tool = count > 1 ? find_tool(arguments[1]) : NULL;
     return tool ? tool(count - 2, arguments + 2) : run(count, arguments);

@@ -23,7 +23,7 @@ static const char *const host_key_names[] = {
 static const char *const agent_names[] = {
     [AGENT_AUTO] = "auto", [AGENT_BINARY] = "binary", [AGENT_SOURCE] = "source", NULL};
 
-/* A lease is no shorter than what it takes to find a broken link again. */
+/* In seconds. A lease must last at least as long as reconnecting after a broken connection. */
 enum { LEASE_LEAST = 2, LEASE_MAX = 30 * 86400, TIMEOUT_MAX = 3600, LEASE_DEFAULT = 300 };
 
 static const char *expect_launcher(const char *key, const char *value) {
@@ -32,7 +32,8 @@ static const char *expect_launcher(const char *key, const char *value) {
                                                                    : "ssh, srun, oarsh, or {attach: [WORDS]}";
 }
 
-/* One word of the agent's command has them all, with commas between. */
+/* For the .expect of `sudo`: its words become one argument of the agent, joined by commas, so that only plain
+ * characters are accepted. */
 static const char *expect_sudo(const char *key, const char *value) {
     (void)key;
     return agent_package_is_plain(value) && !strchr(value, ',')
@@ -48,7 +49,8 @@ static const struct bind_field launcher_fields[] = {
 };
 
 #define ROW(key, type, member) BIND_ROW(key, type, access_settings, member)
-#define RANGED(key, type, member, least, most) BIND_RANGED(key, type, access_settings, member, least, most)
+#define RANGED(key, type, member, smaller_of, most)                                                          \
+    BIND_RANGED(key, type, access_settings, member, smaller_of, most)
 
 const struct bind_field access_fields[ACCESS_FIELDS] = {
     {ROW("user", BIND_TEXT, user)},
@@ -91,7 +93,7 @@ static bool has_config(const struct access_settings *settings) {
     return settings->config && strcmp(settings->config, "none") != 0;
 }
 
-static void place_paths(struct access_settings *settings, const char *folder) {
+static void make_paths_absolute(struct access_settings *settings, const char *folder) {
     if (has_config(settings))
         access_place_path(&settings->config, folder);
     access_place_path(&settings->known_hosts, folder);
@@ -99,7 +101,8 @@ static void place_paths(struct access_settings *settings, const char *folder) {
         access_place_path(&settings->identities.items[i], folder);
 }
 
-/* A file that is named and is not there would surface as a login that is refused, on every node. */
+/* Refuses files that cannot be read. Otherwise ssh would ignore them, and every node would refuse the login.
+ */
 static int check_files(const struct access_settings *settings, const struct testbed_written *written,
                        struct failure *failure) {
     const struct document_node *node = written->node;
@@ -137,18 +140,19 @@ bool access_kills_agents(const struct access_settings *settings) {
     return by && (strcmp(by, "srun") == 0 || strcmp(by, "oarsh") == 0);
 }
 
-/* What no other way than libssh has. */
-static const char *const of_ssh[] = {"user",        "port",      "identity", "jump",   "ssh-config",
-                                     "known-hosts", "host-keys", "window",   "timeout"};
-enum { OF_SSH = sizeof of_ssh / sizeof *of_ssh };
+/* Settings that have a meaning for connections by libssh only. */
+static const char *const libssh_keys[] = {"user",        "port",      "identity", "jump",   "ssh-config",
+                                          "known-hosts", "host-keys", "window",   "timeout"};
+enum { LIBSSH_KEYS = sizeof libssh_keys / sizeof *libssh_keys };
 
 void access_leave_out(const struct access_settings *settings, cJSON *object) {
     struct launcher_words words;
-    for (size_t i = 0; access_launcher(settings, &words) && i < OF_SSH; i++)
-        cJSON_DeleteItemFromObjectCaseSensitive(object, of_ssh[i]);
+    for (size_t i = 0; access_launcher(settings, &words) && i < LIBSSH_KEYS; i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(object, libssh_keys[i]);
 }
 
-/* What is said of a connection that is not made would be passed over without a word. */
+/* Refuses a launcher that is incomplete, and settings of ssh beside another launcher, which would be ignored.
+ */
 static int check_launcher(const struct access_settings *settings, const struct testbed_written *written,
                           struct failure *failure) {
     const struct document_node *node = written->node ? document_get(written->node, "launcher") : NULL;
@@ -161,7 +165,7 @@ static int check_launcher(const struct access_settings *settings, const struct t
         return bind_refuse(written->document, node, failure,
                            "'launcher' is empty, expected ssh, srun, oarsh, or {attach: [WORDS]}");
     if (!launcher->by && words_given == 0)
-        return 0; /* as a resolved campaign has it: libssh */
+        return 0; /* libssh, as a resolved campaign writes it */
     if (launcher->by && words_given > 0)
         return bind_refuse(written->document, node, failure,
                            "'launcher' has both 'by' and words of a command; remove one of them");
@@ -178,20 +182,20 @@ static int check_launcher(const struct access_settings *settings, const struct t
     if (problem)
         return bind_refuse(written->document, document_get(node, key), failure,
                            "'%s' lacks a placeholder; expected %s", key, problem);
-    for (size_t i = 0; access_launcher(settings, &words) && i < OF_SSH; i++) {
-        const struct document_node *other = document_get(written->node, of_ssh[i]);
+    for (size_t i = 0; access_launcher(settings, &words) && i < LIBSSH_KEYS; i++) {
+        const struct document_node *other = document_get(written->node, libssh_keys[i]);
         if (other)
             return bind_refuse(
                 written->document, other, failure,
-                "'%s' is of connections by libssh, and 'launcher' names another way; expected it "
-                "among the words of the launcher, or in the configuration of its program",
-                of_ssh[i]);
+                "'%s' is used only where assay connects by ssh itself, and 'launcher' names another "
+                "program; write it among the words of the launcher, or in the configuration of that program",
+                libssh_keys[i]);
     }
     return 0;
 }
 
-/* Yes is the usual command, and no none. */
-static void take_sudo(struct bind_texts *sudo) {
+/* Replaces "yes" by the command `sudo -n` and "no" by no command; other words stay. */
+static void normalize_sudo(struct bind_texts *sudo) {
     static const char *const words[] = {"no", "false", "off", "yes", "true", "on"};
     enum { YES = 3, WORDS = 6 };
     size_t i = 0;
@@ -213,8 +217,8 @@ void access_init(struct access_settings *settings) {
 
 int access_check(struct access_settings *settings, const struct testbed_written *written,
                  struct failure *failure) {
-    place_paths(settings, written->folder);
-    take_sudo(&settings->sudo);
+    make_paths_absolute(settings, written->folder);
+    normalize_sudo(&settings->sudo);
     int r = check_files(settings, written, failure);
     r = r < 0 ? r : check_launcher(settings, written, failure);
     return r < 0 ? r : deploy_check(&settings->deploy, written, failure);
@@ -222,6 +226,7 @@ int access_check(struct access_settings *settings, const struct testbed_written 
 
 /* ---- For people, and for programs */
 
+/* Appends a line with a launcher's command. STEP: "started" or "reached". */
 static void describe_words(const char *step, const char *const *words, struct text *ret) {
     text_printf(ret, "%-12s %s by", "launcher", step);
     for (size_t i = 0; words[i]; i++)
@@ -229,7 +234,7 @@ static void describe_words(const char *step, const char *const *words, struct te
     text_append_character(ret, '\n');
 }
 
-/* The caller frees; NULL: there are none. */
+/* WORDS with the character BETWEEN between them; NULL: there are no words. The caller frees. */
 static char *join(const struct bind_texts *words, char between) {
     struct text text;
     text_init(&text, 64 << 10);
@@ -238,6 +243,7 @@ static char *join(const struct bind_texts *words, char between) {
     return words->count ? text_take(&text) : NULL;
 }
 
+/* Appends lines on how nodes are reached: the launcher's commands, or ssh's settings. */
 static void describe_login(const struct access_settings *settings, struct text *ret) {
     struct launcher_words own;
     const struct launcher_words *words = access_launcher(settings, &own);
@@ -288,26 +294,26 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
 struct access {
     struct ssh_nodes *nodes;
     struct bind_texts start, attach;
-    struct launcher_words words; /* of these; none: as they were given */
-    struct agent_image image;    /* zeros: none */
-    char *accepted_hosts;        /* a file of the run; NULL: unknown host keys are refused */
+    struct launcher_words words; /* start and attach; zeros: the launcher's words were not changed */
+    struct agent_image image;    /* the system to deploy; zeros: none */
+    char *accepted_hosts;        /* file of the run for new host keys; NULL: unknown host keys are refused */
 };
 
 static int64_t nanoseconds(double seconds) {
     return (int64_t)llround(seconds * 1e9);
 }
 
-static int64_t least(int64_t a, int64_t b) {
+static int64_t smaller_of(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* An agent with a short lease must hear from us more often, and a link that is silent must be given up while
- * there is time left to find the agent again. */
+/* The time-outs of links to agents. With a short lease heartbeats are sent more often, and a silent link is
+ * closed while there is still time to reconnect before the lease ends. */
 static struct agent_link_policy make_policy(const struct access_settings *settings) {
     int64_t lease = nanoseconds(settings->lease);
     return (struct agent_link_policy){.lease_ns = lease,
-                                      .heartbeat_ns = least(AGENT_LINK_HEARTBEAT_NS, lease / 8),
-                                      .silence_ns = least(AGENT_LINK_SILENCE_NS, lease / 4)};
+                                      .heartbeat_ns = smaller_of(AGENT_LINK_HEARTBEAT_NS, lease / 8),
+                                      .silence_ns = smaller_of(AGENT_LINK_SILENCE_NS, lease / 4)};
 }
 
 struct ssh_client_options access_ssh_options(const struct access_settings *settings,
@@ -324,7 +330,8 @@ struct ssh_client_options access_ssh_options(const struct access_settings *setti
                                        .timeout_ns = nanoseconds(settings->timeout)};
 }
 
-/* srun in an environment of ours; other launchers log in somewhere, and have a configuration of their own. */
+/* Makes srun run without the user's variables for Slurm. Other launchers log in to a machine, whose
+ * environment is its own, and their WORDS are returned unchanged. */
 static const struct launcher_words *clear_environment(struct access *access,
                                                       const struct launcher_words *words) {
     if (!words || strcmp(file_base_name(words->attach[0]), "srun") != 0)

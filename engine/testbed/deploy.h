@@ -26,15 +26,15 @@ extern const struct bind_field deploy_fields[DEPLOY_FIELDS];
     BIND_ROW("deploy", BIND_MAPPING, struct_, deploy_), .fields = deploy_fields,                             \
                                                         .field_count = DEPLOY_FIELDS, .scalar = "image"
 
-/* After binding: reads the image, unless its hash is given, as in a campaign that was resolved: then it is
- * not needed before nodes are. */
+/* Called after binding: makes the image's path absolute, and reads the image for its hash unless the campaign
+ * gives it (a resolved campaign does). */
 int deploy_check(struct deploy_settings *settings, const struct testbed_written *written,
                  struct failure *failure);
-/* Appends a line as the testbed's own describe(). */
+/* Appends a line as the backend's describe(). */
 void deploy_describe(const struct deploy_settings *settings, struct text *ret);
 
-/* With a reservation: reads the image for the nodes, and reports it. *RET is zeros where none is asked for.
- * -EBADMSG when its hash is another one. */
+/* Called when nodes are reserved: reads the image and reports it. *RET stays zeroed where the campaign names
+ * no image. -EBADMSG where the image's hash is not the campaign's. */
 int deploy_open(const struct deploy_settings *settings, const struct testbed_request *request,
                 struct agent_image *ret, struct failure *failure);
 

@@ -12,7 +12,8 @@
 enum { KEYS_MAX = 16 << 20 }; /* bytes of all keys */
 static const double end_max_s = 9e9;
 
-/* Lines "HOST TYPE KEY" as ssh-keyscan prints them; a comment is none, and neither is a marker. */
+/* Adds a line "HOST TYPE KEY", as ssh-keyscan prints it. Comments, and markers such as @revoked, are refused.
+ */
 static int add_key(const char *line, struct external_grant *ret, struct failure *failure) {
     size_t first = strcspn(line, " "), second = first + strspn(line + first, " ");
     bool is_key = first > 0 && !strchr("#@", line[0]) && strchr(line + second, ' ');
@@ -49,7 +50,8 @@ static int read_list(const struct document *answer, const char *name,
 /* ---- The end ---------------------------------------------------------------------------------------------
  */
 
-/* Seconds since 1970, or "2026-11-22T18:30:00Z", also with a fraction and with another zone. */
+/* Reads the end of the reservation: a number of seconds since 1970, or a text "2026-11-22T18:30:00Z", also
+ * with a fraction or another time zone. END NULL or null: *RET_S is unchanged. */
 static int read_end(const struct document_node *end, int64_t *ret_s, struct failure *failure) {
     struct tm parts = {0};
     double seconds = -1;

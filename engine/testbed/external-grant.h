@@ -1,5 +1,5 @@
 /*
- * What an external testbed's program answers when nodes are there:
+ * The answer of an external testbed's program when its nodes are ready:
  *
  *     {"id": 2, "nodes": ["dahu-[1-3]", "cc@10.1.2.3:22"], "end": 1795454502,
  *      "known_hosts": ["10.1.2.3 ssh-ed25519 AAAA..."]}
@@ -17,11 +17,12 @@
 struct external_grant {
     struct host_list hosts;  /* destinations, [user@]host[:port] */
     char **names;            /* of the nodes, in the same order */
-    int64_t end_s;           /* when they are taken away, since 1970; 0: not known */
-    struct text known_hosts; /* a file of that name: the keys that the nodes show; empty: it gave none */
+    int64_t end_s;           /* when the reservation ends, since 1970; 0: not known */
+    struct text known_hosts; /* the nodes' host keys, as lines of a known_hosts file; empty: not given */
 };
 
-/* RET is zeroed. Hosts are checked as those of a campaign are; -EBADMSG or -EINVAL. */
+/* Reads ANSWER into RET, which is zeroed; the caller clears it, on failure too. -EBADMSG or -EINVAL for an
+ * answer that is no valid grant: hosts are checked as those of a campaign. */
 int external_grant_read(const struct document *answer, struct external_grant *ret, struct failure *failure);
 void external_grant_clear(struct external_grant *grant);
 

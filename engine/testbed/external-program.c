@@ -13,42 +13,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 8 << 10, SAID_MAX = 400 /* bytes that a sentence has of what it says */ };
-static const char hello[] = "hello";
+enum { PIECE = 8 << 10, SAID_MAX = 400 /* most bytes of the program's output that a message quotes */ };
+static const char hello[] = "hello"; /* the first exchange, which checks the protocol's version */
 
 struct external_program {
     struct event_loop *loop;
     const char *const *words;
     int64_t answer_ns;
     struct external_listener listener;
-    struct remote_channel *channel;    /* NULL: it does not run */
-    struct text output, errors;        /* the beginning of a line */
-    struct text said, note, complaint; /* that last; a complaint is a line of stderr */
-    size_t complaints;
-    const char *asked;       /* what it owes an answer to; NULL: nothing */
-    bool is_settled;         /* answered, or there will be no answer */
-    int64_t id;              /* of the last request */
-    struct document *answer; /* to it */
-    struct failure why;      /* of one that ended */
+    struct remote_channel *channel; /* NULL: the program does not run */
+    struct text output, errors;     /* unfinished lines of stdout and stderr */
+    struct text said;               /* the quoted text of the last message */
+    struct text note, complaint;    /* the last note; the last line of stderr */
+    size_t complaints;              /* lines of stderr so far */
+    const char *asked;              /* the request without an answer so far; NULL: none */
+    bool is_settled;                /* the request is answered, or will never be */
+    int64_t id;                     /* of the last request */
+    struct document *answer;        /* to the last request */
+    struct failure why;             /* why the program ended */
 };
 
 const char *external_program_name(const struct external_program *program) {
     return file_base_name(program->words[0]);
 }
 
-/* ---- What it prints --------------------------------------------------------------------------------------
+/* ---- The program's output --------------------------------------------------------------------------------
  */
 
-/* The beginning of BYTES, as UTF-8. */
-static const char *keep(struct text *ret, const char *bytes, size_t length) {
+/* Copies the first SAID_MAX bytes of BYTES to RET, made valid UTF-8, and returns them. */
+static const char *copy_quoted(struct text *ret, const char *bytes, size_t length) {
     text_reset(ret);
     (void)text_append_utf8(ret, bytes, length < SAID_MAX ? length : SAID_MAX);
     return ret->bytes;
 }
 
-/* It cannot be spoken with any more: an answer that it owes will not come. */
-__attribute__((format(printf, 3, 4))) static void give_up(struct external_program *program, int code,
-                                                          const char *format, ...) {
+/* Ends the program after an error. A request without an answer fails; without such a request the listener
+ * gets a note, and the next request starts the program again. */
+__attribute__((format(printf, 3, 4))) static void end_program(struct external_program *program, int code,
+                                                              const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
     va_list arguments;
     va_start(arguments, format);
@@ -63,23 +65,25 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct external_progra
     program->listener.note(program->listener.context, note);
 }
 
-/* On stderr, or before it has greeted. */
-static void take_complaint(struct external_program *program, const char *line, size_t length) {
+/* Logs a line of stderr, or of output before the program's greeting. */
+static void log_line(struct external_program *program, const char *line, size_t length) {
     if (length > 0 && program->complaints++ < EXTERNAL_LOG_LINES_MAX)
-        program->listener.log(program->listener.context, keep(&program->complaint, line, length));
+        program->listener.log(program->listener.context, copy_quoted(&program->complaint, line, length));
 }
 
-static void take_line(struct external_program *program, const char *line, size_t length) {
+/* Handles a line of output: an answer to the last request, a note, or the end of the reservation. Any other
+ * line ends the program. */
+static void handle_line(struct external_program *program, const char *line, size_t length) {
     char id[NUMBER_TEXT_SIZE];
     struct failure failure = {0};
     cleanup(document_cleanup) struct document *document = NULL;
     if (program->asked == hello && (length == 0 || line[0] != '{')) {
-        take_complaint(program, line, length); /* of what starts it, such as an interpreter's warning */
+        log_line(program, line, length); /* such as a warning of the interpreter that starts it */
         return;
     }
     if (document_parse_json(external_program_name(program), line, length, &document, &failure) < 0) {
-        give_up(program, -EBADMSG, "printed '%s', expected a JSON object on a line: %s",
-                keep(&program->said, line, length), failure.text);
+        end_program(program, -EBADMSG, "printed '%s', expected a JSON object on a line: %s",
+                    copy_quoted(&program->said, line, length), failure.text);
         return;
     }
     const struct document_node *root = document->root, *number = document_get(root, "id"),
@@ -92,59 +96,60 @@ static void take_line(struct external_program *program, const char *line, size_t
     if (is_answer) {
         program->asked = NULL;
         program->is_settled = true;
-        document_free(program->answer); /* which came too late */
+        document_free(program->answer); /* that of a request which timed out */
         program->answer = take_pointer(document);
     } else if (note && note->text) {
-        keep(&program->said, note->text, strlen(note->text));
+        copy_quoted(&program->said, note->text, strlen(note->text));
         if (strcmp(program->said.bytes, program->note.bytes) != 0)
             program->listener.note(program->listener.context, program->said.bytes);
-        keep(&program->note, note->text, strlen(note->text));
+        copy_quoted(&program->note, note->text, strlen(note->text));
     } else if (over && over->text) {
         program->listener.over(program->listener.context,
-                               keep(&program->said, over->text, strlen(over->text)));
+                               copy_quoted(&program->said, over->text, strlen(over->text)));
     } else {
-        give_up(program, -EBADMSG, "printed '%s'; expected a note, or the answer to the last request",
-                keep(&program->said, line, length));
+        end_program(program, -EBADMSG, "printed '%s'; expected a note, or the answer to the last request",
+                    copy_quoted(&program->said, line, length));
     }
 }
 
-/* Those of TEXT that are whole. */
-static void take_lines(struct external_program *program, struct text *text,
-                       void (*take)(struct external_program *program, const char *line, size_t length)) {
+/* Calls TAKE for each complete line of TEXT, and removes these lines from it. */
+static void handle_lines(struct external_program *program, struct text *text,
+                         void (*handle)(struct external_program *program, const char *line, size_t length)) {
     size_t begin = 0;
     const char *newline;
     while (program->channel && (newline = memchr(text->bytes + begin, '\n', text->length - begin))) {
         size_t end = (size_t)(newline - text->bytes);
-        take(program, text->bytes + begin, end - begin);
+        handle(program, text->bytes + begin, end - begin);
         begin = end + 1;
     }
     text_consume(text, begin);
 }
 
-static void take_output(struct external_program *program) {
+/* Reads what the program's stdout has, and handles its complete lines. */
+static void read_output(struct external_program *program) {
     char bytes[PIECE];
     ssize_t got = remote_channel_read(program->channel, bytes, sizeof bytes);
     if (got > 0 && text_append(&program->output, bytes, (size_t)got) < 0)
-        give_up(program, -EMSGSIZE, "printed a line longer than %d bytes, the longest accepted",
-                EXTERNAL_LINE_MAX);
-    take_lines(program, &program->output, take_line);
+        end_program(program, -EMSGSIZE, "printed a line longer than %d bytes, the longest accepted",
+                    EXTERNAL_LINE_MAX);
+    handle_lines(program, &program->output, handle_line);
 }
 
-/* Lines that are too long for a sentence come in pieces. */
-static void take_errors(struct external_program *program) {
+/* Reads what the program's stderr has and logs its lines; a line longer than SAID_MAX is logged in pieces. */
+static void read_errors(struct external_program *program) {
     char bytes[SAID_MAX];
     ssize_t got;
     while ((got = remote_channel_read_error(program->channel, bytes, sizeof bytes)) > 0) {
         (void)text_append(&program->errors, bytes, (size_t)got);
-        take_lines(program, &program->errors, take_complaint);
+        handle_lines(program, &program->errors, log_line);
         if (program->errors.length > SAID_MAX) {
-            take_complaint(program, program->errors.bytes, program->errors.length);
+            log_line(program, program->errors.bytes, program->errors.length);
             text_reset(&program->errors);
         }
     }
 }
 
-/* ---- Its life --------------------------------------------------------------------------------------------
+/* ---- Starting, requests, ending --------------------------------------------------------------------------
  */
 
 static void on_open(struct remote_channel *channel, void *context) {
@@ -155,41 +160,44 @@ static void on_open(struct remote_channel *channel, void *context) {
 static void on_ready(struct remote_channel *channel, unsigned events, void *context) {
     (void)channel;
     (void)events;
-    take_errors(context);
-    take_output(context);
+    read_errors(context);
+    read_output(context);
 }
 
+/* The program closed its output or ended: the message quotes its last line of stderr. */
 static void on_closed(struct remote_channel *channel, const struct remote_channel_end *end,
                       const struct failure *why, void *context) {
     (void)channel;
     (void)why;
     struct external_program *program = context;
     char how[64] = "closed its output";
-    take_errors(program);
-    take_complaint(program, program->errors.bytes, program->errors.length);
+    read_errors(program);
+    log_line(program, program->errors.bytes, program->errors.length);
     if (end && (end->exited || end->signal[0]))
         remote_channel_end_describe(end, how, sizeof how);
-    give_up(program, -EPIPE, "%s%s%s%s%s%s", how,
-            program->output.length > 0 ? " in the middle of a line" : "",
-            program->asked ? " without an answer to " : "", program->asked ? program->asked : "",
-            program->complaint.length > 0 ? ": " : "", program->complaint.bytes);
+    end_program(program, -EPIPE, "%s%s%s%s%s%s", how,
+                program->output.length > 0 ? " in the middle of a line" : "",
+                program->asked ? " without an answer to " : "", program->asked ? program->asked : "",
+                program->complaint.length > 0 ? ": " : "", program->complaint.bytes);
 }
 
-/* Sends LINE, which asks for WHAT, and turns the loop until that is answered. */
+/* Sends LINE, the request WHAT, and turns the loop until it is answered or timed out; PATIENCE_NS of at most
+ * 0: without limit. */
 static int exchange(struct external_program *program, const char *what, const struct text *line,
-                    int64_t patience_ns, struct document **ret_answer, struct failure *failure) {
-    char patience[NUMBER_TEXT_SIZE];
+                    int64_t timeout_ns, struct document **ret_answer, struct failure *failure) {
+    char timeout_text[NUMBER_TEXT_SIZE];
     program->asked = what;
     program->is_settled = false;
-    /* Its input is empty, unless it reads nothing. How one that has ended did so is known later. */
+    /* A short write means that the program does not read. A write that fails means that it has ended:
+     * on_closed() tells how. */
     ssize_t sent = remote_channel_write(program->channel, line->bytes, line->length);
     if (sent >= 0 && sent < (ssize_t)line->length)
-        give_up(program, -EPIPE, "did not read all of the request on its standard input");
-    int r = event_loop_turn_until(program->loop, &program->is_settled, patience_ns > 0 ? patience_ns : -1,
-                                  failure);
+        end_program(program, -EPIPE, "did not read all of the request on its standard input");
+    int r =
+        event_loop_turn_until(program->loop, &program->is_settled, timeout_ns > 0 ? timeout_ns : -1, failure);
     if (r == -ETIMEDOUT)
         return failure_set(failure, r, "%s has not answered %s within %s", external_program_name(program),
-                           what, number_describe_duration((double)patience_ns * 1e-9, patience));
+                           what, number_describe_duration((double)timeout_ns * 1e-9, timeout_text));
     if (r == 0 && program->asked) {
         *failure = program->why;
         return program->why.code;
@@ -199,7 +207,7 @@ static int exchange(struct external_program *program, const char *what, const st
     return r;
 }
 
-/* One that owes an answer which nobody waits for any more is ended. */
+/* A running program that still owes the answer to an abandoned request is ended first. */
 int external_program_start(struct external_program *program, struct failure *failure) {
     cleanup(text_clear) struct text line = {0};
     cleanup(document_cleanup) struct document *greeting = NULL;
@@ -230,7 +238,7 @@ int external_program_start(struct external_program *program, struct failure *fai
 }
 
 int external_program_ask(struct external_program *program, const char *what, const char *name,
-                         const cJSON *request, int64_t patience_ns, struct document **ret_answer,
+                         const cJSON *request, int64_t timeout_ns, struct document **ret_answer,
                          struct failure *failure) {
     cleanup(json_cleanup) cJSON *whole = cJSON_CreateObject();
     cleanup(text_clear) struct text line;
@@ -246,11 +254,12 @@ int external_program_ask(struct external_program *program, const char *what, con
     if (r < 0)
         return r;
     program->id++;
-    r = exchange(program, what, &line, patience_ns < 0 ? program->answer_ns : patience_ns, &answer, failure);
+    r = exchange(program, what, &line, timeout_ns < 0 ? program->answer_ns : timeout_ns, &answer, failure);
     const struct document_node *error = r == 0 ? document_get(answer->root, "error") : NULL;
     if (error) {
         r = failure_set(failure, -EREMOTEIO, "%s: %s", external_program_name(program),
-                        error->text ? keep(&program->said, error->text, strlen(error->text)) : "error");
+                        error->text ? copy_quoted(&program->said, error->text, strlen(error->text))
+                                    : "error");
         document_free(take_pointer(answer));
     }
     if (r == 0)

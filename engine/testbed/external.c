@@ -1,6 +1,6 @@
-/* Nodes that a program of the user's reserves and gives back. What the two say to each other is in
- * EXTERNAL.md; the reservation is known to both by its name, which holds the run's identifier, so that
- * another engine, and another of its programs, finds what was reserved. */
+/* Nodes that a program of the user's reserves and gives back; EXTERNAL.md has the protocol. A reservation has
+ * a name made of the run's identifier, so that another engine, with another process of the program, finds it
+ * again. */
 #include "archive-format/layout.h"
 #include "engine/testbed/testbed.h"
 
@@ -28,9 +28,9 @@ enum {
 struct testbed_settings {
     struct external_settings {
         struct bind_texts program;
-        double timeout, at_most_wait; /* seconds; at most 0: as long as it takes */
+        double timeout, at_most_wait; /* seconds; at_most_wait 0: without limit */
     } external;
-    cJSON *request; /* what the program is to reserve, an object */
+    cJSON *request; /* the campaign's `request`, an object that is passed to the program */
     struct access_settings access;
 };
 
@@ -38,11 +38,11 @@ struct testbed {
     const struct testbed_settings *settings;
     struct testbed_request request;
     struct external_program *program;
-    char *name, *id; /* of the reservation; the program's word for it */
+    char *name, *id; /* of the reservation: ours, made of the run's identifier, and the program's */
     struct external_grant grant;
     struct launcher_words words;
-    struct access *access; /* NULL: the nodes are not there yet */
-    bool is_over;          /* that was reported */
+    struct access *access; /* NULL: the nodes are not ready yet */
+    bool is_over;          /* the end of the reservation was reported by request.over() */
 };
 
 /* ---- Settings --------------------------------------------------------------------------------------------
@@ -84,8 +84,8 @@ static void free_settings_pointer(struct testbed_settings **settings) {
     free_settings(*settings);
 }
 
-/* Words that begin with "./", "../" or "~/" are paths, which count from the campaign's folder: a run that is
- * resumed may be somewhere else. */
+/* Makes words that begin with "./", "../" or "~/" absolute paths, relative to the campaign's folder: a run
+ * may be resumed from another folder. Refuses a program that cannot be executed. */
 static int place_words(struct bind_texts *words, const struct testbed_written *written,
                        struct failure *failure) {
     for (size_t i = 0; i < words->count; i++)
@@ -98,6 +98,7 @@ static int place_words(struct bind_texts *words, const struct testbed_written *w
     return 0;
 }
 
+/* Reads and checks the settings; the object `request` is passed to the program unread. */
 static int bind(const struct testbed_written *written, struct testbed_settings **ret,
                 struct failure *failure) {
     cleanup(free_settings_pointer) struct testbed_settings *settings = xcalloc(1, sizeof *settings);
@@ -144,14 +145,14 @@ static void resolve(const struct testbed_settings *settings, cJSON *object) {
                           cJSON_Duplicate(settings->request, true));
 }
 
-/* ---- What the program says -------------------------------------------------------------------------------
+/* ---- What the program prints -----------------------------------------------------------------------------
  */
 
-/* HEAR is the run's; SENTENCE is freed. */
-static void say(const struct testbed *testbed, void (*hear)(void *context, const char *sentence),
-                char *sentence) {
-    if (hear)
-        hear(testbed->request.report_context, sentence);
+/* Passes SENTENCE to SINK, a function of the run's request or NULL, and frees it. */
+static void report(const struct testbed *testbed, void (*sink)(void *context, const char *sentence),
+                   char *sentence) {
+    if (sink)
+        sink(testbed->request.report_context, sentence);
     free(sentence);
 }
 
@@ -161,33 +162,35 @@ static const char *name_of(const struct testbed *testbed) {
 
 static void on_note(void *context, const char *sentence) {
     const struct testbed *testbed = context;
-    say(testbed, testbed->request.report, xformat("%s: %s", name_of(testbed), sentence));
+    report(testbed, testbed->request.report, xformat("%s: %s", name_of(testbed), sentence));
 }
 
 static void on_log(void *context, const char *line) {
     const struct testbed *testbed = context;
-    say(testbed, testbed->request.log, xformat("%s: %s", name_of(testbed), line));
+    report(testbed, testbed->request.log, xformat("%s: %s", name_of(testbed), line));
 }
 
-/* Before the nodes are there, the answer to the request for them says what has become of it. */
+/* The program says that the reservation has ended. The run is told by over() once, and only where it uses the
+ * nodes: before that the request for them fails. */
 static void on_over(void *context, const char *sentence) {
     struct testbed *testbed = context;
     bool is_news = testbed->access && !testbed->is_over;
     testbed->is_over |= is_news;
-    say(testbed, is_news ? testbed->request.over : testbed->request.report,
-        xformat("reservation %s of %s is over: %s", testbed->id, name_of(testbed), sentence));
+    report(testbed, is_news ? testbed->request.over : testbed->request.report,
+           xformat("reservation %s of %s is over: %s", testbed->id, name_of(testbed), sentence));
 }
 
-static int ask(struct testbed *testbed, const char *what, int64_t patience_ns, struct document **ret,
-               struct failure *failure) {
-    return external_program_ask(testbed->program, what, testbed->name, testbed->settings->request,
-                                patience_ns, ret, failure);
+/* Sends the request WHAT ("reserve", "nodes", "release") about our reservation and waits for the answer. */
+static int send_request(struct testbed *testbed, const char *what, int64_t timeout_ns, struct document **ret,
+                        struct failure *failure) {
+    return external_program_ask(testbed->program, what, testbed->name, testbed->settings->request, timeout_ns,
+                                ret, failure);
 }
 
 /* ---- Reserving -------------------------------------------------------------------------------------------
  */
 
-/* What is reserved stays. */
+/* Frees TESTBED; the reservation is kept. */
 static void free_testbed(struct testbed *testbed) {
     if (!testbed)
         return;
@@ -203,8 +206,8 @@ static void free_testbed_pointer(struct testbed **testbed) {
     free_testbed(*testbed);
 }
 
-/* The parts of a run have one name for their reservations: the first 36 characters of run_id are the run's.
- */
+/* Makes a testbed whose program is not started yet. All parts of a run use one reservation name: the first 36
+ * characters of run_id are those of the run. */
 static struct testbed *open_testbed(const struct testbed_settings *settings,
                                     const struct testbed_request *request) {
     struct testbed *testbed = xcalloc(1, sizeof *testbed);
@@ -219,6 +222,8 @@ static struct testbed *open_testbed(const struct testbed_settings *settings,
     return testbed;
 }
 
+/* Requests the nodes, or finds the reservation of the same name; with only_reserved nothing is requested.
+ * *RET is set after most failures too, since something may have been reserved. */
 static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure) {
     cleanup(free_testbed_pointer) struct testbed *testbed = open_testbed(settings, request);
@@ -227,8 +232,8 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
     if (r < 0)
         return r;
     if (!request->only_reserved)
-        r = ask(testbed, "reserve", -1, &answer, failure);
-    if (r == -EREMOTEIO) /* it has reserved nothing; of any other failure nobody knows */
+        r = send_request(testbed, "reserve", -1, &answer, failure);
+    if (r == -EREMOTEIO) /* the program has reserved nothing; after any other failure it may have */
         return r;
     const struct document_node *id = answer ? document_get(answer->root, "reservation") : NULL;
     if (id && id->text) {
@@ -243,11 +248,13 @@ static const char *reservation_id(const struct testbed *testbed) {
     return testbed->id;
 }
 
+/* Waits for the nodes and prepares connections to them. Host keys that the program gives are written into the
+ * run's folder, and only these are then accepted for new hosts. */
 static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
     cleanup(document_cleanup) struct document *answer = NULL;
     double most = testbed->settings->external.at_most_wait;
     char most_text[NUMBER_TEXT_SIZE];
-    int r = ask(testbed, "nodes", llround(most * 1e9), &answer, failure);
+    int r = send_request(testbed, "nodes", llround(most * 1e9), &answer, failure);
     if (r == -ETIMEDOUT)
         return failure_set(failure, r, "reservation %s has waited for %s ('at-most-wait') and is cancelled",
                            testbed->id, number_describe_duration(most, most_text));
@@ -266,13 +273,14 @@ static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
                                &testbed->access, failure);
 }
 
-/* A program that still gives the nodes has not taken them away; one that does not answer says nothing. */
-static void ask_again(struct testbed *testbed) {
-    static const int64_t patience_ns = 60 * EVENT_SECOND;
+/* Called when nodes are lost: asks for the nodes again. An error as the answer means that the reservation has
+ * ended; no answer within a minute changes nothing. */
+static void check_reservation(struct testbed *testbed) {
+    static const int64_t timeout_ns = 60 * EVENT_SECOND;
     cleanup(document_cleanup) struct document *answer = NULL;
     struct failure why = {0};
     if (testbed->access && !testbed->is_over &&
-        ask(testbed, "nodes", patience_ns, &answer, &why) == -EREMOTEIO)
+        send_request(testbed, "nodes", timeout_ns, &answer, &why) == -EREMOTEIO)
         on_over(testbed, why.text + strlen(name_of(testbed)) + strlen(": "));
 }
 
@@ -303,10 +311,10 @@ static int64_t deadline(const struct testbed *testbed) {
 /* ---- Giving back -----------------------------------------------------------------------------------------
  */
 
-/* Whatever has the name; *RET_HAD: was there anything? */
+/* Asks the program to release the reservation with our name. *RET_HAD: there was one. */
 static int give_back(struct testbed *testbed, bool *ret_had, struct failure *failure) {
     cleanup(document_cleanup) struct document *answer = NULL;
-    int r = ask(testbed, "release", -1, &answer, failure);
+    int r = send_request(testbed, "release", -1, &answer, failure);
     const struct document_node *released = r == 0 ? document_get(answer->root, "released") : NULL;
     *ret_had = !(released && released->kind == DOCUMENT_BOOLEAN && released->text[0] == 'f');
     return r;
@@ -331,9 +339,9 @@ static int reclaim(const struct testbed_settings *settings, const struct testbed
     bool had;
     int r = give_back(testbed, &had, failure);
     if (r == 0)
-        say(testbed, request->report,
-            xformat(had ? "%s has given reservation %s back" : "%s has no reservation %s", name_of(testbed),
-                    testbed->name));
+        report(testbed, request->report,
+               xformat(had ? "%s has given reservation %s back" : "%s has no reservation %s",
+                       name_of(testbed), testbed->name));
     return r;
 }
 
@@ -355,7 +363,7 @@ const struct testbed_backend testbed_external = {
     .policy = policy,
     .agent = access_agent,
     .deadline = deadline,
-    .ask = ask_again,
+    .ask = check_reservation,
     .release = release,
     .leave = free_testbed,
     .reclaim = reclaim,

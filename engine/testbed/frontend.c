@@ -17,10 +17,10 @@ static const int64_t command_timeout_ns = 60 * EVENT_SECOND;
 struct frontend {
     struct event_loop *loop;
     struct ssh_client *client;
-    struct launcher *launcher; /* NULL: commands are children */
-    struct http *http;         /* or, where this is there, requests */
-    bool is_ready, is_lost;
-    struct failure why;
+    struct launcher *launcher; /* of the login node; NULL: commands run on this machine */
+    struct http *http;         /* of the REST interface; NULL: there is none */
+    bool is_ready, is_lost;    /* the connection to the login node: its attempt has ended; it is broken */
+    struct failure why;        /* why it is lost */
     struct background {
         struct channel_run *run; /* NULL: nothing runs */
         void (*callback)(const char *output, size_t length, void *context);
@@ -28,11 +28,12 @@ struct frontend {
     } background;
 };
 
+/* A command that frontend_run() waits for. */
 struct command {
     struct text *output;
     char *problem;
     bool is_over;
-    int status; /* or a negative errno */
+    int status; /* the exit status, or a negative errno */
     struct failure why;
 };
 
@@ -64,8 +65,9 @@ static bool is_connected(const struct frontend *frontend) {
     return !frontend->launcher || (frontend->is_ready && !frontend->is_lost);
 }
 
-/* Also again, after it broke: a reservation outlives many connections. 1: ready; 0: it is on its way. */
-static int begin_to_connect(struct frontend *frontend, struct failure *failure) {
+/* Starts to connect to the login node, also after a connection broke. Returns 1 where it is connected at
+ * once, 0 where on_ready() or on_lost() will be called. */
+static int start_connecting(struct frontend *frontend, struct failure *failure) {
     struct launcher_listener listener = {.on_ready = on_ready, .on_lost = on_lost, .context = frontend};
     launcher_disconnect(frontend->launcher);
     frontend->is_ready = frontend->is_lost = false;
@@ -76,15 +78,16 @@ static int begin_to_connect(struct frontend *frontend, struct failure *failure) 
     return r;
 }
 
+/* Connects to the login node, if need be, and waits for at most a minute while the loop turns. */
 static int connect_login(struct frontend *frontend, struct failure *failure) {
     if (is_connected(frontend))
         return 0;
-    int r = begin_to_connect(frontend, failure);
+    int r = start_connecting(frontend, failure);
     if (r == 0)
         r = event_loop_turn_until(frontend->loop, &frontend->is_ready, command_timeout_ns, failure);
     if (r == -ETIMEDOUT)
         failure_set(failure, r, "the login node does not answer");
-    if (r < 0) { /* whatever comes of it is not waited for */
+    if (r < 0) { /* the attempt is aborted */
         launcher_disconnect(frontend->launcher);
         frontend->is_ready = frontend->is_lost = true;
     } else if (frontend->is_lost) {
@@ -138,6 +141,8 @@ void frontend_close(struct frontend *frontend) {
 /* ---- Commands --------------------------------------------------------------------------------------------
  */
 
+/* The command that frontend_run() waits for has ended: stores its status, output and first error line. A
+ * command killed by a signal has the status 255. */
 static void on_done(const struct channel_run_result *result, const struct failure *failure, void *context) {
     struct command *command = context;
     command->is_over = true;
@@ -153,8 +158,9 @@ static void on_done(const struct channel_run_result *result, const struct failur
     snprintf(command->problem, FAILURE_TEXT_SIZE, "%.*s", length, reason);
 }
 
-/* Single quotes hold in every login shell; one inside is written between double quotes. */
-static int quote(const char *const *words, struct text *line, struct failure *failure) {
+/* Appends WORDS to LINE, each in single quotes, which every login shell understands; a single quote inside is
+ * written between double quotes. -EINVAL for characters that some shell interprets even within quotes. */
+static int append_quoted(const char *const *words, struct text *line, struct failure *failure) {
     for (size_t i = 0; words[i]; i++) {
         if (strpbrk(words[i], "\\\n!"))
             return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
@@ -169,6 +175,7 @@ static int quote(const char *const *words, struct text *line, struct failure *fa
     return 0;
 }
 
+/* Starts WORDS in *RET: as a child, or by ssh on the login node. */
 static int open_channel(struct frontend *frontend, const char *const *words,
                         const struct remote_channel_listener *listener, struct remote_channel **ret,
                         struct failure *failure) {
@@ -178,8 +185,8 @@ static int open_channel(struct frontend *frontend, const char *const *words,
     }
     cleanup(text_clear) struct text line;
     text_init(&line, 64 << 10);
-    text_append_string(&line, "echo; "); /* a login shell's greeting may lack the end of its last line */
-    int r = quote(words, &line, failure);
+    text_append_string(&line, "echo; "); /* ends the last line of a login shell's greeting */
+    int r = append_quoted(words, &line, failure);
     return r < 0 ? r : launcher_open(frontend->launcher, LAUNCHER_ATTACH, line.bytes, listener, ret, failure);
 }
 
@@ -225,6 +232,8 @@ static bool is_success(const struct http_answer *answer) {
     return answer->status >= 200 && answer->status < 300;
 }
 
+/* Sends the request WORDS (method, path, body) and waits for its answer; as frontend_run() of a REST
+ * interface. */
 static int run_request(struct frontend *frontend, const char *const *words, struct text *output,
                        char problem[static FAILURE_TEXT_SIZE], struct failure *failure) {
     cleanup(http_answer_clear) struct http_answer answer = {0};
@@ -243,7 +252,7 @@ static void on_answer(const struct http_answer *answer, void *context) {
                          background->context);
 }
 
-/* ---- Either ----------------------------------------------------------------------------------------------
+/* ---- Commands or requests --------------------------------------------------------------------------------
  */
 
 int frontend_run(struct frontend *frontend, const char *const *words, struct text *output,
@@ -274,6 +283,7 @@ int frontend_run(struct frontend *frontend, const char *const *words, struct tex
 /* ---- Commands that are not waited for --------------------------------------------------------------------
  */
 
+/* The command of frontend_start() has ended. */
 static void on_background_done(const struct channel_run_result *result, const struct failure *failure,
                                void *context) {
     (void)failure;
@@ -300,8 +310,8 @@ void frontend_start(struct frontend *frontend, const char *const *words, size_t 
         return;
     }
     if (!is_connected(frontend)) {
-        if (frontend->is_ready) /* it was lost; else it is on its way */
-            (void)begin_to_connect(frontend, NULL);
+        if (frontend->is_ready) /* the connection was lost; otherwise an attempt is under way */
+            (void)start_connecting(frontend, NULL);
         return;
     }
     struct channel_run *run = channel_run_new(NULL, 0, limit, on_background_done, frontend);

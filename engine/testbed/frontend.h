@@ -13,35 +13,36 @@
 
 struct frontend;
 
-/* API: the REST interface; else NULL. LOGIN: [user@]host[:port], or a node of a job, which is connected at
- * once, while the loop turns; NULL: this machine. Its host key, if unknown, is noted in the file
- * ACCEPTED_HOSTS; NULL: it is refused. */
+/* Opens the place where commands run: the REST interface API; or else, with API NULL, the machine LOGIN
+ * ([user@]host[:port], or a node of a job), to which it connects while the loop turns; or else this machine.
+ * An unknown host key of LOGIN is added to the file ACCEPTED_HOSTS; with NULL it is refused. */
 int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *accepted_hosts,
                   const char *login, const struct http_settings *api, struct frontend **ret,
                   struct failure *failure);
-/* What requests are made with; NULL: it is no REST interface. */
+/* The HTTP client of a REST interface; NULL for commands. */
 struct http *frontend_http(struct frontend *frontend);
 void frontend_close(struct frontend *frontend); /* NULL is fine */
 
-/* Runs WORDS, ended by NULL, while the loop turns, and appends what it prints to OUTPUT. Its exit status, or
- * negative with FAILURE: -EINTR when the loop was stopped, -ETIMEDOUT after a minute, -ENOENT when there is
- * no such program. PROBLEM gets the first line that it printed to stderr, or "".
+/* Runs the command WORDS, ended by NULL, while the loop turns, and appends its output to OUTPUT. Returns its
+ * exit status, or fails: -EINTR when the loop was stopped, -ETIMEDOUT after a minute, -ENOENT when there is
+ * no such program. PROBLEM gets the first line of its stderr, or "".
  *
- * Of a REST interface: 0 with the body when the status is 2xx, else the status, PROBLEM being what the
- * interface says about it, or what the status means; or what http_run() returns when there is no answer. */
+ * For a REST interface: returns 0 and the body for a status 2xx; else the status, with the interface's
+ * explanation, or the status's meaning, in PROBLEM; or the failure of http_run(). */
 int frontend_run(struct frontend *frontend, const char *const *words, struct text *output,
                  char problem[static FAILURE_TEXT_SIZE], struct failure *failure);
-/* Why a request was refused: the first line of a plain text, or the "message" of an object, on one line; of a
- * page for browsers, and of nothing, the meaning of the status. */
+/* Writes why a request was refused into PROBLEM, on one line: the first line of a plain text, or the member
+ * "message" of an object. For an HTML page or an empty body it is the meaning of the status. */
 void frontend_describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]);
-/* Begins to run WORDS and returns; what was begun before and has not ended is given up. CALLBACK is called at
- * its end, with what it printed when its exit status was 0 (of a REST interface: 2xx), and else with NULL;
- * not after frontend_stop() or frontend_close(). Nothing is begun while a login node has to be connected
- * again, which then begins. */
+/* Starts the command WORDS and returns; an earlier command that has not ended is aborted. CALLBACK is called
+ * at its end, with its output when the exit status was 0 (REST interface: 2xx), else with NULL; never after
+ * frontend_stop() or frontend_close(). While the connection to a login node is lost, reconnecting is started
+ * instead of the command, and CALLBACK is not called. */
 void frontend_start(struct frontend *frontend, const char *const *words, size_t limit,
                     void (*callback)(const char *output, size_t length, void *context), void *context);
+/* Aborts the command of frontend_start(), if one runs. */
 void frontend_stop(struct frontend *frontend);
-/* Lets the loop turn for so long: 0, or -EINTR with FAILURE. */
+/* Turns the loop for NS nanoseconds. Returns 0, or -EINTR with FAILURE when the loop was stopped. */
 int frontend_wait(struct frontend *frontend, int64_t ns, struct failure *failure);
 
 #endif

@@ -1,4 +1,4 @@
-/* Nodes that a job has been granted, made ready: an environment is deployed on them, or root is let in. */
+/* Makes the nodes of a job ready: deploys an environment on them, or allows logins as root. */
 #include "archive-format/layout.h"
 #include "engine/testbed/grid5000.h"
 
@@ -15,37 +15,40 @@
 
 enum { ROUNDS = 3, UID_SIZE = 64, POST_TRIES = 5, KEY_MAX = 16 << 10 };
 
-/* Of one job. */
+/* The deployments of one job: in each round those nodes that are not deployed yet. */
 struct deployments {
     const struct scheduler_stage *stage;
     int64_t version;
-    struct host_list left; /* nodes that are not deployed yet */
-    unsigned round;        /* from 0 */
-    char uids[ROUNDS][UID_SIZE];
+    struct host_list left;       /* nodes that are not deployed yet */
+    unsigned round;              /* from 0 */
+    char uids[ROUNDS][UID_SIZE]; /* the API's identifier of each round's deployment; "": not begun */
 };
 
 /* ---- Which nodes are left --------------------------------------------------------------------------------
  */
 
-static char *fold(const struct host_list *nodes) {
+/* NODES as a list with ranges ("dahu-[1-3]"); the caller frees. */
+static char *fold_names(const struct host_list *nodes) {
     struct text words;
     text_init(&words, 16 << 20);
     (void)host_list_fold((const char *const *)nodes->names, nodes->count, &words);
     return words.length ? text_take(&words) : xstrdup("");
 }
 
-static bool has(const struct host_list *list, const char *name) {
+static bool contains(const struct host_list *list, const char *name) {
     uint32_t number;
     return text_set_find(&list->set, name, strlen(name), &number);
 }
 
-/* The job's nodes without those in FAILED, as they are reached from now on. */
-static int keep_nodes(const struct scheduler_stage *stage, const struct host_list *failed, const char *what,
-                      struct failure *failure) {
+/* Removes the nodes in FAILED from the job's list, and changes the names of the others to how they are
+ * reached now (root@, VLAN). Fails where fewer than 'at-least' nodes are left. WHAT: what succeeded, for
+ * messages. */
+static int remove_failed_nodes(const struct scheduler_stage *stage, const struct host_list *failed,
+                               const char *what, struct failure *failure) {
     const struct grid5000_resources *own = &stage->settings->resources.grid5000;
-    struct host_list *nodes = &stage->job->nodes, kept = {0};
+    struct host_list *nodes = &stage->job->nodes, usable = {0};
     size_t good = nodes->count - failed->count, least = own->at_least ? (size_t)own->at_least : nodes->count;
-    cleanup_free char *names = fold(failed);
+    cleanup_free char *names = fold_names(failed);
     if (good < least)
         return failure_set(failure, -EREMOTEIO,
                            "%s on %zu of %zu nodes; at least %zu are needed ('at-least'). Failed: "
@@ -64,11 +67,11 @@ static int keep_nodes(const struct scheduler_stage *stage, const struct host_lis
         bool is_root = (own->environment && !stage->settings->access.user) || own->sudo;
         cleanup_free char *reached =
             xformat("%s%s%s%s", is_root ? "root@" : "", short_name, vlan, name + strlen(short_name));
-        if (!has(failed, name))
-            r = host_list_add(&kept, reached, failure);
+        if (!contains(failed, name))
+            r = host_list_add(&usable, reached, failure);
     }
     host_list_clear(nodes);
-    *nodes = kept;
+    *nodes = usable;
     return r;
 }
 
@@ -80,7 +83,8 @@ static char *round_file(const struct deployments *deployments) {
     return grid5000_file(deployments->stage, name);
 }
 
-/* As the API gave it, durably: who resumes the run finds the deployment again. */
+/* Notes the uid of the round's deployment and writes its description into the round's file, so that an engine
+ * that resumes the run finds the deployment again. */
 static int record(struct deployments *deployments, const struct document_node *item,
                   struct failure *failure) {
     cleanup_free char *path = round_file(deployments);
@@ -98,7 +102,8 @@ static bool is_active(const struct document_node *item) {
     return strcmp(status, "waiting") == 0 || strcmp(status, "processing") == 0;
 }
 
-/* One that is over without a result gets it soon; of states that are not known nothing is known. */
+/* True where the deployment has ended and its result is known. A terminated deployment without a result gets
+ * it soon; unknown states count as running. */
 static bool is_over(const struct document_node *item) {
     const char *status = scheduler_text(item, "status");
     return strcmp(status, "error") == 0 || strcmp(status, "canceled") == 0 ||
@@ -112,14 +117,15 @@ static bool is_new(const struct deployments *deployments, const char *uid) {
     return true;
 }
 
-/* 1 when the API lists a deployment of our nodes that no file of the run records: an engine died after it had
- * asked for it, or the answer was lost. The nodes are the job's alone, so that deployment is ours. */
-static int adopt(struct deployments *deployments, struct failure *failure) {
+/* Looks for a deployment of our nodes that no file of the run records: an engine died after it had requested
+ * it, or the answer was lost. Returns 1 and records it where the API lists one, else 0. It must be ours,
+ * since the job has the nodes alone. */
+static int find_unrecorded(struct deployments *deployments, struct failure *failure) {
     const struct scheduler_stage *stage = deployments->stage;
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
     cleanup_free char *path =
         xformat("/sites/%s/deployments?limit=100", stage->settings->resources.grid5000.site);
-    int r = grid5000_ask(stage, "GET", path, NULL, GRID5000_PATIENCE, &answer, failure);
+    int r = grid5000_request(stage, "GET", path, NULL, GRID5000_TRIES, &answer, failure);
     const struct document_node *items = r == 0 ? document_get(answer.document->root, "items") : NULL;
     for (size_t i = 0; r == 0 && items && i < items->count; i++) {
         const struct document_node *item = items->items[i], *nodes = document_get(item, "nodes");
@@ -134,6 +140,7 @@ static int adopt(struct deployments *deployments, struct failure *failure) {
     return r;
 }
 
+/* Writes the JSON body of a deployment of the nodes that are left. */
 static int make_request(const struct deployments *deployments, struct text *ret, struct failure *failure) {
     const struct grid5000_resources *own = &deployments->stage->settings->resources.grid5000;
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
@@ -155,8 +162,9 @@ static int make_request(const struct deployments *deployments, struct text *ret,
     return json_print(object, false, ret);
 }
 
-/* Asks for it, unless it was asked for: then nobody asks again. */
-static int begin(struct deployments *deployments, struct failure *failure) {
+/* Requests the round's deployment. Before each try the API's list is checked, so that no deployment is
+ * requested twice. */
+static int request_deployment(struct deployments *deployments, struct failure *failure) {
     const struct scheduler_stage *stage = deployments->stage;
     cleanup_free char *path = xformat("/sites/%s/deployments", stage->settings->resources.grid5000.site);
     cleanup(text_clear) struct text body;
@@ -164,10 +172,10 @@ static int begin(struct deployments *deployments, struct failure *failure) {
     int r = make_request(deployments, &body, failure);
     for (unsigned number = 1; r == 0; number++) {
         cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
-        r = adopt(deployments, failure);
+        r = find_unrecorded(deployments, failure);
         if (r != 0)
             return r < 0 ? r : 0;
-        r = grid5000_ask(stage, "POST", path, body.bytes, GRID5000_ONCE, &answer, failure);
+        r = grid5000_request(stage, "POST", path, body.bytes, GRID5000_ONCE, &answer, failure);
         if (r == 0)
             r = record(deployments, answer.document->root, failure);
         if (r != -EAGAIN || number >= POST_TRIES)
@@ -179,8 +187,9 @@ static int begin(struct deployments *deployments, struct failure *failure) {
     return r;
 }
 
-/* True when the round was begun by an engine that died; *RET is what it knew then. */
-static bool recall(struct deployments *deployments, struct document **ret) {
+/* True where the round was begun by an engine that died; *RET is the deployment as that engine recorded it.
+ */
+static bool read_recorded(struct deployments *deployments, struct document **ret) {
     cleanup_free char *path = round_file(deployments);
     if (document_read_json(path, ret, NULL) < 0)
         return false;
@@ -188,13 +197,15 @@ static bool recall(struct deployments *deployments, struct document **ret) {
     return deployments->uids[deployments->round][0];
 }
 
-static int wait_for(struct deployments *deployments, struct grid5000_answer *ret, struct failure *failure) {
+/* Waits until the round's deployment has ended, and records it. -ETIMEDOUT at the end of the job. */
+static int wait_for_deployment(struct deployments *deployments, struct grid5000_answer *ret,
+                               struct failure *failure) {
     const struct scheduler_stage *stage = deployments->stage;
     const char *uid = deployments->uids[deployments->round];
     cleanup_free char *path =
         xformat("/sites/%s/deployments/%s", stage->settings->resources.grid5000.site, uid);
     for (;;) {
-        int r = grid5000_ask(stage, "GET", path, NULL, GRID5000_PATIENCE, ret, failure);
+        int r = grid5000_request(stage, "GET", path, NULL, GRID5000_TRIES, ret, failure);
         if (r == 0 && is_over(ret->document->root))
             return record(deployments, ret->document->root, failure);
         if (r == 0 && stage->job->end_s > 0 && clock_wall_ns() / EVENT_SECOND >= stage->job->end_s)
@@ -209,9 +220,10 @@ static int wait_for(struct deployments *deployments, struct grid5000_answer *ret
     }
 }
 
-/* Takes those that are deployed off those that are left. After an error, none is. */
-static int take_result(struct deployments *deployments, const struct document_node *item,
-                       struct failure *failure) {
+/* Removes the nodes that ITEM, an ended deployment, reports as deployed from those that are left; after an
+ * error no node is. */
+static int apply_result(struct deployments *deployments, const struct document_node *item,
+                        struct failure *failure) {
     const struct scheduler_stage *stage = deployments->stage;
     const struct document_node *result = document_get(item, "result");
     const char *status = scheduler_text(item, "status");
@@ -223,7 +235,7 @@ static int take_result(struct deployments *deployments, const struct document_no
         if (strcmp(status, "terminated") != 0 || strcmp(state, "OK") != 0)
             r = host_list_add(&failed, name, failure);
     }
-    cleanup_free char *names = fold(&failed);
+    cleanup_free char *names = fold_names(&failed);
     grid5000_report(stage, "deployment %s of %s: %zu of %zu nodes are deployed%s%s",
                     deployments->uids[deployments->round], stage->settings->resources.grid5000.environment,
                     deployments->left.count - failed.count, deployments->left.count,
@@ -233,15 +245,16 @@ static int take_result(struct deployments *deployments, const struct document_no
     return r;
 }
 
-/* ---- All of them -----------------------------------------------------------------------------------------
+/* ---- All rounds ------------------------------------------------------------------------------------------
  */
 
+/* Runs one deployment to its end, or continues the one that an engine that died has begun. */
 static int run_round(struct deployments *deployments, struct failure *failure) {
     const struct scheduler_stage *stage = deployments->stage;
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
     int r = 0;
-    if (!recall(deployments, &answer.document)) {
-        r = begin(deployments, failure);
+    if (!read_recorded(deployments, &answer.document)) {
+        r = request_deployment(deployments, failure);
         if (r == 0)
             grid5000_report(stage, "deployment %s of %s, version %lld, on %zu nodes has begun",
                             deployments->uids[deployments->round],
@@ -249,8 +262,8 @@ static int run_round(struct deployments *deployments, struct failure *failure) {
                             deployments->left.count);
     }
     if (r == 0 && !(answer.document && is_over(answer.document->root)))
-        r = wait_for(deployments, &answer, failure);
-    return r < 0 ? r : take_result(deployments, answer.document->root, failure);
+        r = wait_for_deployment(deployments, &answer, failure);
+    return r < 0 ? r : apply_result(deployments, answer.document->root, failure);
 }
 
 int grid5000_deploy(const struct scheduler_stage *stage, int64_t version, struct failure *failure) {
@@ -261,7 +274,7 @@ int grid5000_deploy(const struct scheduler_stage *stage, int64_t version, struct
     for (; r == 0 && deployments.left.count > 0 && deployments.round < ROUNDS; deployments.round++)
         r = run_round(&deployments, failure);
     if (r == 0)
-        r = keep_nodes(stage, &deployments.left, "the environment is deployed", failure);
+        r = remove_failed_nodes(stage, &deployments.left, "the environment is deployed", failure);
     host_list_clear(&deployments.left);
     return r;
 }
@@ -269,7 +282,7 @@ int grid5000_deploy(const struct scheduler_stage *stage, int64_t version, struct
 /* ---- Root without a deployment ---------------------------------------------------------------------------
  */
 
-static const int64_t root_timeout_ns = 120 * EVENT_SECOND, look_ns = 200 * EVENT_MILLISECOND;
+static const int64_t root_timeout_ns = 120 * EVENT_SECOND, poll_ns = 200 * EVENT_MILLISECOND;
 
 struct opening {
     struct frontend *login;
@@ -283,7 +296,8 @@ static void on_opened(const char *output, size_t length, void *context) {
     opening->is_good = output != NULL;
 }
 
-/* The first call on a node installs sudo, so that all are asked at once. */
+/* Runs sudo-g5k on all nodes at once, because the first call on a node installs sudo. Nodes that cannot be
+ * connected or do not finish in two minutes count as failed. */
 int grid5000_open_root(const struct scheduler_stage *stage, struct failure *failure) {
     static const char *const words[] = {
         "sh", "-c", "cat ~/.ssh/authorized_keys | sudo-g5k tee -a /root/.ssh/authorized_keys >/dev/null",
@@ -312,7 +326,7 @@ int grid5000_open_root(const struct scheduler_stage *stage, struct failure *fail
         waiting = 0;
         for (size_t i = 0; i < nodes->count; i++)
             waiting += !openings[i].is_over;
-        r = waiting ? frontend_wait(stage->frontend, look_ns, failure) : 0;
+        r = waiting ? frontend_wait(stage->frontend, poll_ns, failure) : 0;
     }
     for (size_t i = 0; i < nodes->count; i++) {
         frontend_close(openings[i].login);
@@ -320,7 +334,7 @@ int grid5000_open_root(const struct scheduler_stage *stage, struct failure *fail
             r = host_list_add(&failed, nodes->names[i], failure);
     }
     if (r == 0)
-        r = keep_nodes(stage, &failed, "root can log in (sudo-g5k)", failure);
+        r = remove_failed_nodes(stage, &failed, "root can log in (sudo-g5k)", failure);
     host_list_clear(&failed);
     return r;
 }

@@ -1,4 +1,5 @@
-/* What the archive gets from Grid'5000's API: the environment, the hardware, and what was measured there. */
+/* Records from Grid'5000's API for the archive: the environment, the hardware, and the metrics of Kwollect.
+ */
 #include "engine/testbed/grid5000.h"
 
 #include "engine/documents/csv.h"
@@ -15,14 +16,15 @@
 #include <string.h>
 #include <time.h>
 
-static const char *site_of(const struct scheduler_stage *stage) {
+static const char *site_name(const struct scheduler_stage *stage) {
     return stage->settings->resources.grid5000.site;
 }
 
 /* ---- The environment -------------------------------------------------------------------------------------
  */
 
-/* One item for each kind of processor. */
+/* Writes the ITEMS of one version of the environment into environment.json; there is one item for each
+ * processor architecture. */
 static int write_environment(const struct scheduler_stage *stage, const struct document_node *items,
                              int64_t version, struct failure *failure) {
     cleanup(json_cleanup) cJSON *array = cJSON_CreateArray();
@@ -33,8 +35,9 @@ static int write_environment(const struct scheduler_stage *stage, const struct d
     return json_write_file(path, array, failure);
 }
 
-/* What an engine that died has deployed stays what this job has, even if there is a newer one by now. */
-static int64_t recall_version(const struct scheduler_stage *stage) {
+/* The version that an engine which died has deployed in this job, from environment.json; 0: none. It is used
+ * again, even if there is a newer version by now. */
+static int64_t read_deployed_version(const struct scheduler_stage *stage) {
     cleanup_free char *path = grid5000_file(stage, "environment.json");
     cleanup(document_cleanup) struct document *document = NULL;
     if (document_read_json(path, &document, NULL) < 0)
@@ -47,22 +50,22 @@ static int64_t recall_version(const struct scheduler_stage *stage) {
 int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recorded, int64_t *ret_version,
                               struct failure *failure) {
     const struct grid5000_resources *own = &stage->settings->resources.grid5000;
-    int64_t wanted_version = own->version || !is_recorded ? own->version : recall_version(stage);
+    int64_t wanted_version = own->version || !is_recorded ? own->version : read_deployed_version(stage);
     *ret_version = wanted_version;
     if (strstr(own->environment, "://"))
         return 0;
     const char *at = strchr(own->environment, '@'), *user = at ? at + 1 : NULL;
-    cleanup_free char *wanted = xstrndup(own->environment, strcspn(own->environment, "@"));
-    cleanup_free char *all = xformat("/sites/%s/environments?limit=500%s%s", site_of(stage),
+    cleanup_free char *environment = xstrndup(own->environment, strcspn(own->environment, "@"));
+    cleanup_free char *all = xformat("/sites/%s/environments?limit=500%s%s", site_name(stage),
                                      user ? "&user=" : "", user ? user : "");
     cleanup_free char *name = NULL;
-    int r = grid5000_find_item(stage, all, site_of(stage), "environment", wanted, &name, failure);
+    int r = grid5000_find_item(stage, all, site_name(stage), "environment", environment, &name, failure);
     if (r < 0)
         return r;
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
     cleanup_free char *path = xformat("/sites/%s/environments?latest_only=no&limit=500&name=%s%s%s",
-                                      site_of(stage), name, user ? "&user=" : "", user ? user : "");
-    r = grid5000_ask(stage, "GET", path, NULL, GRID5000_PATIENCE, &answer, failure);
+                                      site_name(stage), name, user ? "&user=" : "", user ? user : "");
+    r = grid5000_request(stage, "GET", path, NULL, GRID5000_TRIES, &answer, failure);
     if (r < 0)
         return r;
     const struct document_node *items = document_get(answer.document->root, "items");
@@ -84,30 +87,33 @@ int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recor
 /* ---- The hardware ----------------------------------------------------------------------------------------
  */
 
+/* Writes the body of ANSWER into the file NAME of the job's folder. */
 static int write_answer(const struct scheduler_stage *stage, const char *name,
                         const struct grid5000_answer *answer, struct failure *failure) {
     cleanup_free char *path = grid5000_file(stage, name);
     return file_replace(path, answer->http.body.bytes, answer->http.body.length, 0666, failure);
 }
 
+/* Writes the description of one NODE into reference-NODE.json. */
 static int record_node(const struct scheduler_stage *stage, const char *node, struct failure *failure) {
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
     const char *dash = strrchr(node, '-');
     cleanup_free char *path =
-        xformat("/sites/%s/clusters/%.*s/nodes/%s?timestamp=%lld", site_of(stage),
+        xformat("/sites/%s/clusters/%.*s/nodes/%s?timestamp=%lld", site_name(stage),
                 dash ? (int)(dash - node) : 0, node, node, (long long)stage->job->start_s);
     cleanup_free char *file = ssh_node_name(node), *name = xformat("reference-%s.json", file);
-    int r = grid5000_ask(stage, "GET", path, NULL, 3, &answer, failure);
+    int r = grid5000_request(stage, "GET", path, NULL, 3, &answer, failure);
     return r < 0 ? r : write_answer(stage, name, &answer, failure);
 }
 
-/* All of the job's at once, which is not documented; else one by one. */
+/* Asks for all nodes of the job at once, which the API does not document. Where the answer lacks a node, each
+ * node is asked for alone. */
 void grid5000_record_reference(const struct scheduler_stage *stage) {
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
-    cleanup_free char *path = xformat("/sites/%s?deep=1&job_id=%s", site_of(stage), stage->job->id);
+    cleanup_free char *path = xformat("/sites/%s?deep=1&job_id=%s", site_name(stage), stage->job->id);
     const struct host_list *nodes = &stage->job->nodes;
     struct failure failure = {0};
-    int r = grid5000_ask(stage, "GET", path, NULL, 3, &answer, &failure);
+    int r = grid5000_request(stage, "GET", path, NULL, 3, &answer, &failure);
     bool has_all = r == 0;
     for (size_t i = 0; i < nodes->count; i++) {
         cleanup_free char *node = grid5000_short_name(nodes->names[i]);
@@ -126,13 +132,13 @@ void grid5000_record_reference(const struct scheduler_stage *stage) {
         grid5000_report(stage, "cannot record the description of the nodes in the archive: %s", failure.text);
 }
 
-/* ---- What was measured -----------------------------------------------------------------------------------
+/* ---- Metrics ---------------------------------------------------------------------------------------------
  */
 
-enum { WINDOW_S = 600, ROWS_MAX = 256 << 20 /* bytes of a window's rows */ };
+enum { WINDOW_S = 600 /* time span of one request */, ROWS_MAX = 256 << 20 /* bytes of its rows */ };
 
-/* Metrics are named after their units. */
-static const char *unit_of(const char *metric) {
+/* The UCUM unit of a metric, by a part of its name ("wattmetre_power_watt"); "": not known. */
+static const char *metric_unit(const char *metric) {
     static const struct {
         const char *word, *code;
     } units[] = {{"_watt", "W"},   {"_celsius", "Cel"}, {"_joule", "J"},   {"_volt", "V"},
@@ -144,7 +150,8 @@ static const char *unit_of(const char *metric) {
     return "";
 }
 
-/* "wattmetre1-port33", or "interface=eth0": what distinguishes series of one metric on one node. */
+/* Appends the labels that distinguish series of one metric on one node: "wattmetre1-port33", or
+ * "interface=eth0". */
 static void append_source(const struct document_node *labels, struct text *ret) {
     for (size_t i = 0; labels && labels->kind == DOCUMENT_MAPPING && i < labels->count; i++) {
         const struct document_node *value = labels->items[i];
@@ -161,7 +168,8 @@ static void append_source(const struct document_node *labels, struct text *ret) 
     }
 }
 
-/* False: it is no sample, or one of another window: at the border of two it would be there twice. */
+/* Appends a sample as a CSV row. False, and no row: ITEM is no sample, or its time is not in [FROM_S,
+ * UNTIL_S). A sample at the border of two windows is in the answers for both. */
 static bool append_row(const struct document_node *item, int64_t from_s, int64_t until_s, struct text *rows) {
     char stamp[CLOCK_TEXT_SIZE];
     int64_t time_ns;
@@ -175,13 +183,15 @@ static bool append_row(const struct document_node *item, int64_t from_s, int64_t
     append_source(document_get(item, "labels"), &source);
     clock_format_ns(time_ns, stamp);
     const char *const fields[] = {
-        stamp, scheduler_text(item, "device_id"), metric, source.bytes, number, unit_of(metric)};
+        stamp, scheduler_text(item, "device_id"), metric, source.bytes, number, metric_unit(metric)};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         csv_append_field(rows, i == 0, fields[i], strlen(fields[i]));
     text_append_character(rows, '\n');
     return true;
 }
 
+/* Asks for the metrics of NODE in a time span and writes their rows to OUTPUT; adds their number to *COUNT.
+ */
 static int fetch_window(const struct scheduler_stage *stage, const char *node, int64_t from_s,
                         int64_t until_s, struct file_output *output, uint64_t *count,
                         struct failure *failure) {
@@ -190,11 +200,11 @@ static int fetch_window(const struct scheduler_stage *stage, const char *node, i
     cleanup(text_clear) struct text path, rows;
     text_init(&path, 64 << 10);
     text_init(&rows, ROWS_MAX);
-    text_printf(&path, "/sites/%s/metrics?nodes=%s&start_time=%lld&end_time=%lld&metrics=", site_of(stage),
+    text_printf(&path, "/sites/%s/metrics?nodes=%s&start_time=%lld&end_time=%lld&metrics=", site_name(stage),
                 node, (long long)from_s, (long long)until_s);
     for (size_t i = 0; i < metrics->count; i++)
         text_printf(&path, "%s%s", i ? "," : "", metrics->items[i]);
-    int r = grid5000_ask(stage, "GET", path.bytes, NULL, 3, &answer, failure);
+    int r = grid5000_request(stage, "GET", path.bytes, NULL, 3, &answer, failure);
     if (r < 0)
         return r;
     const struct document_node *items = answer.document->root;

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The API itself answers from a cache for a minute, so that asking sooner would say nothing new. */
-static const int64_t usual_pause_ns = 10 * EVENT_SECOND, pause_most_ns = 300 * EVENT_SECOND;
+/* Pauses between requests. The API answers from a cache for a minute, so that shorter pauses would bring
+ * nothing new. */
+static const int64_t usual_pause_ns = 10 * EVENT_SECOND, longest_pause_ns = 300 * EVENT_SECOND;
 enum { BODY_MAX = 64 << 20 };
 
 void grid5000_answer_clear(struct grid5000_answer *answer) {
@@ -24,12 +25,13 @@ void grid5000_answer_clear(struct grid5000_answer *answer) {
 int grid5000_pause(const struct scheduler_stage *stage, const struct grid5000_answer *answer,
                    struct failure *failure) {
     int64_t pause_ns = answer->http.retry_after_ns < 0 ? usual_pause_ns : answer->http.retry_after_ns;
-    return frontend_wait(stage->frontend, pause_ns < pause_most_ns ? pause_ns : pause_most_ns, failure);
+    return frontend_wait(stage->frontend, pause_ns < longest_pause_ns ? pause_ns : longest_pause_ns, failure);
 }
 
-/* 0, -EAGAIN, or what is for ever. */
-static int ask_once(const struct scheduler_stage *stage, const char *method, const char *path,
-                    const char *body, struct grid5000_answer *ret, struct failure *failure) {
+/* Sends one request, once. -EAGAIN: a temporary failure; any other failure would be the same if the request
+ * were repeated. */
+static int request_once(const struct scheduler_stage *stage, const char *method, const char *path,
+                        const char *body, struct grid5000_answer *ret, struct failure *failure) {
     int r = http_run(frontend_http(stage->frontend), method, path, body, BODY_MAX, &ret->http, failure);
     if (r == -EINTR || r == -EPERM || r == -EMSGSIZE || r == -EINVAL)
         return r;
@@ -48,11 +50,11 @@ static int ask_once(const struct scheduler_stage *stage, const char *method, con
     return 0;
 }
 
-int grid5000_ask(const struct scheduler_stage *stage, const char *method, const char *path, const char *body,
-                 unsigned tries, struct grid5000_answer *ret, struct failure *failure) {
+int grid5000_request(const struct scheduler_stage *stage, const char *method, const char *path,
+                     const char *body, unsigned tries, struct grid5000_answer *ret, struct failure *failure) {
     for (unsigned number = 1;; number++) {
         grid5000_answer_clear(ret);
-        int r = ask_once(stage, method, path, body, ret, failure);
+        int r = request_once(stage, method, path, body, ret, failure);
         if (r != -EAGAIN || number >= tries)
             return r;
         if (number == 1)
@@ -67,7 +69,7 @@ int grid5000_ask(const struct scheduler_stage *stage, const char *method, const 
 int grid5000_find_item(const struct scheduler_stage *stage, const char *path, const char *where,
                        const char *what, const char *wanted, char **ret_name, struct failure *failure) {
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
-    int r = grid5000_ask(stage, "GET", path, NULL, GRID5000_PATIENCE, &answer, failure);
+    int r = grid5000_request(stage, "GET", path, NULL, GRID5000_TRIES, &answer, failure);
     if (r < 0)
         return r;
     const struct document_node *items = document_get(answer.document->root, "items");

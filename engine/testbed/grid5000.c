@@ -1,5 +1,5 @@
-/* Grid'5000 as a scheduler whose commands are requests, with a stage of its own between a job that runs and
- * nodes that can be connected. */
+/* Grid'5000 as a scheduler whose commands are HTTP requests. When its job runs, the nodes are made ready by a
+ * stage of its own: deployment, or root by sudo-g5k. */
 #include "engine/testbed/grid5000.h"
 
 #include "engine/foundation/cleanup.h"
@@ -18,7 +18,8 @@ enum { VLAN_MAX = 4095, KEY_MAX = 16 << 10 };
 #define RANGED(key, type, member, least, most)                                                               \
     BIND_RANGED(key, type, scheduler_resources, member, least, most)
 
-/* An address is archived, and has no password in it. */
+/* For the .expect of `environment`. An address with a user or a password is refused, because it is archived.
+ */
 static const char *expect_environment(const char *key, const char *value) {
     const char *address = strstr(value, "://");
     (void)key;
@@ -29,7 +30,8 @@ static const char *expect_environment(const char *key, const char *value) {
                : NULL;
 }
 
-/* Members of the resources themselves: the mapping's place is theirs. */
+/* Fields of the mapping `nodes`; their members are in struct scheduler_resources itself, so that the mapping
+ * has the offset 0. */
 static const struct bind_field node_fields[] = {
     {RANGED("want", BIND_INTEGER, nodes, 1, SCHEDULER_NODES_MAX)},
     {RANGED("at-least", BIND_INTEGER, grid5000.at_least, 1, SCHEDULER_NODES_MAX)},
@@ -62,6 +64,7 @@ static const struct bind_field fields[] = {
 /* ---- Settings --------------------------------------------------------------------------------------------
  */
 
+/* Refuses the setting KEY of the campaign with the sentence WHAT. */
 static int refuse(const struct testbed_written *written, const char *key, struct failure *failure,
                   const char *what) {
     const struct document_node *own = document_get(written->node, "grid5000");
@@ -69,7 +72,8 @@ static int refuse(const struct testbed_written *written, const char *key, struct
     return bind_refuse(written->document, node ? node : own, failure, "%s", what);
 }
 
-/* What deploying needs is there before anything is reserved. */
+/* Checks the settings of a deployment before anything is reserved: the public key can be read, and no key is
+ * given without 'environment'. */
 static int check_deployment(struct testbed_settings *settings, const struct testbed_written *written,
                             struct failure *failure) {
     struct grid5000_resources *own = &settings->resources.grid5000;
@@ -123,6 +127,7 @@ static int bind(const struct testbed_written *written, struct testbed_settings *
 /* ---- Jobs ------------------------------------------------------------------------------------------------
  */
 
+/* Adds the list of the job's types: those of the campaign, "deploy", and the metrics to monitor. */
 static void add_types(const struct scheduler_resources *resources, cJSON *job) {
     const struct grid5000_resources *own = &resources->grid5000;
     cJSON *types = json_add_array(job, "types");
@@ -138,17 +143,18 @@ static void add_types(const struct scheduler_resources *resources, cJSON *job) {
         json_add_string(types, NULL, monitor.bytes);
 }
 
-/* Engines in jobs are refused: they would need what they measure on (scheduler_submit). */
+/* Appends the request that submits the job, which only sleeps. COMMAND is never set: scheduler_submit()
+ * refuses engines in jobs of Grid'5000. */
 static void submit(const struct scheduler_resources *resources, const char *name, const char *command,
                    const char *output, struct bind_texts *words) {
     (void)command, (void)output;
     cJSON *job = cJSON_CreateObject();
-    cleanup_free char *wanted = scheduler_oar_resources(resources),
+    cleanup_free char *job_resources = scheduler_oar_resources(resources),
                       *path = xformat("/sites/%s/jobs", resources->grid5000.site);
     const struct {
         const char *key, *value;
     } members[] = {{"name", name},
-                   {"resources", wanted},
+                   {"resources", job_resources},
                    {"command", "sleep infinity"},
                    {"stdout", "/dev/null"},
                    {"stderr", "/dev/null"},
@@ -167,7 +173,7 @@ static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     return scheduler_oar_read_id(output, "uid", id);
 }
 
-/* Of a job that is listed, its nodes are not. */
+/* Asks for job ID, or for the list of jobs called NAME; the list does not contain the jobs' nodes. */
 static void query(const struct scheduler_resources *resources, const char *id, const char *name,
                   struct bind_texts *words) {
     const char *site = resources->grid5000.site;
@@ -176,7 +182,7 @@ static void query(const struct scheduler_resources *resources, const char *id, c
     scheduler_oar_request(words, "GET", path, NULL);
 }
 
-/* One job, or the items of a collection. */
+/* Reads the answer to query(): one job, or a collection of jobs. */
 static int read_job(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure) {
     static const struct scheduler_oar_keys keys = {"uid", "started_at", "assigned_nodes"};
@@ -199,7 +205,8 @@ static void cancel(const struct scheduler_resources *resources, const char *id, 
 /* ---- Stages ----------------------------------------------------------------------------------------------
  */
 
-/* The limits of the site's cluster, {"time": 7200, "nb_cores": 256}. */
+/* Reports the limits of the campaign's cluster in the output of usagepolicycheck: {"time": 7200, "nb_cores":
+ * 256}. */
 static void report_limits(const struct scheduler_stage *stage, const struct text *answer) {
     const struct scheduler_resources *resources = &stage->settings->resources;
     cleanup(document_cleanup) struct document *document = NULL;
@@ -217,20 +224,20 @@ static void report_limits(const struct scheduler_stage *stage, const struct text
         grid5000_report(stage, "limits of usagepolicycheck for %s%s", resources->cluster, words.bytes);
 }
 
-/* The authority on who may use how much; it is there on the sites' frontends alone. What it says against the
- * user is reported: OAR decides. */
+/* Runs Grid'5000's usagepolicycheck, which exists on the sites' frontends only, and reports the user's limits
+ * or its refusal. A refusal is no failure here: OAR decides about the job. */
 static int check_usage(const struct scheduler_stage *stage, struct failure *failure) {
     static const char *const words[] = {"usagepolicycheck", "-t", NULL};
     char problem[FAILURE_TEXT_SIZE];
     cleanup(text_clear) struct text answer;
-    struct frontend *here = NULL;
+    struct frontend *this_machine = NULL;
     struct failure why = {0};
     text_init(&answer, 1 << 20);
-    int r = frontend_open(stage->request->loop, NULL, NULL, NULL, NULL, &here, failure);
+    int r = frontend_open(stage->request->loop, NULL, NULL, NULL, NULL, &this_machine, failure);
     if (r < 0)
         return r;
-    r = frontend_run(here, words, &answer, problem, &why);
-    frontend_close(here);
+    r = frontend_run(this_machine, words, &answer, problem, &why);
+    frontend_close(this_machine);
     if (r == 0)
         report_limits(stage, &answer);
     else if (r != -ENOENT && r != -EINTR)
@@ -238,6 +245,8 @@ static int check_usage(const struct scheduler_stage *stage, struct failure *fail
     return r == -EINTR ? failure_set_kind(failure, FAILURE_INTERRUPTED, r, "interrupted") : 0;
 }
 
+/* Called before the job is submitted: checks that the site, the cluster and the environment exist, and the
+ * usage policy. */
 static int inquire(const struct scheduler_stage *stage, struct failure *failure) {
     const struct scheduler_resources *resources = &stage->settings->resources;
     cleanup_free char *clusters = xformat("/sites/%s/clusters?limit=500", resources->grid5000.site);
@@ -252,6 +261,7 @@ static int inquire(const struct scheduler_stage *stage, struct failure *failure)
     return r == 0 ? check_usage(stage, failure) : r;
 }
 
+/* Called once the job runs: records the nodes' description, then lets root in or deploys the environment. */
 static int prepare(const struct scheduler_stage *stage, struct failure *failure) {
     const struct grid5000_resources *own = &stage->settings->resources.grid5000;
     int64_t version = 0;

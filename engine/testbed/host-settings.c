@@ -21,12 +21,13 @@ enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 /* ---- Hosts -----------------------------------------------------------------------------------------------
  */
 
-/* A failure has the place of what was written, also of the text of a list. */
+/* Adds the hosts of a text such as dahu-[1-32]; a failure names the given place. */
 static int add_hosts(struct testbed_settings *settings, const char *text, const char *file, size_t line,
                      size_t column, struct failure *failure) {
     return failure_place(failure, host_list_parse(&settings->hosts, text, failure), file, line, column);
 }
 
+/* Adds the hosts of {file: FILE}. KEY, "'hosts'" or "'spares'", is for messages here and below. */
 static int bind_hosts_file(struct testbed_settings *settings, const struct testbed_written *written,
                            const char *key, const struct document_node *node, struct failure *failure) {
     static const struct bind_field file_field[] = {{.key = "file", .type = BIND_TEXT, .required = true}};
@@ -51,6 +52,7 @@ static int bind_hosts_text(struct testbed_settings *settings, const struct testb
     return add_hosts(settings, node->text, written->document->file, node->line, node->column, failure);
 }
 
+/* Adds the hosts of NODE: a mapping {file: FILE}, a text, or a list of texts. */
 static int bind_hosts(struct testbed_settings *settings, const struct testbed_written *written,
                       const char *key, const struct document_node *node, struct failure *failure) {
     if (node->kind == DOCUMENT_MAPPING)
@@ -63,9 +65,9 @@ static int bind_hosts(struct testbed_settings *settings, const struct testbed_wr
     return r;
 }
 
-/* LISTS are of the command line, by OPTION. */
-static int take_given(struct testbed_settings *settings, const char *const *lists, size_t count,
-                      const char *option, struct failure *failure) {
+/* Adds the hosts of LISTS, the values of the command line's OPTION: a text, or @FILE. */
+static int add_option_hosts(struct testbed_settings *settings, const char *const *lists, size_t count,
+                            const char *option, struct failure *failure) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++)
         r = lists[i][0] == '@' ? host_list_read(&settings->hosts, lists[i] + 1, failure)
@@ -81,6 +83,7 @@ static void free_names(struct testbed_settings *settings) {
     settings->name_count = 0;
 }
 
+/* Makes the names of all hosts so far; a failure has the given place. */
 static int name_nodes(struct testbed_settings *settings, const char *file, size_t line, size_t column,
                       struct failure *failure) {
     free_names(settings);
@@ -90,37 +93,39 @@ static int name_nodes(struct testbed_settings *settings, const char *file, size_
     return failure_place(failure, r, file, line, column);
 }
 
-/* Behind the hosts, of which none may be one. NODE is what is written; NULL: nothing. */
+/* Adds the spares after the hosts: those of --spares, else those of NODE, the value of the key 'spares'
+ * (NULL: no such key). Refuses a spare that is also a host. */
 static int add_spares(struct testbed_settings *settings, const struct testbed_written *written,
                       const struct document_node *node, struct failure *failure) {
     static const char option[] = "--spares";
     bool given = written->spare_count > 0;
     const char *file = given ? option : written->document->file;
     size_t line = given || !node ? 0 : node->line, column = given || !node ? 0 : node->column;
-    struct testbed_settings own = {0};
+    struct testbed_settings spares = {0};
     if (!given && !node)
         return 0;
-    int r = given ? take_given(&own, written->spares, written->spare_count, option, failure)
-                  : bind_hosts(&own, written, "'spares'", node, failure);
-    for (size_t i = 0; r == 0 && i < own.hosts.count; i++) {
+    int r = given ? add_option_hosts(&spares, written->spares, written->spare_count, option, failure)
+                  : bind_hosts(&spares, written, "'spares'", node, failure);
+    for (size_t i = 0; r == 0 && i < spares.hosts.count; i++) {
         size_t before = settings->hosts.count;
-        r = host_list_add(&settings->hosts, own.hosts.names[i], failure);
+        r = host_list_add(&settings->hosts, spares.hosts.names[i], failure);
         if (r == 0 && settings->hosts.count == before)
             r = failure_input(failure, file, line, column,
                               "'%s' is both a host and a spare; remove it from one of the lists",
-                              own.hosts.names[i]);
+                              spares.hosts.names[i]);
     }
-    host_list_clear(&own.hosts);
-    return r < 0 ? r : name_nodes(settings, file, line, column, failure); /* once more, with them */
+    host_list_clear(&spares.hosts);
+    return r < 0 ? r : name_nodes(settings, file, line, column, failure); /* again, for the spares */
 }
 
-/* HOSTS is what is written; NULL: nothing. */
+/* Adds the hosts of --nodes, else those of HOSTS, the value of the key 'hosts' (NULL: no such key, which is
+ * refused), and makes the nodes' names. */
 static int add_nodes(struct testbed_settings *settings, const struct testbed_written *written,
                      const struct document_node *hosts, struct failure *failure) {
     static const char option[] = "--nodes";
     const struct document_node *node = written->node;
     if (written->node_count > 0) {
-        int r = take_given(settings, written->nodes, written->node_count, option, failure);
+        int r = add_option_hosts(settings, written->nodes, written->node_count, option, failure);
         return r < 0 ? r : name_nodes(settings, option, 0, 0, failure);
     }
     if (hosts) {

@@ -1,5 +1,5 @@
 /*
- * What a campaign says to the testbed `hosts`, checked. Private to this room.
+ * The checked settings of the testbed `hosts`. Private to this room.
  *
  *     testbed:
  *       hosts: dahu-[1-32].grenoble     # names or ranges, a list of them, or {file: hosts.txt}
@@ -19,7 +19,7 @@ struct testbed_settings {
     struct host_list hosts; /* destinations, [user@]host[:port]; the last of them are the spares */
     size_t host_count;      /* without the spares */
     char **names;           /* of the nodes, one a destination, in the same order */
-    size_t name_count;      /* of them, so far */
+    size_t name_count;      /* names made so far */
     struct access_settings access;
 };
 

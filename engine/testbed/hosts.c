@@ -1,5 +1,4 @@
-/* Machines that ssh reaches, by a list. Nobody lends them, so there is nothing to reserve: they are there or
- * they are not. */
+/* The testbed `hosts`: a list of machines that ssh reaches. Nothing is reserved. */
 #include "engine/testbed/testbed.h"
 
 #include "engine/foundation/memory.h"

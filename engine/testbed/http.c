@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* libcurl is loaded with the first address: with all that it needs itself it would be two thirds of the time
- * in which assay starts, and most commands need no API. */
+/* libcurl is loaded when the first URL is checked: linked, it and its libraries would take two thirds of the
+ * time in which assay starts, and most commands need no API. */
 #define CURL_FUNCTIONS(FUNCTION)                                                                             \
     FUNCTION(easy_cleanup);                                                                                  \
     FUNCTION(easy_getinfo);                                                                                  \
@@ -44,9 +44,10 @@
 
 static struct { CURL_FUNCTIONS(CURL_MEMBER); } curl;
 
+/* Loads libcurl and finds its functions. -ELIBACC where the library or a function is missing. */
 static int load_curl(struct failure *failure) {
-    void *library = dlopen("libcurl.so.4", RTLD_NOW);              /* once: later it is the same */
-    library = library ? library : dlopen(ASSAY_LIBCURL, RTLD_NOW); /* where it was when this was built */
+    void *library = dlopen("libcurl.so.4", RTLD_NOW);              /* later calls get the same handle */
+    library = library ? library : dlopen(ASSAY_LIBCURL, RTLD_NOW); /* its path at build time */
     bool is_there = library != NULL;
     CURL_FUNCTIONS(CURL_FIND);
     return is_there ? 0 : failure_set(failure, -ELIBACC, "cannot load libcurl: %s", dlerror());
@@ -55,7 +56,7 @@ static int load_curl(struct failure *failure) {
 static const int64_t timeout_ns = 60 * EVENT_SECOND;
 
 struct http_request {
-    CURL *easy; /* NULL: there is none */
+    CURL *easy; /* NULL: no request runs */
     struct curl_slist *headers;
     struct text body;
     bool is_over, is_too_big;
@@ -66,12 +67,12 @@ struct http_request {
 struct http {
     struct event_loop *loop;
     CURLM *multi;
-    struct event_source *timer; /* libcurl's own */
+    struct event_source *timer; /* set by libcurl for its own time-outs */
     char *url;                  /* without a '/' at its end */
-    bool is_plain;              /* http:// */
+    bool is_plain;              /* the URL is http:// */
     char *credentials, *authority;
-    struct http_request background;
-    struct event_source *late; /* its time is up */
+    struct http_request background;     /* that of http_start() */
+    struct event_source *timeout_timer; /* time-out of `background` */
     void (*callback)(const struct http_answer *answer, void *context);
     void *context;
 };
@@ -89,7 +90,7 @@ static void free_url(CURLU **url) {
     curl.url_cleanup(*url);
 }
 
-/* Whether the URL has a part, which is one of WORDS; NULL: whichever it is. */
+/* True where the URL has PART and its text is one of WORDS; WORDS NULL: any text. */
 static bool part_is(CURLU *url, CURLUPart part, const char *const *words) {
     char *text = NULL;
     bool is_one = curl.url_get(url, part, &text, 0) == CURLUE_OK && !words;
@@ -99,10 +100,10 @@ static bool part_is(CURLU *url, CURLUPart part, const char *const *words) {
     return is_one;
 }
 
-/* The URL itself is in none of the sentences: it may have a password in it. */
+/* No message quotes the URL: it may contain a password. */
 int http_check_url(const char *text, struct failure *failure) {
     static const char *const https[] = {"https", NULL}, *const http[] = {"http", NULL};
-    static const char *const here[] = {"127.0.0.1", "localhost", "[::1]", NULL};
+    static const char *const this_machine[] = {"127.0.0.1", "localhost", "[::1]", NULL};
     int r = load_curl(failure);
     if (r < 0)
         return r;
@@ -114,7 +115,7 @@ int http_check_url(const char *text, struct failure *failure) {
     else if (!problem && (part_is(url, CURLUPART_QUERY, NULL) || part_is(url, CURLUPART_FRAGMENT, NULL)))
         problem = "it has a query or a fragment, and paths are appended to it";
     else if (!problem && !part_is(url, CURLUPART_SCHEME, https) &&
-             !(part_is(url, CURLUPART_SCHEME, http) && part_is(url, CURLUPART_HOST, here)))
+             !(part_is(url, CURLUPART_SCHEME, http) && part_is(url, CURLUPART_HOST, this_machine)))
         problem = "its scheme is not https";
     return problem ? failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                       "the address of the API cannot be used: %s; expected "
@@ -124,8 +125,9 @@ int http_check_url(const char *text, struct failure *failure) {
                    : 0;
 }
 
-/* The netrc file to read; *RET stays NULL when none was named and there is none. */
-static int find_credentials(const char *named, char **ret, struct failure *failure) {
+/* Finds the netrc file: NAMED, or ~/.netrc for NULL. *RET stays NULL where there is no ~/.netrc. -EPERM for a
+ * file that cannot be read, or that other users can read. */
+static int find_netrc(const char *named, char **ret, struct failure *failure) {
     const char *home = getenv("HOME");
     cleanup_free char *path = named ? xstrdup(named) : home ? file_join(home, ".netrc") : NULL;
     cleanup_close int descriptor = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
@@ -146,18 +148,20 @@ static int find_credentials(const char *named, char **ret, struct failure *failu
 /* ---- libcurl on the loop ---------------------------------------------------------------------------------
  */
 
-static void take_ended(struct http *http);
+static void mark_ended_requests(struct http *http);
 
+/* Called when a socket of libcurl's is ready. */
 static void on_descriptor(struct event_source *source, int descriptor, unsigned events, void *context) {
     struct http *http = context;
     int running,
         bits = (events & EVENT_READ ? CURL_CSELECT_IN : 0) | (events & EVENT_WRITE ? CURL_CSELECT_OUT : 0);
     (void)source;
-    /* No bits: libcurl looks for itself, and finds what went wrong. */
+    /* After a hang-up no bits are passed: libcurl then checks the socket itself and finds the error. */
     (void)curl.multi_socket_action(http->multi, descriptor, events & EVENT_HANGUP ? 0 : bits, &running);
-    take_ended(http);
+    mark_ended_requests(http);
 }
 
+/* Called by libcurl: watches a socket for the events WHAT, or no longer watches it. */
 static int on_socket_wanted(CURL *easy, curl_socket_t descriptor, int what, void *context,
                             void *descriptor_context) {
     static const unsigned interests[] = {[CURL_POLL_IN] = EVENT_READ,
@@ -177,14 +181,16 @@ static int on_socket_wanted(CURL *easy, curl_socket_t descriptor, int what, void
     return source ? 0 : -1;
 }
 
+/* Called when libcurl's timer expires. */
 static void on_timer(struct event_source *source, void *context) {
     struct http *http = context;
     int running;
     (void)source;
     (void)curl.multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    take_ended(http);
+    mark_ended_requests(http);
 }
 
+/* Called by libcurl: sets its timer; negative: stops it. */
 static int on_timer_wanted(CURLM *multi, long milliseconds, void *context) {
     (void)multi;
     event_source_set_timer(((struct http *)context)->timer,
@@ -192,13 +198,16 @@ static int on_timer_wanted(CURLM *multi, long milliseconds, void *context) {
     return 0;
 }
 
-/* libcurl's own sockets would be inherited by every program that is started. */
+/* Opens sockets for libcurl with close-on-exec: its own sockets would be inherited by every program that is
+ * started. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
     (void)context;
     (void)purpose;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
+/* Called by libcurl for each piece of the body. Returns 0, which aborts the request, beyond the body's limit.
+ */
 static size_t on_body(char *bytes, size_t size, size_t count, void *context) {
     struct http_request *request = context;
     request->is_too_big = text_append(&request->body, bytes, size * count) < 0;
@@ -208,8 +217,8 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context) {
 /* ---- One request -----------------------------------------------------------------------------------------
  */
 
-/* PATH as a whole URL; NULL: it is not below that of the settings. */
-static char *whole_url(const struct http *http, const char *path) {
+/* The whole URL of PATH; NULL: PATH is a URL that is not below that of the settings. The caller frees. */
+static char *full_url(const struct http *http, const char *path) {
     size_t length = strlen(http->url);
     if (path[0] == '/')
         return xformat("%s%s", http->url, path);
@@ -221,7 +230,7 @@ static void set_options(struct http *http, struct http_request *request, const c
     CURL *easy = request->easy;
     curl.easy_setopt(easy, CURLOPT_URL, url);
     curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, http->is_plain ? "http" : "https");
-    if (http->is_plain) /* what is for this machine is for no proxy */
+    if (http->is_plain) /* http:// is this machine itself: no proxy */
         curl.easy_setopt(easy, CURLOPT_PROXY, "");
     curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl.easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
@@ -250,13 +259,14 @@ static void set_options(struct http *http, struct http_request *request, const c
     curl.easy_setopt(easy, CURLOPT_PRIVATE, request);
     curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, request->problem);
     curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl.easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a name that is still looked up is not waited for */
+    curl.easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* an abort does not wait for a name look-up */
 }
 
-/* REQUEST stays where it is until drop(). */
-static int begin(struct http *http, struct http_request *request, const char *method, const char *path,
-                 const char *body, size_t limit, struct failure *failure) {
-    cleanup_free char *url = whole_url(http, path);
+/* Starts a request in REQUEST, which must stay at its address until drop(). -EINVAL for a PATH that is not
+ * below the URL of the settings. */
+static int start_request(struct http *http, struct http_request *request, const char *method,
+                         const char *path, const char *body, size_t limit, struct failure *failure) {
+    cleanup_free char *url = full_url(http, path);
     if (!url)
         return failure_set(failure, -EINVAL, "'%s' is not below '%s'", path, http->url);
     *request = (struct http_request){.easy = curl.easy_init()};
@@ -269,7 +279,8 @@ static int begin(struct http *http, struct http_request *request, const char *me
     return 0;
 }
 
-static void drop(struct http *http, struct http_request *request) {
+/* Removes REQUEST from libcurl, whether or not it has ended, and frees what it owns. */
+static void end_request(struct http *http, struct http_request *request) {
     if (!request->easy)
         return;
     curl.multi_remove_handle(http->multi, request->easy);
@@ -279,7 +290,9 @@ static void drop(struct http *http, struct http_request *request) {
     request->easy = NULL;
 }
 
-static int refuse(const struct http *http, const struct http_request *request, struct failure *failure) {
+/* Fails with a sentence for a request that ended without an answer. */
+static int fail_request(const struct http *http, const struct http_request *request,
+                        struct failure *failure) {
     static const struct {
         CURLcode result;
         int code;
@@ -305,12 +318,12 @@ static int refuse(const struct http *http, const struct http_request *request, s
                        request->problem[0] ? request->problem : curl.easy_strerror(request->result));
 }
 
-/* What came of a request that is over. RET has been cleared. */
-static int conclude(const struct http *http, struct http_request *request, struct http_answer *ret,
-                    struct failure *failure) {
+/* Moves the answer of a request that has ended to RET, which is empty; fails where there was no answer. */
+static int read_answer(const struct http *http, struct http_request *request, struct http_answer *ret,
+                       struct failure *failure) {
     struct curl_header *header;
     if (request->result != CURLE_OK)
-        return refuse(http, request, failure);
+        return fail_request(http, request, failure);
     curl.easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &ret->status);
     if (curl.easy_header(request->easy, "Location", 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
         ret->location = xstrdup(header->value);
@@ -328,16 +341,18 @@ static int conclude(const struct http *http, struct http_request *request, struc
 /* ---- Requests --------------------------------------------------------------------------------------------
  */
 
-/* Calls back; nothing of HTTP is used after that, which may have closed it. */
+/* Passes the background request's answer to the callback. HTTP is not used afterwards: the callback may have
+ * closed it. */
 static void end_background(struct http *http) {
     struct http_answer answer = {0};
-    bool is_good = conclude(http, &http->background, &answer, NULL) == 0;
+    bool is_good = read_answer(http, &http->background, &answer, NULL) == 0;
     http_stop(http);
     http->callback(is_good ? &answer : NULL, http->context);
     http_answer_clear(&answer);
 }
 
-static void take_ended(struct http *http) {
+/* Marks the requests that libcurl reports as ended, and calls back for the background one. */
+static void mark_ended_requests(struct http *http) {
     struct http_request *request;
     CURLMsg *message;
     int left;
@@ -351,7 +366,8 @@ static void take_ended(struct http *http) {
         end_background(http);
 }
 
-static void on_late(struct event_source *source, void *context) {
+/* The background request has timed out. */
+static void on_timeout(struct event_source *source, void *context) {
     struct http *http = context;
     (void)source;
     http->background.result = CURLE_OPERATION_TIMEDOUT;
@@ -363,7 +379,7 @@ int http_open(struct event_loop *loop, const struct http_settings *settings, str
     cleanup_free char *credentials = NULL;
     int r = http_check_url(settings->url, failure);
     if (r == 0)
-        r = find_credentials(settings->credentials, &credentials, failure);
+        r = find_netrc(settings->credentials, &credentials, failure);
     if (r < 0)
         return r;
     struct http *http = xcalloc(1, sizeof *http);
@@ -375,9 +391,9 @@ int http_open(struct event_loop *loop, const struct http_settings *settings, str
     http->credentials = take_pointer(credentials);
     http->authority = settings->authority ? xstrdup(settings->authority) : NULL;
     http->timer = event_loop_add_timer(loop, -1, 0, on_timer, http);
-    http->late = event_loop_add_timer(loop, -1, 0, on_late, http);
+    http->timeout_timer = event_loop_add_timer(loop, -1, 0, on_timeout, http);
     http->multi = curl.multi_init();
-    if (!http->timer || !http->late || !http->multi)
+    if (!http->timer || !http->timeout_timer || !http->multi)
         memory_exhausted();
     curl.multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket_wanted);
     curl.multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
@@ -393,7 +409,7 @@ void http_close(struct http *http) {
     http_stop(http);
     curl.multi_cleanup(http->multi);
     event_source_remove(http->timer);
-    event_source_remove(http->late);
+    event_source_remove(http->timeout_timer);
     free(http->url);
     free(http->credentials);
     free(http->authority);
@@ -404,14 +420,14 @@ int http_run(struct http *http, const char *method, const char *path, const char
              struct http_answer *ret, struct failure *failure) {
     struct http_request request = {0};
     *ret = (struct http_answer){.retry_after_ns = -1};
-    int r = begin(http, &request, method, path, body, limit, failure);
+    int r = start_request(http, &request, method, path, body, limit, failure);
     if (r == 0)
         r = event_loop_turn_until(http->loop, &request.is_over, timeout_ns, failure);
     if (r == -ETIMEDOUT)
         failure_set(failure, r, "%s does not answer within a minute", http->url);
     if (r == 0)
-        r = conclude(http, &request, ret, failure);
-    drop(http, &request);
+        r = read_answer(http, &request, ret, failure);
+    end_request(http, &request);
     return r;
 }
 
@@ -420,11 +436,11 @@ void http_start(struct http *http, const char *method, const char *path, const c
     http_stop(http);
     http->callback = callback;
     http->context = context;
-    if (begin(http, &http->background, method, path, body, limit, NULL) == 0)
-        event_source_set_timer(http->late, timeout_ns, 0);
+    if (start_request(http, &http->background, method, path, body, limit, NULL) == 0)
+        event_source_set_timer(http->timeout_timer, timeout_ns, 0);
 }
 
 void http_stop(struct http *http) {
-    drop(http, &http->background);
-    event_source_set_timer(http->late, -1, 0);
+    end_request(http, &http->background);
+    event_source_set_timer(http->timeout_timer, -1, 0);
 }

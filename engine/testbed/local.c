@@ -1,5 +1,5 @@
 /*
- * The machine at hand: one node, on which the engine runs too. Nothing to reserve.
+ * The testbed `local`: one node, the machine on which the engine runs. Nothing is reserved.
  *
  *     testbed: local
  *     testbed: {local: , deploy: debian12.tar.zst}
@@ -26,7 +26,7 @@ struct testbed_settings {
 struct testbed {
     struct agent_image image; /* zeros: none */
     char *name;               /* host name */
-    char *folder;             /* of the agent */
+    char *folder;             /* the agent's folder */
     char *agent_program;
     struct event_loop *loop;
 };
@@ -94,12 +94,13 @@ static void free_testbed_pointer(struct testbed **testbed) {
     free_testbed(*testbed);
 }
 
+/* Reserves nothing: chooses the node's name and the agent's folder, and reads the image to deploy. */
 static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure) {
     cleanup(free_testbed_pointer) struct testbed *testbed = xcalloc(1, sizeof *testbed);
     char host[HOST_NAME_MAX + 1] = "localhost";
     gethostname(host, sizeof host - 1);
-    /* A host name becomes a folder in the archive, so an odd one is made plain. */
+    /* The name becomes a folder in the archive, so that other characters are replaced. */
     for (char *at = host; *at; at++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *at))
             *at = '_';
@@ -146,7 +147,7 @@ static int connect_node(struct testbed *testbed, size_t node, struct transport *
     return transport_local_new(testbed->loop, &options, ret, failure);
 }
 
-/* Its agent leaves when the engine does: there is no lease. */
+/* No lease: the agent on this machine ends when the engine does. */
 static struct agent_link_policy policy(const struct testbed *testbed) {
     (void)testbed;
     return (struct agent_link_policy){0};

@@ -17,7 +17,7 @@ static int compare_named(const void *a, const void *b) {
     return strcasecmp(((const struct named_host *)a)->name, ((const struct named_host *)b)->name);
 }
 
-/* The results of nodes are distinguished by the node's name, which is a folder of the archive too. */
+/* Refuses names that differ in upper and lower case only: each name is a folder of the archive. */
 static int check_differ(const struct host_list *hosts, char *const *names, struct failure *failure) {
     cleanup_free struct named_host *sorted = xcalloc(hosts->count, sizeof *sorted);
     for (size_t i = 0; i < hosts->count; i++)

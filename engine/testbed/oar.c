@@ -19,7 +19,8 @@
 #define RANGED(key, type, member, least, most)                                                               \
     BIND_RANGED(key, type, scheduler_resources, member, least, most)
 
-/* As OAR has it, in the time zone of its server. False: it is no date, or one that no calendar has. */
+/* Reads a date as OAR writes it, "2026-12-01 19:00:00", taken as local time. False: TEXT is no date, or a day
+ * that no calendar has. */
 static bool parse_date(const char *text, time_t *ret) {
     struct tm fields = {.tm_isdst = -1};
     const char *end = strptime(text, "%Y-%m-%d %H:%M:%S", &fields);
@@ -42,11 +43,11 @@ static const char *expect_number(const char *key, const char *value) {
     return digits > 0 && digits < SCHEDULER_ID_SIZE && !value[digits] ? NULL : "the number of a job";
 }
 
-#define ITS_NUMBER "an option with which oarsub still prints the job's number"
+#define PRINTS_NUMBER "an option with which oarsub still prints the job's number"
 #define ONLY_WAITS                                                                                           \
     "another option: assay submits a new job that holds its nodes and runs no program of its own"
 
-/* Options of oarsub after which there is not one job, or its number is not printed. */
+/* Options of oarsub with which it submits no job or several, or does not print the job's number. */
 static const struct scheduler_option refused[] = {
     {"--array", 0, SCHEDULER_ONE_JOB},
     {"--array-param-file", 0, SCHEDULER_ONE_JOB},
@@ -57,12 +58,12 @@ static const struct scheduler_option refused[] = {
     {"--scanscript", 'S', ONLY_WAITS},
     {"--interactive", 'I', ONLY_WAITS},
     {"--connect", 'C', ONLY_WAITS},
-    {"--help", 'h', ITS_NUMBER},
-    {"--version", 'V', ITS_NUMBER},
-    {"--json", 'J', ITS_NUMBER},
-    {"--yaml", 'Y', ITS_NUMBER},
-    {"--xml", 'X', ITS_NUMBER},
-    {"--dumper", 'D', ITS_NUMBER},
+    {"--help", 'h', PRINTS_NUMBER},
+    {"--version", 'V', PRINTS_NUMBER},
+    {"--json", 'J', PRINTS_NUMBER},
+    {"--yaml", 'Y', PRINTS_NUMBER},
+    {"--xml", 'X', PRINTS_NUMBER},
+    {"--dumper", 'D', PRINTS_NUMBER},
 };
 
 static const char *expect_option(const char *key, const char *word) {
@@ -93,8 +94,8 @@ static const struct bind_field fields[] = {
 
 enum { CLOCK_SIZE = 32 };
 
-/* "1:30:00" */
-static const char *as_clock(double duration, char ret[static CLOCK_SIZE]) {
+/* Formats DURATION, in seconds, as OAR's "H:MM:SS", rounded up. */
+static const char *format_walltime(double duration, char ret[static CLOCK_SIZE]) {
     long seconds = lround(ceil(duration));
     snprintf(ret, CLOCK_SIZE, "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60, seconds % 60);
     return ret;
@@ -104,61 +105,65 @@ char *scheduler_oar_resources(const struct scheduler_resources *resources) {
     char walltime[CLOCK_SIZE];
     if (resources->resources)
         return xstrdup(resources->resources);
-    as_clock(resources->walltime > 0 ? resources->walltime : 3600, walltime);
+    format_walltime(resources->walltime > 0 ? resources->walltime : 3600, walltime);
     cleanup_free char *cluster =
         resources->cluster ? xformat("{cluster='%s'}/", resources->cluster) : xstrdup("");
     return xformat("%snodes=%lld,walltime=%s", cluster, (long long)resources->nodes, walltime);
 }
 
-/* What a job is: oarsub's long options, which are the names of the API, too. */
+/* Calls ADD for each option of the job that is submitted. The options are oarsub's long ones; the members of
+ * the REST API have the same names. */
 static void describe_job(const struct scheduler_resources *resources, const char *name, const char *output,
-                         void (*take)(const char *option, const char *value, void *context), void *context) {
-    cleanup_free char *wanted = scheduler_oar_resources(resources);
+                         void (*add)(const char *option, const char *value, void *context), void *context) {
+    cleanup_free char *job_resources = scheduler_oar_resources(resources);
     cleanup_free char *inner = resources->container ? xformat("inner=%s", resources->container) : NULL;
     cleanup_free char *checkpoint =
         resources->checkpoint > 0 ? xformat("%ld", lround(ceil(resources->checkpoint))) : NULL;
     const struct {
         const char *option, *value;
     } options[] = {{"name", name},
-                   {"resource", wanted},
+                   {"resource", job_resources},
                    {"property", resources->constraint},
                    {"queue", resources->queue},
                    {"project", resources->account},
                    {"reservation", resources->reservation},
                    {"type", inner},
                    {"checkpoint", checkpoint},
-                   /* It begins where every node has a folder, and leaves no files. */
+                   /* A working folder that every node has; no files of output are left. */
                    {"directory", "/"},
                    {"stdout", output ? output : "/dev/null"},
                    {"stderr", output ? output : "/dev/null"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].value)
-            take(options[i].option, options[i].value, context);
+            add(options[i].option, options[i].value, context);
     for (size_t i = 0; i < resources->types.count; i++)
-        take("type", resources->types.items[i], context);
+        add("type", resources->types.items[i], context);
 }
 
-/* A reservation has a time of its own, and starts nothing. */
-static const char *command_of(const struct scheduler_resources *resources, const char *command) {
+/* The command of the job: COMMAND or, with NULL, one that sleeps. NULL for a reservation at a given date: OAR
+ * runs no command in it. */
+static const char *job_command(const struct scheduler_resources *resources, const char *command) {
     return command ? command : resources->reservation ? NULL : "sleep infinity";
 }
 
-static void take_word(const char *option, const char *value, void *context) {
+static void add_option_word(const char *option, const char *value, void *context) {
     scheduler_word(context, "--%s=%s", option, value);
 }
 
+/* Appends the oarsub command that submits the job; COMMAND NULL: the job only holds its nodes. */
 static void submit(const struct scheduler_resources *resources, const char *name, const char *command,
                    const char *output, struct bind_texts *words) {
     scheduler_word(words, "oarsub");
-    describe_job(resources, name, output, take_word, words);
+    describe_job(resources, name, output, add_option_word, words);
     for (size_t i = 0; i < resources->options.count; i++)
         scheduler_word(words, "%s", resources->options.items[i]);
-    command = command_of(resources, command);
+    command = job_command(resources, command);
     if (command)
         scheduler_word(words, "%s", command);
 }
 
-/* One whose time is over here may be yet to come where OAR is. */
+/* Refuses a reservation whose date is past. OAR on another machine may be in another time zone: there a date
+ * within the last day is accepted. */
 static int check(const struct scheduler_resources *resources, struct failure *failure) {
     static const int64_t day_s = 86400;
     bool is_here = !resources->login && !resources->api;
@@ -171,7 +176,7 @@ static int check(const struct scheduler_resources *resources, struct failure *fa
                             resources->reservation);
 }
 
-bool scheduler_take_id(const char *text, const char *ends, char ret[static SCHEDULER_ID_SIZE]) {
+bool scheduler_parse_id(const char *text, const char *ends, char ret[static SCHEDULER_ID_SIZE]) {
     size_t digits = strspn(text, "0123456789");
     if (digits == 0 || digits >= SCHEDULER_ID_SIZE || text[0] == '0' || !strchr(ends, text[digits]))
         return false;
@@ -179,11 +184,12 @@ bool scheduler_take_id(const char *text, const char *ends, char ret[static SCHED
     return true;
 }
 
-/* oarsub prints what it thinks, and OAR_JOB_ID=123 or, where it refuses, OAR_JOB_ID=-5. */
+/* Reads the number of the new job. oarsub prints other lines too, and OAR_JOB_ID=123 or, where it refuses the
+ * job, OAR_JOB_ID=-5. */
 static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     static const char key[] = "OAR_JOB_ID=";
     const char *found = strstr(output, key);
-    return found && scheduler_take_id(found + strlen(key), "\r\n", id);
+    return found && scheduler_parse_id(found + strlen(key), "\r\n", id);
 }
 
 static void query(const struct scheduler_resources *resources, const char *id, const char *name,
@@ -196,7 +202,7 @@ static void query(const struct scheduler_resources *resources, const char *id, c
         scheduler_word(words, "-j");
         scheduler_word(words, "%s", id);
     } else {
-        scheduler_word(words, "-u"); /* whoever asks: on a login node that may be somebody else */
+        scheduler_word(words, "-u"); /* without a name: the user on the login node */
     }
 }
 
@@ -206,8 +212,8 @@ static bool is_one_of(const char *word, const char *const *words) {
     return *words;
 }
 
-/* One that is to be deleted goes on running for seconds. */
-static bool is_fragged(const struct document_node *node) {
+/* True where the deletion of a job was requested: it still runs for some seconds. */
+static bool is_deletion_requested(const struct document_node *node) {
     const struct document_node *events = document_get(node, "events");
     for (size_t i = 0; events && i < events->count; i++)
         if (strcmp(scheduler_text(events->items[i], "type"), "FRAG_JOB_REQUEST") == 0)
@@ -215,24 +221,24 @@ static bool is_fragged(const struct document_node *node) {
     return false;
 }
 
-/* Grid'5000 has the states in small letters. */
+/* Reads one job object. States are compared without case, because Grid'5000 writes them in small letters. */
 int scheduler_oar_read_job(const struct scheduler_oar_keys *keys, const char *id,
                            const struct document_node *job, struct scheduler_job *ret,
                            struct failure *failure) {
-    static const char *const over[] = {"Terminated", "Error", "Finishing", "toError", NULL};
-    static const char *const starting[] = {"toLaunch", "Launching", NULL};
-    static const char *const running[] = {"Running", NULL};
+    static const char *const over_states[] = {"Terminated", "Error", "Finishing", "toError", NULL};
+    static const char *const starting_states[] = {"toLaunch", "Launching", NULL};
+    static const char *const running_states[] = {"Running", NULL};
     const char *state = scheduler_text(job, "state");
     const struct document_node *list = document_get(job, keys->nodes);
     int r = 0;
-    if (!scheduler_take_id(id, "", ret->id)) /* it names a folder */
+    if (!scheduler_parse_id(id, "", ret->id)) /* checked strictly, because it names a folder */
         return failure_set(failure, -EBADMSG, "OAR calls a job '%.64s', expected the number of a job", id);
     snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(job, "message"));
-    ret->state = is_one_of(state, over)      ? SCHEDULER_JOB_OVER
-                 : is_fragged(job)           ? SCHEDULER_JOB_ENDING
-                 : is_one_of(state, running) ? SCHEDULER_JOB_RUNNING
-                                             : SCHEDULER_JOB_WAITING;
-    ret->is_starting = is_one_of(state, starting);
+    ret->state = is_one_of(state, over_states)      ? SCHEDULER_JOB_OVER
+                 : is_deletion_requested(job)       ? SCHEDULER_JOB_ENDING
+                 : is_one_of(state, running_states) ? SCHEDULER_JOB_RUNNING
+                                                    : SCHEDULER_JOB_WAITING;
+    ret->is_starting = is_one_of(state, starting_states);
     ret->start_s = scheduler_number(job, keys->start);
     int64_t walltime = scheduler_number(job, "walltime");
     ret->end_s = ret->start_s > 0 && walltime > 0 ? ret->start_s + walltime : 0;
@@ -241,7 +247,8 @@ int scheduler_oar_read_job(const struct scheduler_oar_keys *keys, const char *id
     return r < 0 ? failure_prefix(failure, "the nodes of job %s", ret->id) : r;
 }
 
-/* A job of a dead node is submitted again under another number, with the same name. */
+/* Of several jobs of one name the most active is chosen: OAR submits a job whose node died again, under
+ * another number and the same name. */
 int scheduler_oar_read_jobs(const struct scheduler_oar_keys *keys, const struct document_node *jobs,
                             const char *id, const char *name, struct scheduler_job *ret,
                             struct failure *failure) {
@@ -254,11 +261,12 @@ int scheduler_oar_read_jobs(const struct scheduler_oar_keys *keys, const struct 
         if (strcmp(id[0] ? number : scheduler_text(job, "name"), id[0] ? id : name) != 0)
             continue;
         r = scheduler_oar_read_job(keys, number, job, &found, failure);
-        scheduler_take_job(&found, ret);
+        scheduler_prefer_job(&found, ret);
     }
     return r;
 }
 
+/* Reads the output of `oarstat -fJ`: an object with one member a job, or nothing where there are no jobs. */
 static int read_job(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure) {
     static const struct scheduler_oar_keys keys = {NULL, "startTime", "assigned_network_address"};
@@ -267,7 +275,7 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     if (strspn(output, " \n") == length)
         return 0; /* no jobs */
     int r = scheduler_parse_object("oarstat", output, length, &document, failure);
-    if (r == 0 && id[0]) /* oarstat knows every job for ever, so it has an answer */
+    if (r == 0 && id[0]) /* oarstat -j finds jobs of any age, so it must print an object */
         return failure_set(failure, -EBADMSG,
                            "oarstat printed no JSON object; run it by hand to see what it prints");
     if (r <= 0)
@@ -275,14 +283,15 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     return scheduler_oar_read_jobs(&keys, document->root, id, name, ret, failure);
 }
 
-/* Nodes have no oarstat, as a rule. The walltime is counted from when the job began, a moment ago. */
+/* Finds the job that this process runs in by OAR's environment variables, since nodes have no oarstat as a
+ * rule. The walltime counts from the job's start, which is assumed to be MOMENT seconds ago. */
 static int find_own(const char *name, struct scheduler_job *ret, struct failure *failure) {
     enum { MOMENT = 10 };
     const char *own = getenv("OAR_JOB_NAME"), *id = getenv("OAR_JOB_ID"), *nodes = getenv("OAR_NODEFILE"),
                *walltime = getenv("OAR_JOB_WALLTIME_SECONDS");
     int64_t seconds;
     if (!own || strcmp(own, name) != 0 || !id || !nodes || !walltime ||
-        !number_parse_int64(walltime, strlen(walltime), &seconds) || !scheduler_take_id(id, "", ret->id))
+        !number_parse_int64(walltime, strlen(walltime), &seconds) || !scheduler_parse_id(id, "", ret->id))
         return 0;
     int r = host_list_read(&ret->nodes, nodes, failure);
     ret->state = SCHEDULER_JOB_RUNNING;
@@ -301,10 +310,10 @@ static void extend(double duration, const char *id, struct bind_texts *words) {
     char by[CLOCK_SIZE];
     scheduler_word(words, "oarwalltime");
     scheduler_word(words, "%s", id);
-    scheduler_word(words, "+%s", as_clock(duration, by));
+    scheduler_word(words, "+%s", format_walltime(duration, by));
 }
 
-/* oarsh asks its environment which job it is for. */
+/* Puts OAR_JOB_ID, by which oarsh knows the job, before the command WORDS. */
 void scheduler_oar_enter(const struct scheduler_resources *resources, const char *id, bool is_start,
                          struct bind_texts *words) {
     struct bind_texts entered = {0};
@@ -332,8 +341,8 @@ void scheduler_oar_request(struct bind_texts *words, const char *method, const c
     cJSON_Delete(body);
 }
 
-/* An option that is there more than once is a list. */
-static void take_member(const char *option, const char *value, void *context) {
+/* Adds an option to the JSON object CONTEXT. Only "type" may occur more than once, and is a list. */
+static void add_option_member(const char *option, const char *value, void *context) {
     cJSON *list = cJSON_GetObjectItem(context, option);
     if (strcmp(option, "type") != 0)
         json_add_string(context, option, value);
@@ -341,12 +350,13 @@ static void take_member(const char *option, const char *value, void *context) {
         json_add_string(list ? list : json_add_array(context, option), NULL, value);
 }
 
+/* Appends the request that submits the job; as submit(). */
 static void submit_rest(const struct scheduler_resources *resources, const char *name, const char *command,
                         const char *output, struct bind_texts *words) {
     cJSON *body = cJSON_CreateObject();
-    describe_job(resources, name, output, take_member, body);
+    describe_job(resources, name, output, add_option_member, body);
     json_add_string(body, "workdir", "/");
-    command = command_of(resources, command);
+    command = job_command(resources, command);
     if (command)
         json_add_string(body, "command", command);
     scheduler_oar_request(words, "POST", "/jobs.json", body);
@@ -355,7 +365,7 @@ static void submit_rest(const struct scheduler_resources *resources, const char 
 bool scheduler_oar_read_id(const char *output, const char *key, char id[static SCHEDULER_ID_SIZE]) {
     cleanup(document_cleanup) struct document *document = NULL;
     return document_parse_json("", output, strlen(output), &document, NULL) == 0 &&
-           scheduler_take_id(scheduler_text(document->root, key), "", id);
+           scheduler_parse_id(scheduler_text(document->root, key), "", id);
 }
 
 static bool read_id_rest(const char *output, char id[static SCHEDULER_ID_SIZE]) {
@@ -366,7 +376,8 @@ static void ask_user_rest(struct bind_texts *words) {
     scheduler_oar_request(words, "GET", "/whoami.json", NULL);
 }
 
-/* As the API itself takes the user of a job from it: the first word. */
+/* The user's name in the answer to /whoami.json: its first word, as the API itself reads the user of a job.
+ * NULL: OUTPUT is no such answer; "": nobody is logged in. The caller frees. */
 static char *read_user_rest(const char *output) {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     cleanup(document_cleanup) struct document *document = NULL;
@@ -378,8 +389,8 @@ static char *read_user_rest(const char *output) {
     return xstrndup(user, strspn(user, word));
 }
 
-/* A job has its nodes and its walltime in OAR's own structure only. Without a number those that are not over
- * are asked for, beyond the 500 that the API gives by default. */
+/* Asks for job ID or, where ID is "", for the user's jobs that are not over. Only OAR's own structure has the
+ * nodes and the walltime of a job; the limit replaces the API's default of 500 jobs. */
 static void query_rest(const struct scheduler_resources *resources, const char *id, const char *name,
                        struct bind_texts *words) {
     (void)name;
@@ -388,6 +399,7 @@ static void query_rest(const struct scheduler_resources *resources, const char *
     scheduler_oar_request(words, "GET", path, NULL);
 }
 
+/* Reads the answer to query_rest(): one job or, where ID is "", a list of jobs. */
 static int read_job_rest(const char *output, size_t length, const char *id, const char *name,
                          struct scheduler_job *ret, struct failure *failure) {
     static const struct scheduler_oar_keys keys = {"id", "startTime", "assigned_network_address"};
@@ -411,15 +423,15 @@ static void cancel_rest(const struct scheduler_resources *resources, const char 
 static void extend_rest(double duration, const char *id, struct bind_texts *words) {
     char by[CLOCK_SIZE];
     cleanup_free char *path = xformat("/jobs/%s.json", id),
-                      *walltime = xformat("+%s", as_clock(duration, by));
+                      *walltime = xformat("+%s", format_walltime(duration, by));
     cJSON *body = cJSON_CreateObject();
     json_add_string(body, "method", "walltime-change");
     json_add_string(body, "walltime", walltime);
     scheduler_oar_request(words, "POST", path, body);
 }
 
-/* The API makes a line for a shell of what it is sent, and quotes it well; but what is no name, number or
- * condition has no business there. */
+/* Refuses settings that the API cannot pass on safely: it makes a line for a shell of them. Options of
+ * oarsub, and characters that a shell interprets within quotes, are refused. */
 static int check_rest(struct testbed_settings *settings, const struct testbed_written *written,
                       struct failure *failure) {
     const struct scheduler_resources *resources = &settings->resources;
@@ -460,6 +472,7 @@ const struct scheduler scheduler_oar_rest =
     OAR(check_rest, submit_rest, read_id_rest, ask_user_rest, read_user_rest, query_rest, read_job_rest,
         cancel_rest, extend_rest);
 
+/* Chooses OAR's commands or its REST API: a campaign with the key 'api' uses the API. */
 static int bind(const struct testbed_written *written, struct testbed_settings **ret,
                 struct failure *failure) {
     bool is_rest = document_get(document_get(written->node, "oar"), "api");

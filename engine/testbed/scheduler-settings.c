@@ -1,4 +1,4 @@
-/* What a campaign says of a scheduler, and what the files of schedulers share to read and to write with. */
+/* Settings of a campaign's scheduler, and helpers that read answers and write commands for all schedulers. */
 #include "engine/testbed/scheduler.h"
 
 #include "engine/foundation/cleanup.h"
@@ -68,7 +68,7 @@ int scheduler_parse_object(const char *program, const char *output, size_t lengt
                  : 0;
 }
 
-void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret) {
+void scheduler_prefer_job(struct scheduler_job *found, struct scheduler_job *ret) {
     struct scheduler_job *less = found->state >= ret->state ? ret : found;
     host_list_clear(&less->nodes);
     if (less == ret)
@@ -84,6 +84,7 @@ static const struct bind_field access_field[] = {{.type = BIND_MAPPING,
                                                   .fields = access_fields,
                                                   .field_count = ACCESS_FIELDS}};
 
+/* The field that binds the mapping under the scheduler's key ("slurm"). */
 static struct bind_field resources_field(const struct scheduler *scheduler) {
     return (struct bind_field){.key = scheduler->key,
                                .type = BIND_MAPPING,
@@ -104,7 +105,8 @@ static void free_settings_pointer(struct testbed_settings **settings) {
     scheduler_free_settings(*settings);
 }
 
-/* Files are relative to the campaign. */
+/* Checks 'api' and the settings that go with it; makes its files absolute, relative to the campaign's folder.
+ */
 static int check_api(struct scheduler_resources *resources, const struct testbed_written *written,
                      const struct document_node *own, struct failure *failure) {
     struct failure why = {0};
@@ -124,6 +126,7 @@ static int check_api(struct scheduler_resources *resources, const struct testbed
     return r < 0 ? failure_set(failure, r, "%s", why.text) : 0;
 }
 
+/* Reads and checks what a campaign says of SCHEDULER: its resources, access and launcher. */
 int scheduler_bind(const struct scheduler *scheduler, const struct testbed_written *written,
                    struct testbed_settings **ret, struct failure *failure) {
     const struct document_node *node = written->node, *own = document_get(node, scheduler->key);

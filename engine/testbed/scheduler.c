@@ -16,19 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A job is asked after soon, then more seldom, soon again when it is about to start, and less soon once it
- * runs. OAR takes some 10 s to start one that is free to start: until then it is asked every few seconds. */
+/* Periods between two queries of the job's state. Queries are frequent at first, then rarer, frequent again
+ * when the job is about to start, and rarer once it runs. OAR takes some 10 s to start a job on free nodes:
+ * until then it is queried every few seconds. */
 static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, soon_poll_ns = 3 * EVENT_SECOND,
                      late_poll_ns = 2 * EVENT_SECOND, starting_poll_ns = EVENT_SECOND,
-                     first_watch_ns = 8 * EVENT_SECOND, early_poll_ns = 10 * EVENT_SECOND,
+                     first_watch_period_ns = 8 * EVENT_SECOND, early_poll_ns = 10 * EVENT_SECOND,
                      last_poll_ns = 30 * EVENT_SECOND, early_ns = 600 * EVENT_SECOND,
                      minute_ns = 60 * EVENT_SECOND;
-/* A scheduler that is restarted is away for so long; a job that waits in its queue outlasts more than one
- * that is yet to be submitted. */
-static const int64_t patience_ns = 300 * EVENT_SECOND, waiting_patience_ns = 3600 * EVENT_SECOND,
-                     ask_patience_ns = 60 * EVENT_SECOND, release_patience_ns = 120 * EVENT_SECOND;
-/* In any minute a scheduler is asked twelve times at most: so often, and twice more to give the job back. */
-enum { OUTPUT_MAX = 64 << 20, QUESTIONS_A_MINUTE = 10 };
+/* How long a query is repeated while the scheduler does not answer (it may be restarting): before a job is
+ * submitted, while a job waits in the queue, when nodes are lost, and when the job is deleted. */
+static const int64_t reserve_timeout_ns = 300 * EVENT_SECOND, waiting_timeout_ns = 3600 * EVENT_SECOND,
+                     lost_check_timeout_ns = 60 * EVENT_SECOND, release_timeout_ns = 120 * EVENT_SECOND;
+/* A scheduler gets at most twelve requests in any minute: so many queries, and two more to delete the job. */
+enum { OUTPUT_MAX = 64 << 20, QUERIES_A_MINUTE = 10 };
 
 struct testbed {
     const struct testbed_settings *settings;
@@ -37,25 +38,22 @@ struct testbed {
     char *user; /* NULL: not known, or not needed */
     struct frontend *frontend;
     struct scheduler_job job;
-    bool is_submitted;                    /* the job is of this engine, not of one that died */
-    int64_t asked_ns[QUESTIONS_A_MINUTE]; /* when, the last times; monotonic */
-    size_t asked;                         /* how often; the next is in place of the oldest */
-    char **node_names;                    /* one a node of the job */
+    bool is_submitted;                        /* this engine submitted the job, not one that died */
+    int64_t query_times_ns[QUERIES_A_MINUTE]; /* ring of the last queries' times; monotonic clock */
+    size_t queries_made;                      /* in all; the next query's slot is this modulo the ring */
+    char **node_names;                        /* one for each node of the job */
     struct bind_texts start, attach;
     struct launcher_words words;
     struct access *access;
-    /* While the nodes are used: whether the job still runs. */
+    /* While the nodes are used, a timer queries whether the job still runs. */
     struct event_source *watch;
     int64_t watch_period_ns;
-    unsigned times_gone; /* in a row */
-    bool is_over;        /* that was reported */
+    unsigned times_missing; /* answers in a row in which the job was not listed or was ending */
+    bool is_loss_reported;  /* request.over() was called */
 };
 
 /* ---- Commands --------------------------------------------------------------------------------------------
  */
-
-static void report(const struct testbed *testbed, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 void scheduler_report(const struct testbed_request *request, const char *format, va_list arguments) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -65,7 +63,8 @@ void scheduler_report(const struct testbed_request *request, const char *format,
     request->report(request->report_context, sentence);
 }
 
-static void report(const struct testbed *testbed, const char *format, ...) {
+static __attribute__((format(printf, 2, 3))) void report(const struct testbed *testbed, const char *format,
+                                                         ...) {
     va_list arguments;
     va_start(arguments, format);
     scheduler_report(&testbed->request, format, arguments);
@@ -76,7 +75,8 @@ static bool is_rest(const struct testbed *testbed) {
     return testbed->settings->resources.api != NULL;
 }
 
-/* A command for people: `env NAME=VALUE PROGRAM ...` is PROGRAM's; a request is its method and its path. */
+/* The name of a command in messages: PROGRAM of `env NAME=VALUE PROGRAM ...`, or the method and path of a
+ * request. The caller frees. */
 static char *name_command(const struct testbed *testbed, const struct bind_texts *words) {
     size_t i = strcmp(words->items[0], "env") == 0;
     if (is_rest(testbed))
@@ -86,8 +86,8 @@ static char *name_command(const struct testbed *testbed, const struct bind_texts
     return xstrdup(words->items[i]);
 }
 
-/* -EPERM: refused, now and if it were asked again. What a server that is in trouble says is another matter:
- * -EAGAIN, and of a job that was submitted so nobody knows. */
+/* Fails for an HTTP answer with an error STATUS. -EPERM: the request is refused and would be refused again.
+ * -EAGAIN: the server is in trouble (5xx, 408, 429), and a job may or may not have been submitted. */
 static int refuse_status(const struct testbed *testbed, const char *name, int status, const char *problem,
                          struct failure *failure) {
     bool is_final = status < 500 && status != 408 && status != 429;
@@ -96,7 +96,8 @@ static int refuse_status(const struct testbed *testbed, const char *name, int st
                        name, testbed->settings->resources.api, status, what, problem);
 }
 
-/* WORDS as they are run: a program of the scheduler's in an environment of ours, a request as it is. */
+/* Appends WORDS to RET as they are run: a program of the scheduler's with a cleaned environment, a request
+ * unchanged. */
 static void add_runnable(const struct testbed *testbed, const struct bind_texts *words,
                          struct bind_texts *ret) {
     if (!is_rest(testbed))
@@ -105,7 +106,9 @@ static void add_runnable(const struct testbed *testbed, const struct bind_texts 
         bind_texts_add(ret, words->items[i]);
 }
 
-/* Runs WORDS. What fails is said in the scheduler's own words. */
+/* Runs the command or request WORDS on the front end, and gives what it printed in OUTPUT. A failure quotes
+ * the scheduler's own message: -ENOENT where there is no such program, -EREMOTEIO where the program failed.
+ */
 static int command(struct testbed *testbed, const struct bind_texts *words, struct text *output,
                    struct failure *failure) {
     char problem[FAILURE_TEXT_SIZE];
@@ -123,13 +126,14 @@ static int command(struct testbed *testbed, const struct bind_texts *words, stru
                                             : "the command printed nothing";
     int length;
     what = text_reason(what, &length);
-    if (r > 0) /* what a shell, or env, says of a program that is not there is for ever */
+    if (r > 0) /* 126 and 127: a shell, or env, found no program, and asking again would not help */
         return failure_set(failure, r == 127 || r == 126 ? -ENOENT : -EREMOTEIO,
                            "%s ended with exit status %d: %.*s", name, r, length, what);
     return 0;
 }
 
-/* Once: it does not change. */
+/* Asks the scheduler for this user's name and remembers it in testbed->user. Does nothing where the name is
+ * known or not needed. */
 static int find_user(struct testbed *testbed, struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
     cleanup(bind_texts_clear) struct bind_texts words = {0};
@@ -151,25 +155,28 @@ static int find_user(struct testbed *testbed, struct failure *failure) {
     return 0;
 }
 
-static void note_question(struct testbed *testbed) {
-    testbed->asked_ns[testbed->asked++ % QUESTIONS_A_MINUTE] = clock_monotonic_ns();
+static void count_query(struct testbed *testbed) {
+    testbed->query_times_ns[testbed->queries_made++ % QUERIES_A_MINUTE] = clock_monotonic_ns();
 }
 
-/* How long to wait until the next question: PERIOD_NS, or longer where there were too many in this minute. */
+/* How long to wait until the next query: PERIOD_NS, or longer where there were too many in the last minute.
+ */
 static int64_t pause_ns(const struct testbed *testbed, int64_t period_ns) {
-    int64_t oldest_ns = testbed->asked_ns[testbed->asked % QUESTIONS_A_MINUTE];
-    int64_t least_ns = testbed->asked < QUESTIONS_A_MINUTE ? 0 : oldest_ns + minute_ns - clock_monotonic_ns();
+    int64_t oldest_ns = testbed->query_times_ns[testbed->queries_made % QUERIES_A_MINUTE];
+    int64_t least_ns =
+        testbed->queries_made < QUERIES_A_MINUTE ? 0 : oldest_ns + minute_ns - clock_monotonic_ns();
     return period_ns > least_ns ? period_ns : least_ns;
 }
 
-static bool is_held(const struct scheduler_job *job) {
+static bool is_active(const struct scheduler_job *job) {
     return job->state == SCHEDULER_JOB_WAITING || job->state == SCHEDULER_JOB_RUNNING;
 }
 
 /* Asks the scheduler once for the job with the number ID. Where ID is "", it asks for the job that has our
  * name; if there is none, for the job that this engine submitted, which may have been renamed. On failure
  * RET->id is the number of a job that exists but cannot be read completely, or "". */
-static int ask(struct testbed *testbed, const char *id, struct scheduler_job *ret, struct failure *failure) {
+static int query_job(struct testbed *testbed, const char *id, struct scheduler_job *ret,
+                     struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
     struct scheduler_resources resources = testbed->settings->resources; /* borrows */
     cleanup(bind_texts_clear) struct bind_texts words = {0};
@@ -178,17 +185,17 @@ static int ask(struct testbed *testbed, const char *id, struct scheduler_job *re
     int r = id[0] ? 0 : find_user(testbed, failure);
     resources.user = testbed->user;
     scheduler->query(&resources, id, testbed->name, &words);
-    note_question(testbed);
+    count_query(testbed);
     if (r == 0)
         r = command(testbed, &words, &output, failure);
     if (r == 0)
         r = scheduler->read_job(output.bytes, output.length, id, testbed->name, &job, failure);
-    if (r == 0 && !id[0] && testbed->is_submitted && !is_rest(testbed) && !is_held(&job)) {
+    if (r == 0 && !id[0] && testbed->is_submitted && !is_rest(testbed) && !is_active(&job)) {
         struct scheduler_job own = {0};
         int read =
             scheduler->read_job(output.bytes, output.length, testbed->job.id, testbed->name, &own, failure);
-        r = own.id[0] ? read : 0; /* in a list it need not be */
-        scheduler_take_job(&own, &job);
+        r = own.id[0] ? read : 0; /* the list need not contain our job */
+        scheduler_prefer_job(&own, &job);
     }
     if (r < 0 && job.id[0])
         failure->kind = FAILURE_SYSTEM; /* what the user gave is not wrong */
@@ -197,17 +204,18 @@ static int ask(struct testbed *testbed, const char *id, struct scheduler_job *re
     return r;
 }
 
-static int64_t longer(int64_t period_ns, int64_t most_ns) {
+static int64_t double_period(int64_t period_ns, int64_t most_ns) {
     return 2 * period_ns < most_ns ? 2 * period_ns : most_ns;
 }
 
-/* Asks until there is an answer: a scheduler may be away for a while. */
-static int ask_patiently(struct testbed *testbed, const char *id, int64_t most_ns, struct scheduler_job *ret,
-                         struct failure *failure) {
+/* Queries job ID (query_job()) until the scheduler answers, for at most MOST_NS. The first query without an
+ * answer is reported. Failures that repeating cannot mend end it at once. */
+static int query_job_retrying(struct testbed *testbed, const char *id, int64_t most_ns,
+                              struct scheduler_job *ret, struct failure *failure) {
     int64_t since_ns = clock_monotonic_ns(), period_ns = EVENT_SECOND;
     bool was_reported = false;
     for (;;) {
-        int r = ask(testbed, id, ret, failure);
+        int r = query_job(testbed, id, ret, failure);
         bool is_hopeless = r == -EINTR || r == -ENOENT || r == -EPERM || failure->kind == FAILURE_INPUT ||
                            (r < 0 && ret->id[0]);
         if (r == 0 || is_hopeless || clock_monotonic_ns() - since_ns > most_ns)
@@ -220,7 +228,7 @@ static int ask_patiently(struct testbed *testbed, const char *id, int64_t most_n
         r = frontend_wait(testbed->frontend, pause_ns(testbed, period_ns), failure);
         if (r < 0)
             return r;
-        period_ns = longer(period_ns, last_poll_ns);
+        period_ns = double_period(period_ns, last_poll_ns);
     }
 }
 
@@ -269,13 +277,14 @@ static int submit(struct testbed *testbed, const char *line, const char *log, st
     return r;
 }
 
-/* No job came of it, whatever the reason. */
+/* True where the result R of submit() means that certainly no job exists. */
 static bool is_refused(const struct testbed *testbed, int r, const struct failure *failure) {
     return (r == -EREMOTEIO && !testbed->job.id[0]) || r == -ENOENT || r == -EPERM ||
            (r < 0 && failure->kind == FAILURE_INPUT);
 }
 
-/* The parts of a run have one name for their jobs: the first 36 characters of run_id are the run's. */
+/* Makes *RET and opens its front end; the caller frees it, on failure too. All parts of a run use one job
+ * name: the first 36 characters of run_id are those of the run. */
 static int open_testbed(const struct testbed_settings *settings, const struct testbed_request *request,
                         struct testbed **ret, struct failure *failure) {
     struct testbed *testbed = *ret = xcalloc(1, sizeof *testbed);
@@ -288,7 +297,8 @@ static int open_testbed(const struct testbed_settings *settings, const struct te
                          is_rest(testbed) ? &api : NULL, &testbed->frontend, failure);
 }
 
-/* The job of an engine that died is taken over; otherwise a new one is submitted. */
+/* Takes over the job of an engine that died, if there is one; otherwise submits a new job. With only_reserved
+ * a run without a job is refused. */
 int scheduler_reserve(const struct testbed_settings *settings, const struct testbed_request *request,
                       struct testbed **ret, struct failure *failure) {
     cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
@@ -296,10 +306,10 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
     if (r == 0 && settings->scheduler->find_own)
         r = settings->scheduler->find_own(testbed->name, &testbed->job, failure);
     if (r == 0)
-        r = ask_patiently(testbed, "", patience_ns, &testbed->job, failure);
+        r = query_job_retrying(testbed, "", reserve_timeout_ns, &testbed->job, failure);
     if (r < 0)
         return r;
-    if (request->only_reserved && !is_held(&testbed->job))
+    if (request->only_reserved && !is_active(&testbed->job))
         return failure_set_kind(failure, FAILURE_INPUT, -ENOENT,
                                 "the run has no nodes reserved: %s has no job '%s' that waits or runs; "
                                 "reserve with 'assay reserve' or 'assay resume' first",
@@ -308,7 +318,7 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
         *ret = take_pointer(testbed);
         return 0;
     }
-    if (is_held(&testbed->job)) {
+    if (is_active(&testbed->job)) {
         r = 0;
         report(testbed, "using job %s of %s, which exists already", testbed->job.id,
                settings->scheduler->name);
@@ -320,7 +330,7 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
         if (r < 0)
             return r;
         r = submit(testbed, NULL, NULL, failure);
-        /* What was refused is no job's; of one that was given up on nobody knows. */
+        /* After a refusal there is no job. After a time-out there may be one, which *RET must release. */
         testbed->is_submitted = testbed->job.id[0];
         if (is_refused(testbed, r, failure))
             return r;
@@ -336,38 +346,41 @@ const char *scheduler_id(const struct testbed *testbed) {
 /* ---- Waiting ---------------------------------------------------------------------------------------------
  */
 
-/* Its end is the job's, and it has more to do than this. A job of another cluster, in which the engine may
- * be, can have the same number. */
-static bool is_within(const struct testbed *testbed) {
+/* True where this engine runs inside the job itself, by number and name: deleting the job would end the
+ * engine. The name is compared too, because a job of another cluster can have the same number. */
+static bool runs_in_job(const struct testbed *testbed) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
     const char *id = scheduler->job_variable ? getenv(scheduler->job_variable) : NULL,
                *name = id ? getenv(scheduler->name_variable) : NULL;
     return name && strcmp(id, testbed->job.id) == 0 && strcmp(name, testbed->name) == 0;
 }
 
+/* Fails with -ECANCELED and the scheduler's reason: the job is over and never ran. */
 static int refuse_job(struct testbed *testbed, struct failure *failure) {
     const struct scheduler_job *job = &testbed->job;
     return failure_set(failure, -ECANCELED, "job %s of %s ended before it began%s%s", job->id,
                        testbed->settings->scheduler->name, job->reason[0] ? ": " : "", job->reason);
 }
 
-/* OAR submits the job of a node that died before it began again, with another number. */
-static int find_again(struct testbed *testbed, struct failure *failure) {
+/* Called when the job is over before it ran: looks for a job with our name that replaces it. (OAR submits a
+ * job again, with another number, when its node dies before the start.) -ECANCELED where there is none. */
+static int find_replacement_job(struct testbed *testbed, struct failure *failure) {
     struct scheduler_job again = {0}, *job = &testbed->job;
-    int r = ask_patiently(testbed, "", waiting_patience_ns, &again, failure);
-    bool is_there = r == 0 && is_held(&again);
+    int r = query_job_retrying(testbed, "", waiting_timeout_ns, &again, failure);
+    bool is_there = r == 0 && is_active(&again);
     if (is_there) {
         report(testbed, "job %s of %s took the place of job %s", again.id, testbed->settings->scheduler->name,
                job->id);
-        scheduler_take_job(&again, job);
-        job->state = SCHEDULER_JOB_WAITING; /* it is asked after by its number, which says more */
+        scheduler_prefer_job(&again, job);
+        job->state = SCHEDULER_JOB_WAITING; /* so that it is queried by its number, which gives details */
     }
     host_list_clear(&again.nodes);
     return r < 0 || is_there ? r : refuse_job(testbed, failure);
 }
 
-/* After PERIOD_NS, of a job that has waited for so long. Where none starts at once, the first questions are
- * saved for when it may. */
+/* The query period that follows PERIOD_NS for a job that has waited for WAITED_NS: at most three times as
+ * long. Schedulers that start no job at once get fewer queries in the first seconds, so that more are left
+ * for the time of the start. */
 static int64_t next_period(const struct testbed *testbed, int64_t period_ns, int64_t waited_ns) {
     bool is_late = testbed->settings->scheduler->starts_late;
     int64_t most_ns = waited_ns < early_ns ? early_poll_ns : last_poll_ns;
@@ -377,22 +390,23 @@ static int64_t next_period(const struct testbed *testbed, int64_t period_ns, int
     return 3 * period_ns < most_ns ? 3 * period_ns : most_ns;
 }
 
-/* Waits until the job runs; its reason for waiting is reported when it changes. */
+/* Waits until the job runs; the scheduler's reason for waiting is reported when it changes. -ETIMEDOUT after
+ * 'at-most-wait', -ECANCELED where the job ended first, -EINTR where the loop was stopped. */
 static int wait_for_job(struct testbed *testbed, struct failure *failure) {
     int64_t begun_ns = clock_monotonic_ns(),
             period_ns = testbed->settings->scheduler->starts_late ? soon_poll_ns : first_poll_ns;
     double most = testbed->settings->resources.at_most_wait;
     struct scheduler_job *job = &testbed->job;
     char reason[sizeof job->reason] = "", most_text[NUMBER_TEXT_SIZE];
-    if (job->state == SCHEDULER_JOB_RUNNING && is_within(testbed))
+    if (job->state == SCHEDULER_JOB_RUNNING && runs_in_job(testbed))
         return 0;
     for (;;) {
         char id[SCHEDULER_ID_SIZE];
         memcpy(id, job->id, sizeof id);
-        int r = ask_patiently(testbed, id, waiting_patience_ns, job, failure);
+        int r = query_job_retrying(testbed, id, waiting_timeout_ns, job, failure);
         memcpy(job->id, id, sizeof id);
         if (r == 0 && job->state <= SCHEDULER_JOB_OVER)
-            r = find_again(testbed, failure);
+            r = find_replacement_job(testbed, failure);
         if (r < 0 || job->state == SCHEDULER_JOB_RUNNING)
             return r;
         if (strcmp(reason, job->reason) != 0)
@@ -412,7 +426,7 @@ static int wait_for_job(struct testbed *testbed, struct failure *failure) {
     }
 }
 
-static int name_nodes(struct testbed *testbed, struct failure *failure) {
+static int make_node_names(struct testbed *testbed, struct failure *failure) {
     int r = node_names_make(&testbed->job.nodes, &testbed->node_names, failure);
     if (r == 0)
         return 0;
@@ -420,8 +434,9 @@ static int name_nodes(struct testbed *testbed, struct failure *failure) {
     return failure_prefix(failure, "the nodes of job %s", testbed->job.id);
 }
 
-static void copy_words(const char *const *words, const struct testbed *testbed, bool is_start,
-                       struct bind_texts *ret) {
+/* Appends a launcher's command (NULL: nothing) to RET, changed by the scheduler so that it enters the job. */
+static void copy_launcher_words(const char *const *words, const struct testbed *testbed, bool is_start,
+                                struct bind_texts *ret) {
     const struct testbed_settings *settings = testbed->settings;
     for (size_t i = 0; words && words[i]; i++)
         bind_texts_add(ret, words[i]);
@@ -429,15 +444,16 @@ static void copy_words(const char *const *words, const struct testbed *testbed, 
         settings->scheduler->enter(&settings->resources, testbed->job.id, is_start, ret);
 }
 
-/* What leads to the nodes; a launcher that the scheduler has is led into the job. */
-static const struct launcher_words *find_words(struct testbed *testbed) {
+/* The launcher's commands that start and attach to agents on the nodes; NULL: ssh by the engine. Commands of
+ * a launcher that the campaign names are changed so that they enter the job. */
+static const struct launcher_words *find_launcher_words(struct testbed *testbed) {
     struct launcher_words own;
     const struct launcher_words *words = access_launcher(&testbed->settings->access, &own);
     if (!words || !testbed->settings->access.launcher.by)
         return words && !testbed->settings->access.launcher.by ? (testbed->words = *words, &testbed->words)
                                                                : words;
-    copy_words(words->start, testbed, true, &testbed->start);
-    copy_words(words->attach, testbed, false, &testbed->attach);
+    copy_launcher_words(words->start, testbed, true, &testbed->start);
+    copy_launcher_words(words->attach, testbed, false, &testbed->attach);
     testbed->words = (struct launcher_words){.start = (const char *const *)testbed->start.items,
                                              .attach = (const char *const *)testbed->attach.items};
     return &testbed->words;
@@ -446,20 +462,21 @@ static const struct launcher_words *find_words(struct testbed *testbed) {
 /* ---- While the nodes are used ----------------------------------------------------------------------------
  */
 
-static void report_over(struct testbed *testbed, const struct scheduler_job *job) {
+/* Tells the run, by request.over(), that the job in the state of JOB no longer gives us its nodes. */
+static void report_loss(struct testbed *testbed, const struct scheduler_job *job) {
     char sentence[FAILURE_TEXT_SIZE];
     const char *what = job->state == SCHEDULER_JOB_WAITING  ? "was taken off its nodes, and waits again"
                        : job->state == SCHEDULER_JOB_ENDING ? "is ending before it was given back"
                                                             : "was over before it was given back";
     snprintf(sentence, sizeof sentence, "job %s of %s %s%s%s", testbed->job.id,
              testbed->settings->scheduler->name, what, job->reason[0] ? ": " : "", job->reason);
-    testbed->is_over = true;
+    testbed->is_loss_reported = true;
     if (testbed->request.over)
         testbed->request.over(testbed->request.report_context, sentence);
 }
 
-/* Asks for more time. What is granted of it, and when, is seen in the job's end; what is refused costs
- * nothing. */
+/* Asks for more time where the campaign says 'extend' and this engine submitted the job. The granted time
+ * shows in the job's end later; a refusal is only reported. */
 static void extend(struct testbed *testbed) {
     double by = testbed->settings->resources.extend;
     const struct scheduler *scheduler = testbed->settings->scheduler;
@@ -477,81 +494,85 @@ static void extend(struct testbed *testbed) {
                scheduler->name, number_describe_duration(by, by_text));
 }
 
-/* A scheduler that knows no job, or one that is ending, must say so twice: why it ends is known when it is
- * over. */
-static void judge_job(struct testbed *testbed, const struct scheduler_job *job) {
+/* Handles an answer about the job while its nodes are used: notes its new end, or reports that it is lost. A
+ * job that is not listed or is ending is lost only at the second such answer: then its reason is known. */
+static void update_job_state(struct testbed *testbed, const struct scheduler_job *job) {
     bool is_unsure = job->state == SCHEDULER_JOB_NONE || job->state == SCHEDULER_JOB_ENDING;
-    testbed->times_gone = is_unsure ? testbed->times_gone + 1 : 0;
+    testbed->times_missing = is_unsure ? testbed->times_missing + 1 : 0;
     if (job->state == SCHEDULER_JOB_ENDING)
         testbed->watch_period_ns = EVENT_SECOND;
-    if (job->state != SCHEDULER_JOB_RUNNING && (!is_unsure || testbed->times_gone > 1))
-        report_over(testbed, job);
+    if (job->state != SCHEDULER_JOB_RUNNING && (!is_unsure || testbed->times_missing > 1))
+        report_loss(testbed, job);
     if (job->state == SCHEDULER_JOB_RUNNING && job->end_s > 0)
         testbed->job.end_s = job->end_s;
 }
 
-/* A scheduler that does not answer says nothing. */
+/* Receives the output of a query by the watch; OUTPUT is NULL where the scheduler did not answer, which
+ * changes nothing. Sets the timer of the next query unless the job is lost. */
 static void on_answer(const char *output, size_t length, void *context) {
     struct testbed *testbed = context;
     struct scheduler_job job = {0};
     if (output && testbed->settings->scheduler->read_job(output, length, testbed->job.id, testbed->name, &job,
                                                          NULL) == 0)
-        judge_job(testbed, &job);
+        update_job_state(testbed, &job);
     host_list_clear(&job.nodes);
-    if (!testbed->is_over)
+    if (!testbed->is_loss_reported)
         event_source_set_timer(testbed->watch, pause_ns(testbed, testbed->watch_period_ns), 0);
 }
 
+/* The watch's timer: starts a query whose output on_answer() gets. */
 static void on_watch(struct event_source *source, void *context) {
     struct testbed *testbed = context;
     cleanup(bind_texts_clear) struct bind_texts words = {0}, runnable = {0};
-    testbed->watch_period_ns = longer(testbed->watch_period_ns, last_poll_ns);
-    /* The next time, should there be no answer until then. */
+    testbed->watch_period_ns = double_period(testbed->watch_period_ns, last_poll_ns);
+    /* The next query, should this one get no answer. */
     event_source_set_timer(source, last_poll_ns, 0);
     testbed->settings->scheduler->query(&testbed->settings->resources, testbed->job.id, testbed->name,
                                         &words);
     add_runnable(testbed, &words, &runnable);
-    note_question(testbed);
+    count_query(testbed);
     frontend_start(testbed->frontend, (const char *const *)runnable.items, OUTPUT_MAX, on_answer, testbed);
 }
 
+/* Waits until the job runs, prepares its nodes, and starts the watch that notices when the job is lost. */
 int scheduler_wait(struct testbed *testbed, struct failure *failure) {
     struct scheduler_stage stage = stage_of(testbed);
     int r = wait_for_job(testbed, failure);
     if (r == 0 && testbed->settings->scheduler->prepare)
         r = testbed->settings->scheduler->prepare(&stage, failure);
     if (r == 0)
-        r = name_nodes(testbed, failure);
+        r = make_node_names(testbed, failure);
     if (r < 0)
         return r;
     extend(testbed);
-    testbed->watch_period_ns = first_watch_ns;
-    testbed->watch =
-        event_loop_add_timer(testbed->request.loop, pause_ns(testbed, first_watch_ns), 0, on_watch, testbed);
+    testbed->watch_period_ns = first_watch_period_ns;
+    testbed->watch = event_loop_add_timer(testbed->request.loop, pause_ns(testbed, first_watch_period_ns), 0,
+                                          on_watch, testbed);
     if (!testbed->watch)
         return failure_memory(failure);
-    return access_open(&testbed->settings->access, &testbed->request, find_words(testbed), NULL,
+    return access_open(&testbed->settings->access, &testbed->request, find_launcher_words(testbed), NULL,
                        &testbed->access, failure);
 }
 
-/* Instead of the watch, which would ask beside it. */
+/* Called when nodes are lost: queries now, instead of the watch, whether the job still runs, until the answer
+ * is certain. Reports the loss if it does not. */
 void scheduler_ask(struct testbed *testbed) {
     struct scheduler_job job = {0};
     struct failure why = {0};
     int64_t period_ns = 0;
-    if (!testbed->watch || testbed->is_over)
+    if (!testbed->watch || testbed->is_loss_reported)
         return;
     frontend_stop(testbed->frontend);
     event_source_set_timer(testbed->watch, -1, 0);
     while (frontend_wait(testbed->frontend, pause_ns(testbed, period_ns), &why) == 0 &&
-           ask_patiently(testbed, testbed->job.id, ask_patience_ns, &job, &why) == 0) {
-        judge_job(testbed, &job);
-        if (testbed->is_over || testbed->times_gone == 0)
+           query_job_retrying(testbed, testbed->job.id, lost_check_timeout_ns, &job, &why) == 0) {
+        update_job_state(testbed, &job);
+        if (testbed->is_loss_reported || testbed->times_missing == 0)
             break;
         period_ns = EVENT_SECOND;
     }
     host_list_clear(&job.nodes);
-    if (!testbed->is_over)
+    if (!testbed->is_loss_reported)
         event_source_set_timer(testbed->watch, pause_ns(testbed, testbed->watch_period_ns), 0);
 }
 
@@ -578,8 +599,8 @@ int64_t scheduler_deadline(const struct testbed *testbed) {
     return testbed->job.end_s * EVENT_SECOND;
 }
 
-/* The job as the scheduler describes it, word for word. It says nothing where it is asked in vain: the run
- * has what it needs. */
+/* Writes the scheduler's description of the job into the run's folder, testbed/job-ID/job.txt. Failures are
+ * ignored: the run is complete without this file. */
 static void record_description(struct testbed *testbed) {
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output = {0};
@@ -591,7 +612,7 @@ static void record_description(struct testbed *testbed) {
         scheduler->describe(testbed->job.id, &words);
     else
         scheduler->query(&testbed->settings->resources, testbed->job.id, testbed->name, &words);
-    note_question(testbed);
+    count_query(testbed);
     if (command(testbed, &words, &output, &why) == 0 && file_make_folders(folder, &why) == 0)
         (void)file_replace(path, output.bytes, output.length, 0666, &why);
 }
@@ -607,8 +628,8 @@ void scheduler_collect(struct testbed *testbed) {
 /* ---- Giving back -----------------------------------------------------------------------------------------
  */
 
-/* Deletes the job ID. That of an engine that died has to have its name, too: another cluster's job may have
- * that number. */
+/* Deletes job ID. A job that this engine did not submit must have our name, too: another cluster's job may
+ * have the same number. */
 static int cancel(struct testbed *testbed, const char *id, struct failure *failure) {
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output = {0};
@@ -617,7 +638,8 @@ static int cancel(struct testbed *testbed, const char *id, struct failure *failu
     return command(testbed, &words, &output, failure);
 }
 
-/* The job ID, "" where nobody knows its number, may be there still. */
+/* Fails with R: job ID ("": number not known) may still exist, because of WHY. The message says how to delete
+ * it by hand. */
 static int refuse_deletion(const struct testbed *testbed, const char *id, int r, const struct failure *why,
                            struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
@@ -641,7 +663,8 @@ static int refuse_deletion(const struct testbed *testbed, const char *id, int r,
         id, scheduler->name, why->text, by_hand.bytes, login ? " on " : "", login ? login : "");
 }
 
-/* What was interrupted goes on once: whoever interrupts again does not want to wait. */
+/* True where the user interrupts the deletion for the second time. The first interruption, noted in
+ * *WAS_INTERRUPTED, is ignored and the loop goes on. */
 static bool is_interrupted(const struct testbed *testbed, bool *was_interrupted) {
     if (!event_loop_is_stopped(testbed->request.loop) || *was_interrupted)
         return event_loop_is_stopped(testbed->request.loop);
@@ -650,9 +673,9 @@ static bool is_interrupted(const struct testbed *testbed, bool *was_interrupted)
     return false;
 }
 
-/* Deletes the job of our name or number, and those that take its place, and asks until none is left that
- * waits or runs, for two minutes. The number KNOWN counts where no answer has one; "": it is not known. 1: a
- * job was deleted; 0: there was none, or none that had to be. *RET is how it stood before. */
+/* Deletes the job with our name or number, and jobs that replace it, and queries for up to two minutes until
+ * none waits or runs. KNOWN is the number to use where the answers have none; "": not known. Returns 1 where
+ * a job was deleted, 0 where none had to be. *RET is the job before its deletion. */
 static int delete_job(struct testbed *testbed, const char *known, struct scheduler_job *ret,
                       struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
@@ -664,15 +687,15 @@ static int delete_job(struct testbed *testbed, const char *known, struct schedul
     snprintf(id, sizeof id, "%s", known);
     for (;; is_first = false) {
         struct failure why = {0};
-        bool is_last = is_interrupted(testbed, &was_interrupted) ||
-                       clock_monotonic_ns() - begun_ns > release_patience_ns;
-        int r = ask(testbed, "", &job, &why);
+        bool is_last =
+            is_interrupted(testbed, &was_interrupted) || clock_monotonic_ns() - begun_ns > release_timeout_ns;
+        int r = query_job(testbed, "", &job, &why);
         host_list_clear(&job.nodes);
         if (is_first)
             *ret = job;
         bool is_ending =
             job.state == SCHEDULER_JOB_ENDING && (was_deleted || scheduler->ends_for_good || is_last);
-        /* A job of ours that is not listed is over, or hidden from us. */
+        /* A job that we submitted and that is not listed is over, or hidden from us. */
         bool is_hidden = is_first && testbed->is_submitted && job.state == SCHEDULER_JOB_NONE;
         if (r == 0 && !is_hidden && (job.state <= SCHEDULER_JOB_OVER || is_ending))
             return was_deleted;
@@ -687,25 +710,29 @@ static int delete_job(struct testbed *testbed, const char *known, struct schedul
             report(testbed, "%s does not answer; asking again: %s", scheduler->name, why.text);
         refused = (struct failure){0};
         if (id[0] && cancel(testbed, id, &refused) == 0)
-            was_deleted |= r < 0 || is_held(&job);
+            was_deleted |= r < 0 || is_active(&job);
         if (!is_first)
             (void)frontend_wait(testbed->frontend, pause_ns(testbed, period_ns), &why);
-        period_ns = is_first ? EVENT_SECOND : longer(period_ns, last_poll_ns);
+        period_ns = is_first ? EVENT_SECOND : double_period(period_ns, last_poll_ns);
     }
 }
 
+/* Deletes the job and frees TESTBED. Where the engine runs inside the job, the job is left: it ends with the
+ * engine. A job that was found to be lost is reported to the run. */
 int scheduler_release(struct testbed *testbed, struct failure *failure) {
     struct scheduler_job job = {0};
     frontend_stop(testbed->frontend);
     event_source_remove(take_pointer(testbed->watch));
-    bool is_ours_alone = !is_within(testbed);
+    bool is_ours_alone = !runs_in_job(testbed);
     int r = is_ours_alone ? delete_job(testbed, testbed->job.id, &job, failure) : 0;
-    if (is_ours_alone && r == 0 && testbed->access && !testbed->is_over)
-        report_over(testbed, &job);
+    if (is_ours_alone && r == 0 && testbed->access && !testbed->is_loss_reported)
+        report_loss(testbed, &job);
     scheduler_leave(testbed);
     return r < 0 ? r : 0;
 }
 
+/* Deletes the job that an engine that died left behind, by the number of REQUEST->known_id or the run's job
+ * name, and reports whether there was one. */
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
                       struct failure *failure) {
     cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
@@ -728,6 +755,8 @@ int scheduler_reclaim(const struct testbed_settings *settings, const struct test
 /* ---- A job with the engine in it -------------------------------------------------------------------------
  */
 
+/* Submits a job that runs COMMAND, an engine, inside the job. Refused where a job of the run exists, and for
+ * schedulers and logins that cannot run one. A job that may exist after a failure is deleted. */
 int scheduler_submit(const struct testbed_settings *settings, const struct testbed_request *request,
                      const char *const *command, const char *output, struct failure *failure) {
     cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
@@ -743,8 +772,8 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "an engine in the job needs a folder of runs that it shares with this "
                                 "machine; expected no 'login', and assay to be called there");
-    /* The line passes shells that are not ours, OAR's several of them: it has nothing that any would change.
-     */
+    /* The line passes through several shells of the scheduler's: only characters that no shell interprets are
+     * accepted. */
     text_append_command(&line, command);
     if (strchr(line.bytes, '\''))
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
@@ -753,8 +782,8 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
                                 line.bytes);
     int r = open_testbed(settings, request, &testbed, failure);
     if (r == 0)
-        r = ask_patiently(testbed, "", patience_ns, &testbed->job, failure);
-    if (r == 0 && is_held(&testbed->job))
+        r = query_job_retrying(testbed, "", reserve_timeout_ns, &testbed->job, failure);
+    if (r == 0 && is_active(&testbed->job))
         r = failure_set_kind(failure, FAILURE_INPUT, -EEXIST,
                              "job %s of %s exists already; delete it with 'assay release'", testbed->job.id,
                              settings->scheduler->name);

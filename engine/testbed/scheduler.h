@@ -17,24 +17,24 @@
 struct scheduler_resources {
     int64_t nodes;
     double walltime;     /* seconds */
-    double at_most_wait; /* seconds; 0: as long as it takes */
-    double extend;       /* seconds more that are asked for once the job runs; 0: none */
-    double checkpoint;   /* seconds before its end that the job gets a signal; 0: it gets none */
+    double at_most_wait; /* longest wait for the job to start, seconds; 0: without limit */
+    double extend;       /* seconds to ask for in addition once the job runs; 0: none */
+    double checkpoint;   /* seconds before its end at which the job gets a signal; 0: no signal */
     char *login;         /* [user@]host[:port] that the commands run on; NULL: this machine */
-    /* As struct http_settings has them, absolute. With an api, which needs no login, the scheduler's commands
-     * are requests (frontend.h). */
+    /* The members of struct http_settings; the files are absolute paths. With an api the scheduler is asked
+     * by requests (frontend.h) instead of commands, without a login. */
     char *api, *credentials, *authority;
-    const char *user; /* who asks, as read_user() has it; NULL: that need not be known */
+    const char *user; /* this user's name from read_user(); NULL: not needed */
     char *queue, *account, *constraint, *reservation, *cluster, *resources, *container; /* NULL: not said */
     struct bind_texts types, options;
     struct grid5000_resources {
-        char *site, *environment;  /* NULL: what nodes have by default */
-        char *key;                 /* the file of a public key, absolute; not NULL with an environment */
+        char *site, *environment;  /* environment NULL: the nodes' standard system */
+        char *key;                 /* file of a public key, absolute; set where environment is */
         int64_t version;           /* of the environment; 0: the newest */
-        int64_t at_least;          /* nodes, of those that are wanted; 0: all */
-        int64_t vlan;              /* that deployed nodes are put into; 0: none */
+        int64_t at_least;          /* fewest nodes that must be deployed; 0: all */
+        int64_t vlan;              /* number of the VLAN for deployed nodes; 0: none */
         int sudo;                  /* let root in by sudo-g5k */
-        struct bind_texts monitor; /* metrics */
+        struct bind_texts monitor; /* names of metrics to record */
     } grid5000;
 };
 
@@ -44,65 +44,72 @@ struct testbed_settings {
     struct scheduler_resources resources;
 };
 
-/* Appends a word to a command. */
+/* Appends one formatted word to a command. */
 void scheduler_word(struct bind_texts *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The member KEY of an answer: "", and 0, where it is null, not there or of another kind; numbers above 0. */
+/* The member KEY of an answer: its text, or a number above 0. A member that is missing, null or of another
+ * kind gives "" and 0. */
 const char *scheduler_text(const struct document_node *node, const char *key);
 int64_t scheduler_number(const struct document_node *node, const char *key);
 
-/* An option of a program's that a campaign must not give. */
+/* An option of the submitting program that a campaign must not give. */
 struct scheduler_option {
-    const char *name;     /* "--array", which its beginnings mean, too */
-    char letter;          /* of its short form; 0: it has none */
-    const char *expected; /* instead */
+    const char *name;     /* "--array"; its abbreviations are refused, too */
+    char letter;          /* of the short form; 0: none */
+    const char *expected; /* what to write instead, for the message */
 };
-/* As the .expect of a bind_field: what was expected instead of WORD by the one of so many options that it is;
- * NULL: none. FLAGS: letters of options without values, which others may follow ("-Ha4"). */
+/* For the .expect of a bind_field: refuses options that a campaign must not give. Returns the text of what is
+ * expected instead of WORD where WORD is one of the COUNT options REFUSED, else NULL. FLAGS: letters of short
+ * options without values, which other letters may follow in one word ("-Ha4"). */
 const char *scheduler_expect_option(const struct scheduler_option *refused, size_t count, const char *flags,
                                     const char *word);
 #define SCHEDULER_ONE_JOB "an option that leaves it one job: several side by side are several testbeds"
 
-/* The JSON object that PROGRAM printed, among lines that a login shell, say, has printed: the first that
- * begins a line. 1; 0: no line begins one, *RET stays; -EBADMSG. */
+/* Finds the JSON object that PROGRAM printed among other lines (of a login shell, say): the first that begins
+ * a line. Returns 1 with the object in *RET; 0, *RET unchanged, where no line begins an object; -EBADMSG with
+ * FAILURE where none can be parsed. */
 int scheduler_parse_object(const char *program, const char *output, size_t length, struct document **ret,
                            struct failure *failure);
 
-/* Of several jobs of one name the last of these counts: those that are over stay listed for a while. */
+/* In order of preference: where several jobs have one name, the job with the last of these states is used.
+ * Jobs that are over stay listed for a while. */
 enum scheduler_job_state {
     SCHEDULER_JOB_NONE,
     SCHEDULER_JOB_OVER,
-    SCHEDULER_JOB_ENDING, /* what comes of it is not known yet: it may wait again */
+    SCHEDULER_JOB_ENDING, /* the next state is not known: over, or waiting again */
     SCHEDULER_JOB_WAITING,
     SCHEDULER_JOB_RUNNING
 };
 
 enum { SCHEDULER_ID_SIZE = 24, SCHEDULER_NODES_MAX = 65536, SCHEDULER_WALLTIME_MAX = 366 * 86400 /* s */ };
 
-/* The number of a job, above 0, that TEXT begins with, and that ends with TEXT or before one of the
- * characters ENDS. False: there is none, and RET stays as it is. */
-bool scheduler_take_id(const char *text, const char *ends, char ret[static SCHEDULER_ID_SIZE]);
+/* Reads the job number, above 0, that TEXT begins with. The number must end at the end of TEXT or before one
+ * of the characters ENDS; otherwise returns false and leaves RET unchanged. */
+bool scheduler_parse_id(const char *text, const char *ends, char ret[static SCHEDULER_ID_SIZE]);
 
-/* Of a bind_field: names that become a part of a request, a path or a query. */
+/* For the .expect of bind_fields whose value becomes a part of a request's path or query. NULL: VALUE is a
+ * name of letters, digits, '-', '_' and '.'; otherwise the text of what is expected. */
 const char *scheduler_expect_name(const char *key, const char *value);
-/* A value is a date and a time of day, as OAR reserves for; otherwise what was expected. */
+/* For the .expect of bind_fields that are dates with a time of day, as OAR's reservations. NULL: VALUE is
+ * one; otherwise the text of what is expected. */
 const char *scheduler_oar_expect_date(const char *key, const char *value);
 
 struct scheduler_job {
     char id[SCHEDULER_ID_SIZE];
     enum scheduler_job_state state;
-    bool is_starting; /* one that waits, and is about to run */
+    bool is_starting; /* the job waits, and is about to run */
     char reason[256]; /* why it waits or is over, in the scheduler's words; or "" */
     int64_t start_s;  /* when it began, since 1970; 0: not known */
     int64_t end_s;    /* when its time is up, since 1970; 0: not known */
     struct host_list nodes;
 };
 
-/* FOUND becomes *RET, unless *RET counts more (a job that runs, beside one that is over); the other is
- * cleared. */
-void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret);
+/* Moves FOUND into *RET, unless the state of *RET is preferred (enum scheduler_job_state). The other job is
+ * cleared, and FOUND is empty afterwards. */
+void scheduler_prefer_job(struct scheduler_job *found, struct scheduler_job *ret);
 
-/* What a stage of a scheduler's own works with: how the campaign wants the job, and the job. */
+/* The arguments of a scheduler's own stages (inquire, prepare, collect): what the campaign asks for, and the
+ * job. All borrowed. */
 struct frontend;
 struct scheduler_stage {
     const struct testbed_settings *settings;
@@ -118,93 +125,104 @@ struct scheduler {
     size_t field_count;
     const char *expected; /* an example of its mapping, for messages */
     const char *api;      /* where the campaign names none; NULL: it needs none */
-    bool starts_late;     /* no job in its first 2 s, whatever is free */
-    bool ends_for_good;   /* a job that is ending does not wait again */
-    /* When a campaign is read: refuses settings that do not go together. NULL: nothing. */
+    bool starts_late;     /* never starts a job within 2 s of submission, even on free nodes */
+    bool ends_for_good;   /* a job in SCHEDULER_JOB_ENDING is never queued again */
+    /* Called when a campaign is read: refuses settings that do not go together. NULL: no such check. */
     int (*check_settings)(struct testbed_settings *settings, const struct testbed_written *written,
                           struct failure *failure);
-    /* Just before a job is submitted: refuses what no job can be made of any more. NULL: nothing. */
+    /* Called just before a job is submitted: refuses settings that have become impossible, such as a start
+     * time in the past. NULL: no such check. */
     int (*check)(const struct scheduler_resources *resources, struct failure *failure);
-    /* The job runs COMMAND, a line for a shell, and prints into the file OUTPUT; NULL: it only waits. */
+    /* Appends the submitting command to WORDS. The job runs COMMAND, a line for a shell, and prints into the
+     * file OUTPUT. With COMMAND NULL the job only sleeps until it is deleted. */
     void (*submit)(const struct scheduler_resources *resources, const char *name, const char *command,
                    const char *output, struct bind_texts *words);
-    /* The job's number from what submitting printed; false: there is none. */
+    /* Reads the job's number from the output of the submitting command; false: there is no number in it. */
     bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
-    /* Where all users' jobs are listed, which they may call as they like: asks who this user is, and what
-     * that is in the answer; the caller frees, NULL: it is no answer, "": nobody. Both NULL: the scheduler
-     * knows. */
+    /* For schedulers that list the jobs of all users, who may choose the same names: ask_user appends the
+     * command that asks for this user's name. read_user reads the name from its output; the caller frees it.
+     * NULL: the output is no answer; "": nobody is logged in. Both members are NULL where the scheduler lists
+     * this user's jobs only. */
     void (*ask_user)(struct bind_texts *words);
     char *(*read_user)(const char *output);
-    /* Asks for the job ID, or, where that is "", for this user's, NAME among them. */
+    /* Appends the command that asks for job ID or, where ID is "", for this user's jobs, among them the job
+     * called NAME. */
     void (*query)(const struct scheduler_resources *resources, const char *id, const char *name,
                   struct bind_texts *words);
-    /* Finds, in what the query printed, the job ID, or the one called NAME where that is "". What is not
-     * there has the state SCHEDULER_JOB_NONE. -EBADMSG with FAILURE for what is no answer. Where something of
-     * the job cannot be read, such as its nodes, RET has its number and its state all the same. */
+    /* Finds in the output of query() the job ID or, where ID is "", the job called NAME. A job that is not
+     * there has the state SCHEDULER_JOB_NONE. -EBADMSG with FAILURE where the output is no answer. Where a
+     * part of the job cannot be read, such as its nodes, the call fails but RET has the job's number and
+     * state. */
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
-    /* Asks for all that there is to know of the job ID, for the record. NULL: as query(). */
+    /* Appends the command that prints all details of job ID, for the archive. NULL: query() is used. */
     void (*describe)(const char *id, struct bind_texts *words);
-    /* Deletes the job ID, if it is called NAME; NULL: whatever it is called. */
+    /* Appends the command that deletes job ID if it is called NAME; with NAME NULL, whatever its name. */
     void (*cancel)(const struct scheduler_resources *resources, const char *id, const char *name,
                    struct bind_texts *words);
-    /* Asks for more time for a job that runs; how much of it is granted is seen in its end. NULL: no such. */
+    /* Appends the command that asks for DURATION seconds more for a running job. The granted part shows in
+     * the job's end_s. NULL: the scheduler cannot extend jobs. */
     void (*extend)(double duration, const char *id, struct bind_texts *words);
-    /* The job called NAME, where this process runs in it, by its environment: for schedulers that nodes
-     * cannot ask. 1: this is it; 0: it is not. NULL: nodes can. */
+    /* For schedulers whose commands do not work on nodes: finds, by environment variables, whether this
+     * process runs in the job called NAME. 1: it does, and *RET is the job; 0: it does not. NULL: the
+     * commands work on nodes. */
     int (*find_own)(const char *name, struct scheduler_job *ret, struct failure *failure);
-    /* Of the environment: the number and the name of the job that a process runs in. NULL: no engine can be
-     * in one. */
+    /* Environment variables with the number and the name of the job that a process runs in. NULL: the engine
+     * cannot run inside a job. */
     const char *job_variable, *name_variable;
-    const char *launcher; /* its own program that leads to nodes: "srun" */
-    /* Of that launcher: what leads into the job from outside of it, to start an agent or to attach to it.
-     * WORDS is changed in place. */
+    const char *launcher; /* the scheduler's own program that runs commands on nodes: "srun" */
+    /* Changes WORDS, a command of that launcher, in place so that it enters job ID from outside of the job.
+     * IS_START: the command starts an agent; otherwise it attaches to one. */
     void (*enter)(const struct scheduler_resources *resources, const char *id, bool is_start,
                   struct bind_texts *words);
-    /* As the testbed's own asks(). NULL: nothing. */
+    /* As the backend's asks(). NULL: jobs change no control. */
     char *(*asks)(const struct scheduler_resources *resources, const char *control);
 
     /* ---- stages of its own; each may be NULL */
 
-    /* Before a job is submitted: asks whether the site, cluster and environment of the campaign exist. */
+    /* Called before a job is submitted: checks that the site, cluster and environment of the campaign exist.
+     */
     int (*inquire)(const struct scheduler_stage *stage, struct failure *failure);
-    /* Once the job runs: makes its nodes ready. It may take nodes off the job's, and say how they are reached
-     * ([user@]host). Done again, by another engine, it must come to the same. */
+    /* Called once the job runs: makes its nodes ready. It may remove nodes from the job's list, and change
+     * their names to how they are reached ([user@]host). It must be repeatable: a second engine that takes
+     * the job over calls it again, and must get the same nodes. */
     int (*prepare)(const struct scheduler_stage *stage, struct failure *failure);
-    /* As the testbed's own. */
+    /* As the backend's collect(). */
     void (*collect)(const struct scheduler_stage *stage);
 };
 
 extern const struct scheduler scheduler_slurm, scheduler_oar, scheduler_oar_rest, scheduler_grid5000;
 
-/* As scheduler_oar has it: oarsh asks its environment which job it is for. */
+/* The enter() of scheduler_oar and of its REST interface: sets the environment variable by which oarsh knows
+ * the job. */
 void scheduler_oar_enter(const struct scheduler_resources *resources, const char *id, bool is_start,
                          struct bind_texts *words);
-/* What both of OAR's own and Grid'5000's interfaces have. The resources of a job, in oarsub's words; the
- * caller frees. */
+/* ---- shared by OAR's commands, OAR's REST interface and Grid'5000's */
+
+/* The resources of a job as oarsub's option -l has them; the caller frees. */
 char *scheduler_oar_resources(const struct scheduler_resources *resources);
-/* A request (frontend.h) with BODY, which is freed; NULL: none. */
+/* Appends a request (frontend.h) to WORDS. BODY is freed; NULL: the request has no body. */
 void scheduler_oar_request(struct bind_texts *words, const char *method, const char *path, cJSON *body);
-/* The number KEY of an answer; false: there is none. */
+/* Reads a job number, the member KEY of the JSON object OUTPUT; false: there is none. */
 bool scheduler_oar_read_id(const char *output, const char *key, char id[static SCHEDULER_ID_SIZE]);
-/* The keys of a job's number, of when it began, and of its nodes. NUMBER is NULL: the jobs are an object with
- * the numbers as keys. */
+/* The JSON keys of a job's number, of its start time and of its nodes. NUMBER is NULL where the jobs are an
+ * object with the numbers as keys. */
 struct scheduler_oar_keys {
     const char *number, *start, *nodes;
 };
-/* Reads JOB, which has the number ID. -EBADMSG with FAILURE: ID is no number. */
+/* Reads JOB, whose number is ID, into *RET. -EBADMSG with FAILURE where ID is no number. */
 int scheduler_oar_read_job(const struct scheduler_oar_keys *keys, const char *id,
                            const struct document_node *job, struct scheduler_job *ret,
                            struct failure *failure);
-/* As the scheduler's read_job(), from JOBS, a list or an object; NULL: there are none. */
+/* As the scheduler's read_job(), from the parsed list or object JOBS; NULL: there are no jobs. */
 int scheduler_oar_read_jobs(const struct scheduler_oar_keys *keys, const struct document_node *jobs,
                             const char *id, const char *name, struct scheduler_job *ret,
                             struct failure *failure);
-/* Reports a sentence to whoever reserves. */
+/* Passes a sentence to REQUEST's report(), where it has one. */
 void scheduler_report(const struct testbed_request *request, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 
-/* As the testbed's own functions of these names. */
+/* The members of struct testbed_backend (testbed.h) for all schedulers. */
 int scheduler_bind(const struct scheduler *scheduler, const struct testbed_written *written,
                    struct testbed_settings **ret, struct failure *failure);
 void scheduler_free_settings(struct testbed_settings *settings);

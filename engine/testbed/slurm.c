@@ -1,6 +1,6 @@
-/* Slurm: sbatch, squeue and scancel. What squeue prints by --format is the same from 22.05 to 24.11, which
- * its JSON is not: that has a state as a text or as a list, numbers plain or in objects, all jobs whatever is
- * asked for (22.05), and nothing at all where Slurm was built without it. */
+/* Slurm by its commands sbatch, squeue and scancel. squeue is read by its --format, which is the same
+ * from 22.05 to 24.11. Its JSON is not: a state is a text or a list, numbers are plain or in objects, 22.05
+ * lists all jobs whatever was asked, and some builds have no JSON. */
 #include "engine/testbed/scheduler.h"
 
 #include "engine/foundation/cleanup.h"
@@ -21,7 +21,7 @@
 
 #define ONLY_SUBMITS "an option with which sbatch submits the job and ends"
 
-/* Options of sbatch after which there is not one job, or it is not found again. */
+/* Options of sbatch with which it submits no job or several, or a job that assay cannot find again. */
 static const struct scheduler_option refused[] = {
     {"--array", 'a', SCHEDULER_ONE_JOB},
     {"--het-group", 0, SCHEDULER_ONE_JOB},
@@ -54,8 +54,9 @@ static const struct bind_field fields[] = {
     {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
 };
 
-/* A job without a command does nothing: what it has is used from outside, or by steps. One that is requeued
- * would begin again, on other nodes, behind the engine's back. */
+/* Appends the sbatch command that submits the job. Without COMMAND the job sleeps, and its nodes are used by
+ * ssh or by steps. It must not be requeued: Slurm would start it again on other nodes without the engine's
+ * knowledge. */
 static void submit(const struct scheduler_resources *resources, const char *name, const char *command,
                    const char *output, struct bind_texts *words) {
     long seconds = lround(ceil(resources->walltime));
@@ -66,10 +67,10 @@ static void submit(const struct scheduler_resources *resources, const char *name
     scheduler_word(words, "--time=%ld:%02ld", seconds / 60, seconds % 60);
     scheduler_word(words, "--exclusive");
     scheduler_word(words, "--no-requeue");
-    scheduler_word(words, "--chdir=/"); /* which every node has */
+    scheduler_word(words, "--chdir=/"); /* a folder that every node has */
     scheduler_word(words, "--output=%s", output ? output : "/dev/null");
     if (output)
-        scheduler_word(words, "--open-mode=append"); /* of an earlier part, too */
+        scheduler_word(words, "--open-mode=append"); /* keeps the output of an earlier part of the run */
     if (resources->queue)
         scheduler_word(words, "--partition=%s", resources->queue);
     if (resources->account)
@@ -86,18 +87,19 @@ static void submit(const struct scheduler_resources *resources, const char *name
         scheduler_word(words, "--wrap=exec sleep %ld", seconds + 60);
 }
 
-/* "123", or "123;cluster", on a line of its own: a login shell may print others. */
+/* Reads the number of the new job from sbatch's line "123" or "123;cluster". Other lines, as a login shell
+ * may print, are skipped. */
 static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     bool is_found = false;
     for (const char *line = output; line && *line; line = strchr(line, '\n'), line += line != NULL) {
-        is_found |= scheduler_take_id(line, "\r\n;", id);
+        is_found |= scheduler_parse_id(line, "\r\n;", id);
     }
     return is_found;
 }
 
-/* All jobs of this user, since others may call theirs as ours: squeue refuses the number of a job that it has
- * forgotten, and a name may be changed. Those of hidden partitions, too. Its JSON would be of all jobs of the
- * cluster up to 22.05. Times in seconds since 1970, whatever the time zone there is. */
+/* Appends the squeue command that lists all jobs of this user; read_job() selects by number or name. squeue
+ * itself is not asked for one job, since it refuses the number of a job that it has forgotten, and a job may
+ * have been renamed. Jobs of hidden partitions are listed, too; times are in seconds since 1970. */
 static void query(const struct scheduler_resources *resources, const char *id, const char *name,
                   struct bind_texts *words) {
     (void)resources, (void)id, (void)name;
@@ -121,9 +123,10 @@ static void describe(const char *id, struct bind_texts *words) {
 
 enum { ID, STATE, END, NODES, NAME, REASON, COLUMNS };
 
-/* Splits LINE, which is changed; false: it is no job's. The last column may have anything in it. The number
- * is 123; of the tasks of an array 123_4 or 123_[5-9], of the parts of a heterogeneous job 123+0. */
-static bool split(char *line, char *columns[static COLUMNS]) {
+/* Splits LINE in place at '|' into COLUMNS; the last column may contain any character. False: LINE does not
+ * describe a job. The number of a job is 123; the tasks of an array have 123_4 or 123_[5-9], the parts of a
+ * heterogeneous job 123+0. */
+static bool split_line(char *line, char *columns[static COLUMNS]) {
     for (size_t i = 0; i < COLUMNS; i++) {
         columns[i] = line;
         line = i + 1 < COLUMNS ? strchr(line, '|') : line + strlen(line);
@@ -133,18 +136,19 @@ static bool split(char *line, char *columns[static COLUMNS]) {
             *line++ = '\0';
     }
     char id[SCHEDULER_ID_SIZE];
-    return scheduler_take_id(columns[ID], "_+", id);
+    return scheduler_parse_id(columns[ID], "_+", id);
 }
 
-static bool is_number(const char *id, const char *number) {
+/* True where the squeue column ID is the job NUMBER or a part of it ("123_4"). */
+static bool has_number(const char *id, const char *number) {
     size_t length = strlen(number);
     return strncmp(id, number, length) == 0 && strchr("_+", id[length]);
 }
 
-/* A job with several flags has the word of one (job_state_string() of src/common/slurm_protocol_defs.c). What
- * is not known is waited for: it is deleted at the end like any other, and forgotten by Slurm if it is over.
- */
-static enum scheduler_job_state state_called(const char *word) {
+/* The state that squeue calls WORD (job_state_string() of src/common/slurm_protocol_defs.c; a job with
+ * several flags gets one word). Unknown words count as waiting: Slurm soon forgets a job that is over, and
+ * any other is deleted at the end. */
+static enum scheduler_job_state parse_state(const char *word) {
     static const struct {
         const char *word;
         enum scheduler_job_state state;
@@ -163,16 +167,19 @@ static enum scheduler_job_state state_called(const char *word) {
     return SCHEDULER_JOB_WAITING;
 }
 
-static int take_job(char *const columns[static COLUMNS], struct scheduler_job *ret, struct failure *failure) {
+/* Fills RET from the COLUMNS of a line of squeue. -EINVAL for a job of several parts; the nodes are read only
+ * where the job runs. */
+static int read_columns(char *const columns[static COLUMNS], struct scheduler_job *ret,
+                        struct failure *failure) {
     const char *reason = strcmp(columns[REASON], "None") == 0 ? "" : columns[REASON];
-    (void)scheduler_take_id(columns[ID], "_+", ret->id);
-    ret->state = state_called(columns[STATE]);
+    (void)scheduler_parse_id(columns[ID], "_+", ret->id);
+    ret->state = parse_state(columns[STATE]);
     if (columns[ID][strlen(ret->id)])
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "job %s of Slurm has several parts (%s); assay needs a job that is "
                                 "neither an array nor heterogeneous",
                                 ret->id, columns[ID]);
-    /* Of one that is over the state says more than the reason, which is that of its waiting. */
+    /* Where the job is over its state explains more: Slurm's reason is still that of its waiting. */
     snprintf(ret->reason, sizeof ret->reason, "%s",
              ret->state == SCHEDULER_JOB_OVER || ret->state == SCHEDULER_JOB_ENDING ? columns[STATE]
                                                                                     : reason);
@@ -183,6 +190,7 @@ static int take_job(char *const columns[static COLUMNS], struct scheduler_job *r
     return failure_prefix(failure, "the nodes '%s' of job %s of Slurm", columns[NODES], ret->id);
 }
 
+/* Finds in squeue's output the job ID or, where ID is "", the job called NAME. */
 static int read_job(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure) {
     cleanup_free char *lines = xstrndup(output, length);
@@ -191,12 +199,12 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     ret->state = SCHEDULER_JOB_NONE;
     for (char *line; r == 0 && (line = strsep(&rest, "\n"));) {
         struct scheduler_job found = {0};
-        if (!split(line, columns))
+        if (!split_line(line, columns))
             continue;
-        if (id[0] ? !is_number(columns[ID], id) : strcmp(columns[NAME], name) != 0)
+        if (id[0] ? !has_number(columns[ID], id) : strcmp(columns[NAME], name) != 0)
             continue;
-        r = take_job(columns, &found, failure);
-        scheduler_take_job(&found, ret);
+        r = read_columns(columns, &found, failure);
+        scheduler_prefer_job(&found, ret);
     }
     return r;
 }
@@ -210,11 +218,12 @@ static void cancel(const struct scheduler_resources *resources, const char *id, 
     scheduler_word(words, "%s", id);
 }
 
-/* ---- What is asked of the processors ---------------------------------------------------------------------
+/* ---- Options that change controls of the nodes -----------------------------------------------------------
  */
 
-/* The value of an option of sbatch's, NAME=VALUE or NAME VALUE; NULL: it is not there. */
-static const char *value_of(const struct bind_texts *options, const char *name) {
+/* The value of the sbatch option NAME among OPTIONS, written NAME=VALUE or NAME VALUE; NULL: it is not there.
+ */
+static const char *option_value(const struct bind_texts *options, const char *name) {
     size_t length = strlen(name);
     for (size_t i = 0; i < options->count; i++) {
         const char *word = options->items[i];
@@ -228,11 +237,12 @@ static const char *value_of(const struct bind_texts *options, const char *name) 
     return NULL;
 }
 
-/* srun JOB'S-OPTION ...: as if from within the job. sbatch keeps --cpu-freq for the steps of its script, and
- * the agent's step is none of those; an attached one must not have it, since its end would undo it. */
+/* Adds --jobid to the srun command WORDS, so that it runs as a step of job ID. The step that starts the agent
+ * also gets the job's --cpu-freq, which sbatch passes only to steps of its own script. A step that attaches
+ * must not have it: Slurm would undo the frequency at its end. */
 static void enter(const struct scheduler_resources *resources, const char *id, bool is_start,
                   struct bind_texts *words) {
-    const char *frequency = value_of(&resources->options, "--cpu-freq");
+    const char *frequency = option_value(&resources->options, "--cpu-freq");
     struct bind_texts entered = {0};
     for (size_t i = 0; i < words->count; i++) {
         scheduler_word(&entered, "%s", words->items[i]);
@@ -245,8 +255,9 @@ static void enter(const struct scheduler_resources *resources, const char *id, b
     *words = entered;
 }
 
-/* Of "P1[-P2][:GOVERNOR]" or "GOVERNOR": a governor alone, or what one frequency alone selects. */
-static char *governor_of(const char *frequency) {
+/* The governor that sbatch --cpu-freq="P1[-P2][:GOVERNOR]" or "GOVERNOR" selects, in small letters; one
+ * frequency alone selects "userspace". NULL: none is selected. The caller frees. */
+static char *governor_of_option(const char *frequency) {
     static const char *const frequencies[] = {"low", "medium", "high", "highm1"};
     const char *colon = strchr(frequency, ':'), *word = colon ? colon + 1 : frequency;
     bool is_frequency = !colon && strchr("0123456789", *word);
@@ -260,8 +271,9 @@ static char *governor_of(const char *frequency) {
     return governor;
 }
 
-/* "1200000-2400000", in kHz, as a campaign has it. */
-static char *limits_of(const char *frequency) {
+/* The frequency limits of --cpu-freq="1200000-2400000" (kHz) as a campaign writes them, "1.2GHz..2.4GHz";
+ * NULL: FREQUENCY has no two limits. The caller frees. */
+static char *limits_of_option(const char *frequency) {
     double least, most;
     int end = 0;
     if (sscanf(frequency, "%lf-%lf%n", &least, &most, &end) != 2 || !strchr(":", frequency[end]))
@@ -269,16 +281,19 @@ static char *limits_of(const char *frequency) {
     return xformat("%gGHz..%gGHz", least * 1e-6, most * 1e-6);
 }
 
+/* The value that the options --cpu-freq, --hint and --threads-per-core give CONTROL on the job's nodes; NULL:
+ * they do not change it. The caller frees. */
 static char *asks(const struct scheduler_resources *resources, const char *control) {
-    const char *frequency = value_of(&resources->options, "--cpu-freq"),
-               *hint = value_of(&resources->options, "--hint"),
-               *threads = value_of(&resources->options, "--threads-per-core");
+    const char *frequency = option_value(&resources->options, "--cpu-freq"),
+               *hint = option_value(&resources->options, "--hint"),
+               *threads = option_value(&resources->options, "--threads-per-core");
     if (frequency && strcmp(control, "governor") == 0)
-        return governor_of(frequency);
+        return governor_of_option(frequency);
     if (frequency && strcmp(control, "frequency") == 0)
-        return limits_of(frequency);
-    bool is_alone = (hint && strcmp(hint, "nomultithread") == 0) || (threads && strcmp(threads, "1") == 0);
-    return is_alone && strcmp(control, "hyperthreads") == 0 ? xstrdup("off") : NULL;
+        return limits_of_option(frequency);
+    bool is_one_thread =
+        (hint && strcmp(hint, "nomultithread") == 0) || (threads && strcmp(threads, "1") == 0);
+    return is_one_thread && strcmp(control, "hyperthreads") == 0 ? xstrdup("off") : NULL;
 }
 
 const struct scheduler scheduler_slurm = {

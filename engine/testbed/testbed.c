@@ -21,6 +21,7 @@ static const struct testbed_backend *find(const char *name) {
     return NULL;
 }
 
+/* Refuses the value or key NODE, which names no testbed, and suggests the nearest name. */
 static int refuse_name(const struct testbed_written *written, const struct document_node *node,
                        struct failure *failure) {
     char instead[TEXT_INSTEAD_SIZE];
@@ -28,8 +29,8 @@ static int refuse_name(const struct testbed_written *written, const struct docum
                        text_instead(node->text, backend_names, BACKEND_COUNT, instead));
 }
 
-/* Which backend a mapping is for: the one that a key of it names. A mapping without such a key is left to
- * `hosts`, the one backend that has mappings, to refuse. */
+/* The backend that a key of the mapping NODE names. A mapping without such a key is passed to `hosts`, whose
+ * bind() refuses it. */
 static const struct testbed_backend *find_in_mapping(const struct document_node *node) {
     for (size_t i = 0; i < node->count; i++) {
         const struct testbed_backend *backend = find(node->keys[i]->text);
@@ -39,7 +40,7 @@ static const struct testbed_backend *find_in_mapping(const struct document_node 
     return &testbed_hosts;
 }
 
-/* A key of MAPPING that `hosts` does not have and that resembles the name of a testbed; NULL: there is none.
+/* Finds a key of MAPPING that resembles the name of a testbed and is no key of `hosts`; NULL: there is none.
  */
 static const struct document_node *find_misspelt(const struct document_node *mapping) {
     for (size_t i = 0; i < mapping->count; i++) {
@@ -58,8 +59,10 @@ size_t testbed_spare_nodes(const struct testbed_choice *choice) {
     return choice->backend->spare_nodes ? choice->backend->spare_nodes(choice->settings) : 0;
 }
 
-/* One of a list, where there is one; nodes from the command line stand for all of it. */
-static int choose(struct testbed_written *written, struct testbed_choice *choice, struct failure *failure) {
+/* Where `testbed:` is a list, replaces WRITTEN->node by the item to use, or by NULL where the command line
+ * names the nodes, and sets the number and count of CHOICE. Refuses an empty list. */
+static int choose_from_list(struct testbed_written *written, struct testbed_choice *choice,
+                            struct failure *failure) {
     enum { TESTBEDS_MAX = 64 };
     const struct document_node *node = written->node;
     if (!node || node->kind != DOCUMENT_SEQUENCE)
@@ -73,10 +76,12 @@ static int choose(struct testbed_written *written, struct testbed_choice *choice
     return 0;
 }
 
+/* Chooses the backend: that of the command line's nodes, of the name or of the mapping's key, else `local`.
+ */
 int testbed_bind(const struct testbed_written *written, struct testbed_choice *ret, struct failure *failure) {
     struct testbed_written own = *written;
     struct testbed_choice choice = {0};
-    int r = choose(&own, &choice, failure);
+    int r = choose_from_list(&own, &choice, failure);
     if (r < 0)
         return r;
     written = &own;

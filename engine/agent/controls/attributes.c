@@ -17,7 +17,7 @@
 
 /* ---- rows */
 
-/* What a driver shows for numbers that have a name: Intel's, and AMD's where they differ. */
+/* Names that drivers show for numbers: Intel's, and AMD's where they differ. */
 static const struct attribute_name preferences[] = {
     {"performance", 0},     {"balance_performance", 128},
     {"balance_power", 191}, {"balance_power", 192},
@@ -78,7 +78,7 @@ const struct control control_aslr = {
                  "biased",
     .attributes = {&aslr}};
 
-/* ---- governor: each has settings of its own, which are restored after it */
+/* ---- governor: each governor has settings of its own, which are restored after it */
 
 static bool can_be_written(const struct layout *layout, const char *folder, const char *name) {
     struct stat status;
@@ -86,7 +86,7 @@ static bool can_be_written(const struct layout *layout, const char *folder, cons
     return file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_mode & 0222;
 }
 
-/* The files of FOLDER/GOVERNOR, if there is that. */
+/* Adds the writable files of FOLDER/GOVERNOR, if that folder exists. */
 static void add_settings(const struct layout *layout, const char *folder, const char *governor,
                          struct plan *ret) {
     cleanup(machine_names_clear) struct machine_names names = {0};
@@ -105,14 +105,15 @@ static bool is_governor(const char *name) {
     return length > 0 && name[length] == '\0';
 }
 
-/* Settings are a policy's, or, with some drivers, those of all policies that have the governor. */
+/* Lists scaling_governor and the files of the current governors' settings, which each policy has or, with
+ * some drivers, all policies with that governor share. */
 static void governor_files(const struct layout *layout, struct plan *ret) {
     char name[32], before[32] = "", speed[64];
     uint64_t khz;
     control_add_files(ret, layout, &scaling_governor);
     for (size_t i = 0; i < layout->policy_count; i++) {
         const char *folder = layout->policies[i].folder;
-        /* Under the governor userspace a number. */
+        /* Has a number only with the governor userspace. */
         (void)layout_value(layout, folder, "scaling_setspeed", speed, sizeof speed);
         if (number_parse_uint64(speed, strlen(speed), &khz))
             control_add_file(ret, folder, "scaling_setspeed");
@@ -126,7 +127,8 @@ static void governor_files(const struct layout *layout, struct plan *ret) {
     }
 }
 
-/* Some kernels switch turbo on again with the governor; 'performance' brings an energy preference along. */
+/* Side effects: some kernels switch turbo on with a new governor, and 'performance' sets an energy
+ * preference. */
 const struct control control_governor = {.name = "governor",
                                          .absent = CONTROL_NO_CPUFREQ,
                                          .side_effects = 1u << CONTROL_TURBO | 1u << CONTROL_FREQUENCY |
@@ -135,7 +137,7 @@ const struct control control_governor = {.name = "governor",
                                          .attributes = {&scaling_governor},
                                          .files = governor_files};
 
-/* ---- turbo: a switch of all; beside it, or instead of it, the policies may have one each (Linux 6.7) */
+/* ---- turbo: a switch for all PUs; beside or instead of it each policy may have one (Linux 6.7) */
 
 static const struct attribute *turbo_attribute(const struct layout *layout) {
     return attribute_is_there(&no_turbo, layout) ? &no_turbo
@@ -143,11 +145,11 @@ static const struct attribute *turbo_attribute(const struct layout *layout) {
                                                  : &policy_boost;
 }
 
-static void turbo_look(const struct layout *layout, struct control_look *ret) {
+static void read_turbo_status(const struct layout *layout, struct control_status *ret) {
     const struct attribute *attribute = turbo_attribute(layout);
     int common = layout_common_turbo(layout);
     struct layout_place place;
-    control_possible(ret, "on off");
+    control_add_possible(ret, "on off");
     for (size_t i = 0; layout_place(layout, LAYOUT_POLICY, NULL, i, &place); i++) {
         int turbo = layout_policy_turbo(layout, &layout->policies[i], common);
         if (turbo >= 0)
@@ -159,44 +161,47 @@ static void turbo_look(const struct layout *layout, struct control_look *ret) {
         control_refuse(ret, CONTROL_ABSENT,
                        "the driver of the processor's frequency offers no switch for it");
     if (ret->values.count && layout_place(layout, attribute->scope, attribute->folder, 0, &place))
-        control_keep_path(ret, place.folder, attribute->file);
+        control_set_path(ret, place.folder, attribute->file);
 }
 
 static int turbo_plan(const struct layout *layout, const char *asked, struct plan *ret,
                       struct failure *failure) {
     const struct attribute *attribute = turbo_attribute(layout);
     int r = attribute_plan(attribute, layout, asked, ret, failure);
-    /* Without the switch of all a policy's is off, whatever it shows, and takes nothing. */
+    /* With the common switch off a policy's turbo is off whatever its own switch shows, and that cannot be
+     * written. */
     if (r == 0 && attribute == &boost && strcmp(asked, "on") == 0)
         r = attribute_plan(&policy_boost, layout, asked, ret, failure);
     return r;
 }
 
-/* Without turbo the driver caps the limits, and gives the old ones back with it. */
-const struct control control_turbo = {.name = "turbo",
-                                      .absent = CONTROL_NO_CPUFREQ,
-                                      .side_effects = 1u << CONTROL_FREQUENCY,
-                                      .shows_driver = true,
-                                      /* The switch of all may change those of the policies: it goes first. */
-                                      .attributes = {&no_turbo, &boost, &policy_boost},
-                                      .look = turbo_look,
-                                      .plan = turbo_plan};
+/* Side effect: with turbo off the driver caps the frequency limits, and shows the old limits again with turbo
+ * on. */
+const struct control control_turbo = {
+    .name = "turbo",
+    .absent = CONTROL_NO_CPUFREQ,
+    .side_effects = 1u << CONTROL_FREQUENCY,
+    .shows_driver = true,
+    /* The common switch may change those of the policies: it comes first. */
+    .attributes = {&no_turbo, &boost, &policy_boost},
+    .read_status = read_turbo_status,
+    .plan = turbo_plan};
 
-/* ---- uncore-frequency: limits of what is not a core: mesh, last cache, memory controllers */
+/* ---- uncore-frequency: limits of the parts outside the cores: mesh, last-level cache, memory controllers */
 
 static struct hertz_words uncore_words(const struct layout *layout, const char *folder) {
     return (struct hertz_words){.min = layout_number(layout, folder, "initial_min_freq_khz"),
                                 .max = layout_number(layout, folder, "initial_max_freq_khz")};
 }
 
-static void uncore_look(const struct layout *layout, struct control_look *ret) {
+static void read_uncore_status(const struct layout *layout, struct control_status *ret) {
     struct layout_place place;
     char text[HERTZ_RANGE_SIZE];
     for (size_t i = 0; layout_place(layout, LAYOUT_UNCORE, NULL, i, &place); i++) {
         struct hertz_words words = uncore_words(layout, place.folder);
-        control_keep_path(ret, place.folder, "max_freq_khz");
+        control_set_path(ret, place.folder, "max_freq_khz");
         if (i == 0 && words.min && words.max)
-            control_possible(ret, "%s min max", hertz_format_range(words.min, words.max, text));
+            control_add_possible(ret, "%s min max", hertz_format_range(words.min, words.max, text));
         hertz_format_range(layout_number(layout, place.folder, "min_freq_khz"),
                            layout_number(layout, place.folder, "max_freq_khz"), text);
         values_add_named(&ret->values, text, strrchr(place.folder, '/') + 1);
@@ -222,5 +227,5 @@ const struct control control_uncore_frequency = {
     .name = "uncore-frequency",
     .absent = "the kernel's module intel_uncore_frequency is not loaded, or the processor has no such limits",
     .attributes = {&uncore},
-    .look = uncore_look,
+    .read_status = read_uncore_status,
     .plan = uncore_plan};

@@ -48,7 +48,7 @@ unsigned control_closure(unsigned set) {
     return set;
 }
 
-/* ---- one kind of file */
+/* ---- attributes: one kind of file */
 
 bool attribute_is_there(const struct attribute *attribute, const struct layout *layout) {
     struct layout_place place;
@@ -66,7 +66,7 @@ static bool is_number(const char *text, uint64_t *ret) {
     return number_parse_uint64(text, strlen(text), ret);
 }
 
-/* The word that stands for VALUE, which may be changed. */
+/* The word for VALUE, the content of a file of ATTRIBUTE; VALUE may be changed in place. */
 static const char *decode(const struct attribute *attribute, char *value) {
     uint64_t number;
     if (is_switch(attribute))
@@ -80,6 +80,7 @@ static const char *decode(const struct attribute *attribute, char *value) {
     return value;
 }
 
+/* Reads the possible words of ATTRIBUTE; "": not known. */
 static void read_words(const struct attribute *attribute, const struct layout *layout, const char *folder,
                        char words[static LIST_SIZE]) {
     words[0] = '\0';
@@ -89,8 +90,9 @@ static void read_words(const struct attribute *attribute, const struct layout *l
         (void)layout_value(layout, folder, attribute->list, words, LIST_SIZE);
 }
 
+/* Reads the values of all files of ATTRIBUTE into the status. */
 static void read_attribute(const struct attribute *attribute, const struct layout *layout,
-                           struct control_look *ret) {
+                           struct control_status *ret) {
     char value[LIST_SIZE];
     struct layout_place place;
     for (size_t i = 0; layout_place(layout, attribute->scope, attribute->folder, i, &place); i++) {
@@ -99,13 +101,13 @@ static void read_attribute(const struct attribute *attribute, const struct layou
         values_add(&ret->values, decode(attribute, value), &place.pus);
         if (ret->path[0])
             continue;
-        control_keep_path(ret, place.folder, attribute->file);
+        control_set_path(ret, place.folder, attribute->file);
         read_words(attribute, layout, place.folder, value);
-        control_possible(ret, "%s", value);
+        control_add_possible(ret, "%s", value);
     }
 }
 
-/* Of a number that is written, the kernel may show its name. */
+/* Adds a write of WORD. Where it is a number that has a name, the kernel may show the name afterwards. */
 static void add_word(const struct attribute *attribute, const struct layout_place *place, const char *word,
                      struct plan *ret) {
     uint64_t number;
@@ -119,7 +121,8 @@ static void add_word(const struct attribute *attribute, const struct layout_plac
             snprintf(write->other, sizeof write->other, "%s", at->name);
 }
 
-/* The number that is to be written for ASKED. 0 or -EINVAL with a sentence. */
+/* Finds the number to write for the value ASKED of a switch or a named number. 0 or -EINVAL with a sentence.
+ */
 static int encode_number(const struct attribute *attribute, const char *asked, uint64_t *ret,
                          struct failure *failure) {
     if (is_switch(attribute) && (strcmp(asked, "on") == 0 || strcmp(asked, "off") == 0)) {
@@ -153,7 +156,7 @@ int attribute_plan(const struct attribute *attribute, const struct layout *layou
     snprintf(word, sizeof word, "%.63s", asked);
     for (char *at = word; attribute->names && !numbers && *at; at++)
         if (*at == '-')
-            *at = '_'; /* as the kernel writes it */
+            *at = '_'; /* the kernel's spelling */
     struct layout_place place;
     for (size_t i = 0; layout_place(layout, attribute->scope, attribute->folder, i, &place); i++) {
         if (!layout_has(layout, place.folder, attribute->file))
@@ -172,19 +175,20 @@ int attribute_plan(const struct attribute *attribute, const struct layout *layou
     return 0;
 }
 
-static const struct attribute *attribute_of(const struct control *control, const struct layout *layout) {
+/* The first attribute of CONTROL whose files exist; NULL: none. */
+static const struct attribute *find_attribute(const struct control *control, const struct layout *layout) {
     size_t i = 0;
     while (control->attributes[i] && !attribute_is_there(control->attributes[i], layout))
         i++;
     return control->attributes[i];
 }
 
-/* ---- looking */
+/* ---- the status */
 
-void control_look_clear(struct control_look *look) {
-    values_clear(&look->values);
-    text_clear(&look->value);
-    text_clear(&look->possible);
+void control_status_clear(struct control_status *current) {
+    values_clear(&current->values);
+    text_clear(&current->value);
+    text_clear(&current->possible);
 }
 
 const char *control_access_name(enum control_access access) {
@@ -195,33 +199,36 @@ const char *control_access_name(enum control_access access) {
     return names[access];
 }
 
-/* No file of the kernel does anything when it is only opened for writing. */
-static void check_rights(const struct machine *machine, struct control_look *look) {
-    cleanup_close int file = machine_open_file(machine, look->path, O_WRONLY | O_NONBLOCK);
+/* Tests whether this user may write the control, by opening its file for writing: that alone changes nothing.
+ */
+static void check_rights(const struct machine *machine, struct control_status *current) {
+    cleanup_close int file = machine_open_file(machine, current->path, O_WRONLY | O_NONBLOCK);
     if (file >= 0)
         return;
     struct stat status;
-    cleanup_close int seen = machine_open_file(machine, look->path, O_PATH);
+    cleanup_close int seen = machine_open_file(machine, current->path, O_PATH);
     bool read_only =
         file == -EROFS || (seen >= 0 && fstat(seen, &status) == 0 && (status.st_mode & 0222) == 0);
-    look->access = read_only ? CONTROL_READ_ONLY : CONTROL_DENIED;
+    current->access = read_only ? CONTROL_READ_ONLY : CONTROL_DENIED;
     if (read_only)
-        snprintf(look->why, sizeof look->why, "'/%.120s' cannot be written on this machine", look->path);
+        snprintf(current->why, sizeof current->why, "'/%.120s' cannot be written on this machine",
+                 current->path);
     else
-        snprintf(look->why, sizeof look->why, "this user may not write '/%.120s': %s", look->path,
+        snprintf(current->why, sizeof current->why, "this user may not write '/%.120s': %s", current->path,
                  strerror(-file));
 }
 
-int control_look_at(const struct control *control, const struct layout *layout, struct control_look *ret) {
-    *ret = (struct control_look){0};
+int control_read_status(const struct control *control, const struct layout *layout,
+                        struct control_status *ret) {
+    *ret = (struct control_status){0};
     text_init(&ret->value, TEXT_MAX_BYTES);
     text_init(&ret->possible, TEXT_MAX_BYTES);
-    const struct attribute *attribute = attribute_of(control, layout);
+    const struct attribute *attribute = find_attribute(control, layout);
     if (control->shows_driver && layout->policy_count)
         (void)layout_value(layout, layout->policies[0].folder, "scaling_driver", ret->driver,
                            sizeof ret->driver);
-    if (control->look)
-        control->look(layout, ret);
+    if (control->read_status)
+        control->read_status(layout, ret);
     else if (attribute)
         read_attribute(attribute, layout, ret);
     int r = values_put(&ret->values, &ret->value);
@@ -238,29 +245,29 @@ int control_look_at(const struct control *control, const struct layout *layout, 
     return 0;
 }
 
-void control_refuse(struct control_look *look, enum control_access access, const char *why) {
-    look->access = access;
-    if (why != look->why)
-        snprintf(look->why, sizeof look->why, "%s", why);
+void control_refuse(struct control_status *current, enum control_access access, const char *why) {
+    current->access = access;
+    if (why != current->why)
+        snprintf(current->why, sizeof current->why, "%s", why);
 }
 
-void control_possible(struct control_look *look, const char *format, ...) {
+void control_add_possible(struct control_status *current, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int r = text_vprintf(&look->possible, format, arguments);
+    int r = text_vprintf(&current->possible, format, arguments);
     va_end(arguments);
-    look->error = r < 0 ? r : look->error;
+    current->error = r < 0 ? r : current->error;
 }
 
-void control_keep_path(struct control_look *look, const char *folder, const char *name) {
-    snprintf(look->path, sizeof look->path, "%s/%s", folder, name);
+void control_set_path(struct control_status *current, const char *folder, const char *name) {
+    snprintf(current->path, sizeof current->path, "%s/%s", folder, name);
 }
 
-/* ---- what was asked */
+/* ---- plans */
 
 int control_plan(const struct control *control, const struct layout *layout, const char *asked,
                  struct plan *ret, struct failure *failure) {
-    const struct attribute *attribute = attribute_of(control, layout);
+    const struct attribute *attribute = find_attribute(control, layout);
     int r = control->plan ? control->plan(layout, asked, ret, failure)
             : attribute   ? attribute_plan(attribute, layout, asked, ret, failure)
                           : 0;
@@ -281,12 +288,12 @@ int control_check_word(const char *asked, const char *list, struct failure *fail
 /* ---- files */
 
 void control_list_files(const struct control *control, const struct layout *layout, struct plan *ret) {
-    const struct attribute *first = control->look ? NULL : attribute_of(control, layout);
+    const struct attribute *first = control->read_status ? NULL : find_attribute(control, layout);
     if (control->files)
         control->files(layout, ret);
     else if (first)
         control_add_files(ret, layout, first);
-    for (size_t i = 0; control->look && !control->files && control->attributes[i]; i++)
+    for (size_t i = 0; control->read_status && !control->files && control->attributes[i]; i++)
         control_add_files(ret, layout, control->attributes[i]);
 }
 

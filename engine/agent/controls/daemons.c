@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 10000, SET_MS = 60000, OUTPUT_SIZE = 4096 };
+enum { QUERY_MS = 10000, SET_MS = 60000, OUTPUT_SIZE = 4096 };
 
 const char *const daemon_names[DAEMON_COUNT] = {"tuned", "thermald", "power-profiles-daemon", "irqbalance"};
 const char *const daemon_state_names[] = {[DAEMON_ABSENT] = "absent",
@@ -29,8 +29,9 @@ static bool has_systemd(const struct machine *machine) {
 
 /* ---- running systemctl */
 
-/* In the child. The caller may have signals blocked. The program stays in the caller's process group: a
- * signal to that ends it too, so that no daemon is stopped after all was restored. */
+/* Runs in the child: executes systemctl with fixed variables and no blocked signals. The program stays in the
+ * caller's process group, so that a signal to the group ends it, too, and no daemon is stopped after all was
+ * restored. */
 static _Noreturn void execute(char *const arguments[], int output, bool with_errors) {
     static char search[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", language[] = "LC_ALL=C";
     static const char *const programs[] = {"/usr/sbin/systemctl", "/usr/bin/systemctl", "/sbin/systemctl",
@@ -49,7 +50,7 @@ static _Noreturn void execute(char *const arguments[], int output, bool with_err
     _exit(127);
 }
 
-/* Reads to the end or the deadline; what does not fit is dropped. False at the deadline. */
+/* Reads OUTPUT to its end; bytes that do not fit are dropped. False: the deadline came first. */
 static bool collect(int from, int64_t until_ns, char output[static OUTPUT_SIZE]) {
     size_t length = 0;
     for (;;) {
@@ -75,9 +76,10 @@ void daemons_limit(int64_t total_ns) {
     deadline_ns = clock_monotonic_ns() + total_ns;
 }
 
-/* The exit status, and what was printed in OUTPUT; or a negative errno. */
-static int call(const char *const *arguments, int64_t limit_ms, bool with_errors,
-                char output[static OUTPUT_SIZE]) {
+/* Runs systemctl with ARGUMENTS. Returns its exit status, with its output in OUTPUT, or a negative errno;
+ * -ETIMEDOUT: it was killed after LIMIT_MS, or at the deadline of daemons_limit(). */
+static int run_systemctl(const char *const *arguments, int64_t limit_ms, bool with_errors,
+                         char output[static OUTPUT_SIZE]) {
     int ends[2], status = 0;
     char *copy[8] = {0};
     for (size_t i = 0; arguments[i]; i++)
@@ -103,10 +105,10 @@ static int call(const char *const *arguments, int64_t limit_ms, bool with_errors
     return !whole ? -ETIMEDOUT : WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 
-/* ---- how they stand */
+/* ---- states */
 
-/* The value of a line "NAME=VALUE" of OUTPUT is one of WORDS, which are separated by blanks. */
-static bool says(const char *output, const char *name, const char *words) {
+/* True where OUTPUT has a line "NAME=VALUE" whose value is one of WORDS, which are separated by blanks. */
+static bool has_value(const char *output, const char *name, const char *words) {
     size_t length = strlen(name);
     for (const char *line = output; line; line = strchr(line, '\n')) {
         line += *line == '\n';
@@ -119,31 +121,32 @@ static bool says(const char *output, const char *name, const char *words) {
     return false;
 }
 
-/* A unit may go by another name: each is asked after alone, so that none is taken for another. */
+/* Asks for the state of one unit. systemctl is called for each unit, because a unit may be printed by another
+ * of its names. 0, or the failure of call(). */
 static int read_unit_state(const char *name, enum daemon_state *ret) {
     char output[OUTPUT_SIZE];
     const char *const arguments[] = {"systemctl", "show", "--property=LoadState", "--property=ActiveState",
                                      name,        NULL};
-    int status = call(arguments, LOOK_MS, false, output);
+    int status = run_systemctl(arguments, QUERY_MS, false, output);
     if (status != 0)
         return status;
-    if (says(output, "LoadState", "not-found masked error bad-setting"))
+    if (has_value(output, "LoadState", "not-found masked error bad-setting"))
         *ret = DAEMON_ABSENT;
-    else if (!says(output, "LoadState", "loaded merged stub"))
+    else if (!has_value(output, "LoadState", "loaded merged stub"))
         *ret = DAEMON_UNKNOWN;
-    else if (says(output, "ActiveState", "active activating reloading refreshing"))
+    else if (has_value(output, "ActiveState", "active activating reloading refreshing"))
         *ret = DAEMON_RUNNING;
-    else if (says(output, "ActiveState", "inactive deactivating failed maintenance"))
+    else if (has_value(output, "ActiveState", "inactive deactivating failed maintenance"))
         *ret = DAEMON_STOPPED;
     return 0;
 }
 
-void daemons_look(const struct machine *machine, enum daemon_state ret[static DAEMON_COUNT]) {
+void daemons_read_states(const struct machine *machine, enum daemon_state ret[static DAEMON_COUNT]) {
     bool systemd = has_systemd(machine);
     int r = 0;
     for (int i = 0; i < DAEMON_COUNT; i++) {
         ret[i] = systemd ? DAEMON_UNKNOWN : DAEMON_ABSENT;
-        /* A manager that does not answer is not asked three times more. */
+        /* A systemd that does not answer is not asked again for the other daemons. */
         if (systemd && r != -ETIMEDOUT)
             r = read_unit_state(daemon_names[i], &ret[i]);
     }
@@ -157,8 +160,8 @@ int daemons_set(struct write_context *context, int index, enum daemon_state want
     const char *const arguments[] = {"systemctl", "--no-ask-password", verb, name, NULL};
     char output[OUTPUT_SIZE], number[16];
     enum daemon_state before = states[index];
-    int status = call(arguments, SET_MS, true, output);
-    daemons_look(context->machine, states);
+    int status = run_systemctl(arguments, SET_MS, true, output);
+    daemons_read_states(context->machine, states);
     int r = status < 0 ? status : states[index] == wanted ? 0 : geteuid() != 0 ? -EACCES : -EIO;
     context->changed += states[index] != before;
     lines_put(context->lines, "write", context->control, name, daemon_state_names[before],
@@ -173,25 +176,25 @@ int daemons_set(struct write_context *context, int index, enum daemon_state want
 
 /* ---- as a control */
 
-static void look(const struct layout *layout, struct control_look *ret) {
+static void read_status(const struct layout *layout, struct control_status *ret) {
     enum daemon_state states[DAEMON_COUNT];
     if (layout->machine->captured) {
         control_refuse(ret, CONTROL_ABSENT, "nothing runs on a captured machine");
         return;
     }
-    daemons_look(layout->machine, states);
+    daemons_read_states(layout->machine, states);
     for (int i = 0; i < DAEMON_COUNT; i++)
         if (states[i] != DAEMON_ABSENT)
             values_add_named(&ret->values, daemon_state_names[states[i]], daemon_names[i]);
     if (ret->values.count == 0)
         return;
     snprintf(ret->driver, sizeof ret->driver, "systemd");
-    control_possible(ret, "running stopped");
+    control_add_possible(ret, "running stopped");
     if (geteuid() != 0)
         control_refuse(ret, CONTROL_DENIED, "only root may stop and start daemons");
 }
 
-/* They are no files: set.c sets them by daemons_set(). */
+/* Checks the value only: daemons have no files, and set.c sets them by daemons_set(). */
 static int plan(const struct layout *layout, const char *asked, struct plan *ret, struct failure *failure) {
     (void)layout;
     (void)ret;
@@ -204,5 +207,5 @@ static int plan(const struct layout *layout, const char *asked, struct plan *ret
 const struct control control_daemons = {
     .name = "daemons",
     .absent = "there is no systemd, or it has none of tuned, thermald, power-profiles-daemon and irqbalance",
-    .look = look,
+    .read_status = read_status,
     .plan = plan};

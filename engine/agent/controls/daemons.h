@@ -1,4 +1,4 @@
-/* The daemons that would set controls themselves, or move interrupts. Systemd has to run the machine. */
+/* Daemons that would set controls themselves, or move interrupts, as services of systemd. */
 #ifndef ASSAY_CONTROLS_DAEMONS_H
 #define ASSAY_CONTROLS_DAEMONS_H
 
@@ -21,16 +21,16 @@ enum { DAEMON_COUNT = 4 };
 extern const char *const daemon_names[DAEMON_COUNT];
 extern const char *const daemon_state_names[];
 
-/* How each stands. On a captured machine, and where there is no systemd, all are absent. A unit that could
- * not be started again (masked, or without a file) is absent, whether it runs or not. */
-void daemons_look(const struct machine *machine, enum daemon_state ret[static DAEMON_COUNT]);
+/* Reads the state of each daemon. On a captured machine, and without systemd, all are absent. A unit that
+ * could not be started again (masked, or without a file) counts as absent, whether it runs or not. */
+void daemons_read_states(const struct machine *machine, enum daemon_state ret[static DAEMON_COUNT]);
 
-/* How long the manager of the daemons is waited for from now on, by all calls together: one that hangs does
- * not keep an agent from answering. */
+/* Limits the time that all calls of systemctl from now on may take together, so that a systemd that hangs
+ * does not block the agent. */
 void daemons_limit(int64_t total_ns);
 
-/* Starts or stops one that is there, and reports it as a line. 0, -EACCES (this user may not), or another
- * negative errno with a sentence. */
+/* Starts or stops a daemon that exists, reports a line `write`, and reads all states again. Returns 0,
+ * -EACCES (this user may not), or another negative errno with a sentence. */
 int daemons_set(struct write_context *context, int index, enum daemon_state wanted,
                 enum daemon_state ret_states[static DAEMON_COUNT], struct failure *failure);
 

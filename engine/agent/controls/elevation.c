@@ -16,7 +16,7 @@
 
 enum { WORDS_SIZE = 1024, ARGUMENTS_MAX = 64, SAID_SIZE = 1024, PROGRAM_SIZE = 4096 };
 
-static const char own_words[] = "assay-agent: "; /* before everything that tools complain of */
+static const char message_prefix[] = "assay-agent: "; /* the prefix of all messages of the agent's tools */
 
 void elevation_pass(const char *words) {
     if (words)
@@ -48,8 +48,9 @@ static bool is_agent(const char *path) {
     return path[0] == '/' && strcmp(slash, "/assay-agent") == 0;
 }
 
-/* 0, or a negative errno. */
-static int begin(struct command *command, const char *tool, pid_t owner) {
+/* Makes the command that runs TOOL as root for OWNER; further arguments are added by add(). 0, or a negative
+ * errno. */
+static int make_command(struct command *command, const char *tool, pid_t owner) {
     ssize_t length = readlink("/proc/self/exe", command->program, sizeof command->program - 1);
     int words = snprintf(command->words, sizeof command->words, "%s", getenv(WORDS_VARIABLE));
     if (length < 0 || words >= WORDS_SIZE)
@@ -71,13 +72,14 @@ static int begin(struct command *command, const char *tool, pid_t owner) {
 
 /* ---- running it */
 
-/* The guardian has closed stdin and stdout, so that the pipe may have their numbers: stderr comes first. */
-static _Noreturn void become(const struct command *command, int error, bool silent) {
+/* Runs in the child: executes the command with stderr on the pipe ERROR. stderr is set first, because the
+ * pipe may have number 0 or 1: the guardian has closed stdin and stdout. */
+static _Noreturn void run_child(const struct command *command, int error, bool silent) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     dup2(error, STDERR_FILENO);
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* neither 0 nor 1: the pipe would have taken those */
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* above 1: the pipe has taken free lower numbers */
     dup2(null, STDIN_FILENO);
     if (silent)
         dup2(null, STDOUT_FILENO);
@@ -86,8 +88,9 @@ static _Noreturn void become(const struct command *command, int error, bool sile
     _exit(127);
 }
 
-/* The first of what is said on stderr; the end of it is the end of all that was started. */
-static void listen_to(int error, char said[static SAID_SIZE]) {
+/* Reads the command's stderr to its end, when all its processes have ended, and stores its beginning in SAID.
+ */
+static void read_messages(int error, char said[static SAID_SIZE]) {
     char rest[SAID_SIZE];
     size_t length = 0;
     for (;;) {
@@ -100,40 +103,41 @@ static void listen_to(int error, char said[static SAID_SIZE]) {
     }
 }
 
-/* Its exit status, or a negative errno. */
+/* Runs the command and waits. Returns its exit status, or a negative errno. SILENT: its stdout is dropped. */
 static int run(const struct command *command, bool silent, char said[static SAID_SIZE]) {
     int ends[2], status = 0;
     said[0] = '\0';
-    if (command->count == ARGUMENTS_MAX) /* and perhaps there were more */
+    if (command->count == ARGUMENTS_MAX) /* some arguments may have been dropped */
         return -E2BIG;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
     pid_t pid = fork();
     if (pid == 0)
-        become(command, ends[1], silent);
+        run_child(command, ends[1], silent);
     int r = pid < 0 ? -errno : 0;
     close(ends[1]);
     if (r == 0)
-        listen_to(ends[0], said);
+        read_messages(ends[0], said);
     close(ends[0]);
     while (r == 0 && waitpid(pid, &status, 0) < 0)
         r = errno == EINTR ? 0 : -errno;
     return r < 0 ? r : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* ---- what came of it */
+/* ---- its result */
 
-/* What the tool itself complained of, in SAID; NULL: nothing. */
-static const char *find_own_words(char *said) {
-    char *own = strstr(said, own_words);
+/* The first message of the tool itself in SAID, without its prefix; NULL: none. */
+static const char *find_tool_message(char *said) {
+    char *own = strstr(said, message_prefix);
     if (!own)
         return NULL;
     own[strcspn(own, "\n")] = '\0';
-    return own + strlen(own_words);
+    return own + strlen(message_prefix);
 }
 
-/* Why the tool did not run, in the words of whatever did not let it, and what would. */
-static void explain(const struct command *command, int status, char *said, struct failure *ret) {
+/* Sets RET for a tool that did not run: the first line of stderr, such as sudo's, and the line for sudoers
+ * that would allow it. */
+static void describe_failure(const struct command *command, int status, char *said, struct failure *ret) {
     char words[WORDS_SIZE];
     snprintf(words, sizeof words, "%s", getenv(WORDS_VARIABLE));
     for (char *at = words; (at = strchr(at, ','));)
@@ -152,21 +156,22 @@ int elevation_run_tool(const char *tool, int count, char **arguments) {
     struct command command = {0};
     struct failure failure;
     char said[SAID_SIZE] = "";
-    int status = begin(&command, tool, getppid());
+    int status = make_command(&command, tool, getppid());
     for (int i = 0; i < count; i++)
         add(&command, arguments[i]);
     if (status == 0)
         status = run(&command, false, said);
-    const char *own = find_own_words(said);
+    const char *own = find_tool_message(said);
     if (own)
         return tool_complain(status, "%s", own);
-    if (status == 0 || (status == 1 && !said[0])) /* its lines say what could not be done */
+    if (status == 0 || (status == 1 && !said[0])) /* 1 in silence: the tool's lines have the reasons */
         return status;
-    explain(&command, status, said, &failure);
+    describe_failure(&command, status, said, &failure);
     return tool_complain(1, "%s", failure.text);
 }
 
-/* Root removes the folder with the last snapshot in it; nobody else can look into it. */
+/* True where root's folder of snapshots exists. Only root can read it, and removes it with its last snapshot.
+ */
 static bool has_snapshot(const struct machine *machine) {
     struct stat status;
     return fstatat(machine->root, "run/assay", &status, AT_SYMLINK_NOFOLLOW) == 0;
@@ -178,15 +183,15 @@ void elevation_restore(const struct machine *machine, char *note, size_t size) {
     char said[SAID_SIZE] = "";
     if (!elevation_is_due() || !has_snapshot(machine))
         return;
-    int status = begin(&command, "--restore-controls", getpid());
+    int status = make_command(&command, "--restore-controls", getpid());
     add(&command, "--unasked");
     if (status == 0)
         status = run(&command, true, said);
-    const char *own = find_own_words(said);
+    const char *own = find_tool_message(said);
     if (own || status == 0) {
         snprintf(note, size, "%s", own ? own : "");
         return;
     }
-    explain(&command, status, said, &failure);
+    describe_failure(&command, status, said, &failure);
     snprintf(note, size, "cannot find out whether an earlier agent left controls changed: %s", failure.text);
 }

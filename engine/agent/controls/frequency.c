@@ -12,7 +12,8 @@
 
 enum { LIST_SIZE = 4096, PSTATE_KHZ = 100000 };
 
-static struct hertz_words words_of(const struct layout *layout, const struct layout_place *policy) {
+/* The frequencies that the words min, base and max mean for POLICY. */
+static struct hertz_words frequency_words(const struct layout *layout, const struct layout_place *policy) {
     return (struct hertz_words){.min = layout_number(layout, policy->folder, "cpuinfo_min_freq"),
                                 .base = layout_base_khz(layout, policy),
                                 .max = layout_number(layout, policy->folder, "cpuinfo_max_freq")};
@@ -28,31 +29,32 @@ static bool has_limits(const struct layout *layout, const struct layout_place *p
 
 struct window {
     uint64_t min, max; /* per cent */
-    bool binds;        /* some policy's limits may be wider */
+    bool binds;        /* the window may be narrower than some policy's limits */
 };
 
-/* Rounded up. */
-static uint64_t percent_of(uint64_t khz, uint64_t highest) {
+/* KHZ in per cent of HIGHEST, rounded up, at most 100. */
+static uint64_t khz_to_percent(uint64_t khz, uint64_t highest) {
     uint64_t percent = highest ? (khz * 100 + highest - 1) / highest : 0;
     return percent > 100 ? 100 : percent;
 }
 
-/* Rounded up to the next P-state. */
-static uint64_t of_percent(uint64_t highest, uint64_t percent) {
+/* PERCENT of HIGHEST in kHz, rounded up to the next P-state. */
+static uint64_t percent_to_khz(uint64_t highest, uint64_t percent) {
     uint64_t khz = (highest * percent / 100 + PSTATE_KHZ - 1) / PSTATE_KHZ * PSTATE_KHZ;
     return khz > highest ? highest : khz;
 }
 
+/* Reads intel_pstate's limits; 0 to 100 % without that driver. */
 static struct window read_window(const struct layout *layout) {
     struct window window = {.max = 100};
     struct hertz_words words = {0};
     if (layout->policy_count && layout_answers(layout, INTEL, "max_perf_pct"))
-        words = words_of(layout, &layout->policies[0]);
+        words = frequency_words(layout, &layout->policies[0]);
     if (words.max == 0)
         return window;
     window.min = layout_number(layout, INTEL, "min_perf_pct");
     window.max = layout_number(layout, INTEL, "max_perf_pct");
-    window.binds = window.max < 100 || window.min > percent_of(words.min, words.max);
+    window.binds = window.max < 100 || window.min > khz_to_percent(words.min, words.max);
     return window;
 }
 
@@ -60,49 +62,50 @@ struct range {
     uint64_t min, max; /* kHz; a maximum of 0: not known */
 };
 
-/* A policy's limits, those of all PUs included. */
-static struct range limits_of(const struct layout *layout, const struct layout_place *policy,
-                              const struct window *window) {
+/* The limits of a policy, narrowed by intel_pstate's WINDOW for all PUs. */
+static struct range effective_limits(const struct layout *layout, const struct layout_place *policy,
+                                     const struct window *window) {
     struct range range = {layout_number(layout, policy->folder, "scaling_min_freq"),
                           layout_number(layout, policy->folder, "scaling_max_freq")};
     uint64_t highest = window->binds ? layout_number(layout, policy->folder, "cpuinfo_max_freq") : 0;
     if (highest == 0 || range.max == 0)
         return range;
-    uint64_t min = of_percent(highest, window->min), max = of_percent(highest, window->max);
+    uint64_t min = percent_to_khz(highest, window->min), max = percent_to_khz(highest, window->max);
     range.max = max && max < range.max ? max : range.max;
     range.min = min > range.min ? min : range.min;
-    range.min = range.min > range.max ? range.max : range.min; /* the upper one wins */
+    range.min = range.min > range.max ? range.max : range.min; /* the upper limit decides */
     return range;
 }
 
-/* ---- how they stand */
+/* ---- the status */
 
-/* The table of a driver that has one, then the range and its words. */
-static void put_possible(const struct layout *layout, const struct layout_place *policy,
-                         struct control_look *ret) {
+/* Appends the possible values: the driver's table of frequencies, if it has one, then the range and the
+ * words. */
+static void add_possible_values(const struct layout *layout, const struct layout_place *policy,
+                                struct control_status *ret) {
     char table[LIST_SIZE], *rest = table, *word, text[HERTZ_RANGE_SIZE];
-    struct hertz_words words = words_of(layout, policy);
+    struct hertz_words words = frequency_words(layout, policy);
     (void)layout_value(layout, policy->folder, "scaling_available_frequencies", table, sizeof table);
     while ((word = strsep(&rest, " "))) {
         uint64_t khz;
         if (number_parse_uint64(word, strlen(word), &khz))
-            control_possible(ret, "%s ", hertz_format(khz, text));
+            control_add_possible(ret, "%s ", hertz_format(khz, text));
     }
     if (words.min && words.max)
-        control_possible(ret, "%s min ", hertz_format_range(words.min, words.max, text));
-    control_possible(ret, "%smax", words.base ? "base " : "");
+        control_add_possible(ret, "%s min ", hertz_format_range(words.min, words.max, text));
+    control_add_possible(ret, "%smax", words.base ? "base " : "");
 }
 
-static void look(const struct layout *layout, struct control_look *ret) {
+static void read_status(const struct layout *layout, struct control_status *ret) {
     struct window window = read_window(layout);
     for (size_t i = 0; i < layout->policy_count; i++) {
         const struct layout_place *policy = &layout->policies[i];
         if (!has_limits(layout, policy))
             continue;
         if (!ret->path[0])
-            put_possible(layout, policy, ret);
-        control_keep_path(ret, policy->folder, "scaling_max_freq");
-        struct range range = limits_of(layout, policy, &window);
+            add_possible_values(layout, policy, ret);
+        control_set_path(ret, policy->folder, "scaling_max_freq");
+        struct range range = effective_limits(layout, policy, &window);
         char text[HERTZ_RANGE_SIZE];
         values_add(&ret->values, hertz_format_range(range.min, range.max, text), &policy->pus);
     }
@@ -115,12 +118,13 @@ static const struct attribute percents = {.folder = INTEL, .file = "min_perf_pct
 
 /* ---- setting them */
 
-/* What intel_pstate's limits must be so as not to matter beside those of the policies: at most and at least
- * NEEDED, which are of each policy's own highest frequency. Cores of one processor can differ in that. */
+/* Plans intel_pstate's limits so that they do not narrow those of the policies: the lower limit at most
+ * NEEDED->min, the upper at least NEEDED->max. NEEDED is in per cent of each policy's own highest frequency,
+ * in which the cores of one processor can differ. */
 static void plan_window(const struct layout *layout, const struct window *needed, struct plan *ret) {
     struct hertz_words words = {0};
     if (layout->policy_count && layout_answers(layout, INTEL, "max_perf_pct"))
-        words = words_of(layout, &layout->policies[0]);
+        words = frequency_words(layout, &layout->policies[0]);
     if (words.max == 0)
         return;
     uint64_t lowest = words.min * 100 / words.max;
@@ -130,20 +134,21 @@ static void plan_window(const struct layout *layout, const struct window *needed
     pair[1].min = needed->max;
 }
 
+/* Plans the limits of one policy, and widens NEEDED, in per cent, by them. */
 static int plan_policy(const struct layout *layout, const struct layout_place *policy, const char *asked,
                        struct window *needed, struct plan *ret, struct failure *failure) {
-    struct hertz_words words = words_of(layout, policy);
+    struct hertz_words words = frequency_words(layout, policy);
     uint64_t min, max;
     int r = hertz_parse_range(asked, &words, &min, &max, failure);
     if (r < 0)
         return r;
     struct plan_write *pair =
         plan_add_limits(ret, policy->pu, policy->folder, "scaling_min_freq", "scaling_max_freq", min, max);
-    uint64_t min_percent = percent_of(min, words.max), max_percent = percent_of(max, words.max);
+    uint64_t min_percent = khz_to_percent(min, words.max), max_percent = khz_to_percent(max, words.max);
     needed->min = min_percent < needed->min ? min_percent : needed->min;
     needed->max = max_percent > needed->max ? max_percent : needed->max;
-    /* Without turbo some drivers name the turbo frequency all the same, and give the base for it: that is all
-     * that there is. */
+    /* With turbo off some drivers still name the turbo frequency as the highest, but set the base frequency
+     * for it, which is then accepted. */
     if (words.base == 0 || max != words.max || words.base >= max || layout_turbo(layout) != 0)
         return 0;
     pair[1].min = words.base;
@@ -166,8 +171,8 @@ static int plan(const struct layout *layout, const char *asked, struct plan *ret
 
 void frequency_plan_lowest(const struct layout *layout, struct plan *ret) {
     if (layout->policy_count && layout_answers(layout, INTEL, "max_perf_pct")) {
-        struct hertz_words words = words_of(layout, &layout->policies[0]);
-        uint64_t percent = words.min && words.max ? percent_of(words.min, words.max) : 1;
+        struct hertz_words words = frequency_words(layout, &layout->policies[0]);
+        uint64_t percent = words.min && words.max ? khz_to_percent(words.min, words.max) : 1;
         plan_add_limits(ret, -1, INTEL, "min_perf_pct", "max_perf_pct", percent, percent);
         return;
     }
@@ -180,9 +185,10 @@ void frequency_plan_lowest(const struct layout *layout, struct plan *ret) {
     }
 }
 
-/* ---- what comes of them */
+/* ---- the target: the frequency that a busy PU may have */
 
-/* One of the kernel's own governors, not intel_pstate's, has the policy: its powersave is the lowest. */
+/* True where the policy uses the kernel's generic governors, not intel_pstate's own: generic powersave means
+ * the lowest frequency. */
 static bool has_generic_governors(const struct layout *layout, const struct layout_place *policy) {
     static const char *const names[] = {"ondemand", "schedutil", "userspace", "conservative"};
     char list[LIST_SIZE];
@@ -194,15 +200,15 @@ static bool has_generic_governors(const struct layout *layout, const struct layo
 }
 
 /*
- * Of a busy PU: the governors performance (the highest within the limits) and powersave (the lowest, unless
- * it is intel_pstate's own, which is like the others) leave no choice, but for turbo: with it the frequency
- * depends on how many others are busy. A driver with a table names turbo by one frequency for all of it, so
- * that where it ends is not known.
+ * The range of frequencies of a busy PU of POLICY. The governor performance sets the highest within the
+ * limits, generic powersave the lowest; other governors may choose any. With turbo the frequency also depends
+ * on how many other PUs are busy, from the base up to the limit. A driver with a table has a single entry for
+ * all turbo frequencies, so that their maximum is not known (0).
  */
-static struct range target_of(const struct layout *layout, const struct layout_place *policy,
-                              const struct window *window, int turbo) {
+static struct range policy_target(const struct layout *layout, const struct layout_place *policy,
+                                  const struct window *window, int turbo) {
     char governor[64];
-    struct range range = limits_of(layout, policy, window);
+    struct range range = effective_limits(layout, policy, window);
     uint64_t base = layout_base_khz(layout, policy);
     if (range.max == 0)
         return (struct range){0};
@@ -224,25 +230,26 @@ static struct range target_of(const struct layout *layout, const struct layout_p
 
 void frequency_find_target(const struct layout *layout, uint64_t *ret_min_khz, uint64_t *ret_max_khz) {
     struct range all = {0};
-    bool open = false;
+    bool unknown_max = false;
     int common = layout_common_turbo(layout);
     struct window window = read_window(layout);
     for (size_t i = 0; i < layout->policy_count; i++) {
         const struct layout_place *policy = &layout->policies[i];
-        struct range range = target_of(layout, policy, &window, layout_policy_turbo(layout, policy, common));
-        open = open || range.max == 0;
+        struct range range =
+            policy_target(layout, policy, &window, layout_policy_turbo(layout, policy, common));
+        unknown_max = unknown_max || range.max == 0;
         if (range.min && (all.min == 0 || range.min < all.min))
             all.min = range.min;
         if (range.max > all.max)
             all.max = range.max;
     }
     *ret_min_khz = all.min;
-    *ret_max_khz = open ? 0 : all.max;
+    *ret_max_khz = unknown_max ? 0 : all.max;
 }
 
 const struct control control_frequency = {.name = "frequency",
                                           .absent = CONTROL_NO_CPUFREQ,
                                           .shows_driver = true,
                                           .attributes = {&percents, &limits},
-                                          .look = look,
+                                          .read_status = read_status,
                                           .plan = plan};

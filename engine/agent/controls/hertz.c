@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Nothing that runs is near it, and so many kHz are exact in a double. */
+/* Far above any processor, and exact in a double. */
 #define HERTZ_LIMIT_KHZ 1e12
 
 static int round_khz(double khz, uint64_t *ret) {
@@ -54,6 +54,8 @@ const char *hertz_format_range(uint64_t min, uint64_t max, char buffer[static HE
     return buffer;
 }
 
+/* Reads one limit: a word, per cent of the base frequency, or a number with a unit. -EINVAL with a sentence.
+ */
 static int parse_limit(const char *text, size_t length, const struct hertz_words *words, uint64_t *ret,
                        struct failure *failure) {
     const struct {

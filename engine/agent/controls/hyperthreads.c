@@ -8,17 +8,19 @@
 
 #define SMT LAYOUT_CPU "/smt"
 
-/* What smt/control has, "" where there is none or where it leaves the matter to `online`. */
+/* Reads smt/control; "": it does not exist or is not implemented, and PUs are switched one by one by
+ * `online`. */
 static void read_switch(const struct layout *layout, char *value, size_t size) {
     if (layout_value(layout, SMT, "control", value, size) == 0 && strcmp(value, "notimplemented") == 0)
         value[0] = '\0';
 }
 
-/* The siblings of PUs that are offline are not known. */
+/* True where some PU is offline, whose siblings the kernel does not show. */
 static bool has_offline(const struct layout *layout) {
     return memcmp(&layout->present, &layout->online, sizeof layout->present) != 0;
 }
 
+/* The lowest and highest number of online threads of a core. */
 static void find_threads(const struct layout *layout, unsigned *ret_min, unsigned *ret_max) {
     struct pu_set siblings;
     *ret_min = PROTOCOL_PU_LIMIT;
@@ -31,8 +33,8 @@ static void find_threads(const struct layout *layout, unsigned *ret_min, unsigne
     }
 }
 
-/* Whether cores that are online lack a thread, going by the cores that have most. Where nothing is offline
- * none does: there may be cores of two kinds. */
+/* True where some core has an offline thread: it has fewer online threads than another core, and some PU is
+ * offline. Without an offline PU the machine just has cores of two kinds. */
 static bool has_missing(const struct layout *layout) {
     unsigned min, max;
     if (!has_offline(layout))
@@ -41,8 +43,7 @@ static bool has_missing(const struct layout *layout) {
     return min < (max > 2 ? max : 2);
 }
 
-/* What the PUs that are online say, whatever the switch of all does: threads can be taken offline one by one.
- */
+/* Adds the status of each core by its online PUs, since threads can be taken offline one by one. */
 static void count_pus(const struct layout *layout, struct values *ret) {
     unsigned min, max;
     find_threads(layout, &min, &max);
@@ -58,7 +59,8 @@ static void count_pus(const struct layout *layout, struct values *ret) {
     }
 }
 
-static void look_without_switch(const struct layout *layout, struct control_look *ret) {
+/* Reads the status of a machine without smt/control, from `online` of its PUs. */
+static void read_status_without_switch(const struct layout *layout, struct control_status *ret) {
     unsigned min, max;
     find_threads(layout, &min, &max);
     if (max < 2 && !has_offline(layout))
@@ -67,33 +69,33 @@ static void look_without_switch(const struct layout *layout, struct control_look
          pu = pu_set_next(&layout->present, pu)) {
         const char *folder = machine_path(LAYOUT_CPU "/cpu%u", pu);
         if (layout_has(layout, folder, "online"))
-            control_keep_path(ret, folder, "online");
+            control_set_path(ret, folder, "online");
     }
     if (!ret->path[0])
         control_refuse(ret, CONTROL_READ_ONLY, "the kernel cannot take PUs offline");
     count_pus(layout, &ret->values);
 }
 
-static void look(const struct layout *layout, struct control_look *ret) {
+static void read_status(const struct layout *layout, struct control_status *ret) {
     char value[64];
     read_switch(layout, value, sizeof value);
-    control_possible(ret, "on off");
+    control_add_possible(ret, "on off");
     if (strcmp(value, "notsupported") == 0) {
         control_refuse(ret, CONTROL_ABSENT,
                        "the processor has one hardware thread a core, or they are off in the firmware");
         return;
     }
     if (!value[0]) {
-        look_without_switch(layout, ret);
+        read_status_without_switch(layout, ret);
         return;
     }
-    control_keep_path(ret, SMT, "control");
+    control_set_path(ret, SMT, "control");
     bool forced = strcmp(value, "forceoff") == 0;
     if (forced)
         control_refuse(ret, CONTROL_READ_ONLY,
                        "hyper-threads are switched off by the kernel's command line "
                        "(nosmt=force)");
-    /* A number is that of the threads that are on (POWER). */
+    /* On POWER the value is the number of threads that are on. */
     bool off = forced || strcmp(value, "off") == 0 || strcmp(value, "1") == 0;
     if (strcmp(value, "on") == 0 && has_missing(layout))
         count_pus(layout, &ret->values);
@@ -108,7 +110,8 @@ static void files(const struct layout *layout, struct plan *ret) {
         control_add_file(ret, machine_path(LAYOUT_CPU "/cpu%u", pu), "online");
 }
 
-/* The PUs whose `online` would change. */
+/* Plans a write of `online` for each PU that must change: all offline PUs, or all but the first thread of
+ * each core. */
 static void plan_pus(const struct layout *layout, bool on, struct plan *ret) {
     for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
         struct pu_set siblings;
@@ -135,18 +138,18 @@ static int plan(const struct layout *layout, const char *asked, struct plan *ret
         snprintf(write->other, sizeof write->other, "1");
     else if (strcmp(value, "off") != 0 && strcmp(value, "1") != 0)
         snprintf(write->other, sizeof write->other, "%.31s", value);
-    /* Written once more, "on" brings nothing back. */
+    /* The switch is "on" already, and writing "on" again would not bring single PUs online. */
     if (on && strcmp(value, "on") == 0 && has_missing(layout))
         plan_pus(layout, on, ret);
     return 0;
 }
 
-/* The files of a PU that comes online start with their defaults. */
+/* Side effects: the files of a PU that comes online start with their defaults. */
 const struct control control_hyperthreads = {.name = "hyperthreads",
                                              .absent = "the processor has one hardware thread a core",
                                              .side_effects =
                                                  1u << CONTROL_GOVERNOR | 1u << CONTROL_FREQUENCY |
                                                  1u << CONTROL_ENERGY_PREFERENCE | 1u << CONTROL_IDLE_STATES,
-                                             .look = look,
+                                             .read_status = read_status,
                                              .files = files,
                                              .plan = plan};

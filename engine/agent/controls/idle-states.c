@@ -1,4 +1,4 @@
-/* How deep a PU may sleep. Kernel: admin-guide/pm/cpuidle.rst. */
+/* The control idle-states: which idle states a PU may use. Kernel: admin-guide/pm/cpuidle.rst. */
 #include "engine/agent/controls/control.h"
 #include "engine/foundation/number.h"
 
@@ -9,15 +9,15 @@
 
 enum { FOLDER_SIZE = 64, STATES_MAX = 16 /* the kernel has 10 at most */ };
 
-/* The folder of state I of a PU: shallow before deep. False after the last, or if they cannot be switched
- * off. */
+/* The folder of idle state I of a PU, counted from the shallowest. False after the last, or where states
+ * cannot be disabled. */
 static bool find_state(const struct layout *layout, unsigned pu, size_t i, char folder[static FOLDER_SIZE]) {
     snprintf(folder, FOLDER_SIZE, LAYOUT_CPU "/cpu%u/cpuidle/state%zu", pu, i);
     return i < STATES_MAX && layout_has(layout, folder, "disable");
 }
 
-/* If exactly the states below some state are off, that state describes them; else those that are off are
- * named. */
+/* Appends the setting of a PU: "all"; the name of the deepest enabled state, if exactly the deeper ones are
+ * disabled; else "all but" and the disabled states. */
 static int describe(const struct layout *layout, unsigned pu, struct text *ret) {
     char folder[FOLDER_SIZE], name[64], value[32], deepest[64] = "", last[64] = "";
     struct text off;
@@ -45,7 +45,7 @@ static int describe(const struct layout *layout, unsigned pu, struct text *ret) 
     return r;
 }
 
-static void look(const struct layout *layout, struct control_look *ret) {
+static void read_status(const struct layout *layout, struct control_status *ret) {
     struct text text;
     struct layout_place place;
     char folder[FOLDER_SIZE], name[64];
@@ -54,11 +54,11 @@ static void look(const struct layout *layout, struct control_look *ret) {
         if (!find_state(layout, layout->pus[i], 0, folder))
             continue;
         if (!ret->path[0]) {
-            control_keep_path(ret, folder, "disable");
-            control_possible(ret, "all");
+            control_set_path(ret, folder, "disable");
+            control_add_possible(ret, "all");
             for (size_t j = 0; find_state(layout, layout->pus[i], j, folder); j++)
                 if (layout_value(layout, folder, "name", name, sizeof name) == 0)
-                    control_possible(ret, " %s", name);
+                    control_add_possible(ret, " %s", name);
         }
         text_reset(&text);
         if (describe(layout, layout->pus[i], &text) < 0)
@@ -76,7 +76,7 @@ static void files(const struct layout *layout, struct plan *ret) {
             control_add_file(ret, folder, "disable");
 }
 
-/* "10us" */
+/* Reads a latency such as "10us". */
 static bool parse_latency(const char *asked, uint64_t *ret) {
     size_t length = strlen(asked);
     if (length < 3 || strcmp(asked + length - 2, "us") != 0)
@@ -87,7 +87,8 @@ static bool parse_latency(const char *asked, uint64_t *ret) {
     return number_parse_uint64(asked, length, ret);
 }
 
-/* How many of a PU's states may be used, the first ones; 0 if ASKED names none. */
+/* The number of states, from the shallowest, that ASKED allows a PU: all, up to a name, or up to a latency;
+ * 0: ASKED matches no state. */
 static size_t count_allowed(const struct layout *layout, unsigned pu, const char *asked) {
     char folder[FOLDER_SIZE], name[64];
     uint64_t latency_us;
@@ -123,6 +124,6 @@ static int plan(const struct layout *layout, const char *asked, struct plan *ret
 const struct control control_idle_states = {
     .name = "idle-states",
     .absent = "the kernel has no states to choose from: it is a virtual machine, or was started so",
-    .look = look,
+    .read_status = read_status,
     .files = files,
     .plan = plan};

@@ -67,14 +67,14 @@ bool layout_place(const struct layout *layout, enum layout_scope scope, const ch
 
 /* ---- policies */
 
-/* The policy of a PU that is offline keeps its folder, but its files cannot be read, or name no PU: it is
- * left out. PU is the one that it is called after. 0 or -ENOMEM. */
+/* Adds the cpufreq policy in FOLDER, which is named after PU. That of an offline PU is left out: its folder
+ * remains, but its files cannot be read, or name no PU. 0 or -ENOMEM. */
 static int add_policy(struct layout *layout, const char *folder, unsigned pu) {
     char list[LONG];
     struct layout_place policy = {0};
     snprintf(policy.folder, sizeof policy.folder, "%s", folder);
     int r = layout_value(layout, folder, "affected_cpus", list, sizeof list);
-    /* "0 1 2 3", which is not how PUs are listed elsewhere. */
+    /* "0 1 2 3", instead of the kernel's usual "0-3". */
     for (char *at = list; *at; at++)
         if (*at == ' ')
             *at = ',';
@@ -105,7 +105,7 @@ static int read_policies(struct layout *layout) {
             add_policy(layout, machine_path(LAYOUT_CPU "/cpufreq/%s", names.items[i]), (unsigned)number) < 0)
             return -ENOMEM;
     }
-    /* Before Linux 4.4 there were only the PUs' own, the same for all of a policy. */
+    /* Before Linux 4.4 each PU had a cpufreq folder of its own, equal for all PUs of a policy. */
     bool old = layout->policy_count == 0;
     for (size_t i = 0; old && i < layout->pu_count; i++) {
         size_t before = layout->policy_count;
@@ -118,26 +118,27 @@ static int read_policies(struct layout *layout) {
     return 0;
 }
 
+/* Lists the uncore domains that have limits. */
 static int read_uncore(struct layout *layout) {
     if (machine_list(layout->machine, LAYOUT_UNCORE_FOLDER, "", &layout->uncore) == -ENOMEM)
         return -ENOMEM;
-    size_t kept = 0;
+    size_t used = 0;
     for (size_t i = 0; i < layout->uncore.count; i++) {
         char *name = layout->uncore.items[i];
         if (layout_has(layout, machine_path(LAYOUT_UNCORE_FOLDER "/%.32s", name), "max_freq_khz"))
-            layout->uncore.items[kept++] = name;
+            layout->uncore.items[used++] = name;
         else
             free(name);
     }
-    layout->uncore.count = kept;
+    layout->uncore.count = used;
     return 0;
 }
 
-/* ---- what frequency means here */
+/* ---- base frequency and turbo */
 
-/* The highest of a driver's table. Where turbo is an entry of its own it stands first, 1 MHz above the base
- * (acpi-cpufreq on Intel): 2101000 2100000 2000000 ... */
-static uint64_t base_of_table(const char *table) {
+/* The base frequency of a driver's table, in kHz: its highest entry but turbo, which acpi-cpufreq lists first
+ * on Intel, 1 MHz above the base: 2101000 2100000 2000000 ... 0: TABLE has no number. */
+static uint64_t base_khz_of_table(const char *table) {
     uint64_t first, second;
     size_t length = strcspn(table, " ");
     if (!number_parse_uint64(table, length, &first))
@@ -147,8 +148,8 @@ static uint64_t base_of_table(const char *table) {
     return turbo ? second : first;
 }
 
-/* "model name : ... CPU @ 2.10GHz" */
-static uint64_t base_of_name(const struct layout *layout) {
+/* The base frequency in the processor's name, "model name : ... CPU @ 2.10GHz", in kHz; 0: it has none. */
+static uint64_t base_khz_of_name(const struct layout *layout) {
     struct text content;
     text_init(&content, 4 << 20); /* some 1.5 KiB a PU */
     uint64_t khz = 0;
@@ -162,20 +163,21 @@ static uint64_t base_of_name(const struct layout *layout) {
     return khz;
 }
 
-static uint64_t base_of_files(const struct layout *layout, const struct layout_place *policy) {
+/* The base frequency of a policy by the files that have it, in kHz; 0: no file has it. */
+static uint64_t base_khz_of_files(const struct layout *layout, const struct layout_place *policy) {
     uint64_t khz = layout_number(layout, policy->folder, "base_frequency");
     if (khz)
         return khz;
     char text[LONG];
     if (layout_value(layout, policy->folder, "scaling_available_frequencies", text, sizeof text) == 0 &&
-        (khz = base_of_table(text)))
+        (khz = base_khz_of_table(text)))
         return khz;
     return layout_number(layout, machine_path(LAYOUT_CPU "/cpu%d/acpi_cppc", policy->pu), "nominal_freq") *
            1000; /* MHz */
 }
 
 uint64_t layout_base_khz(const struct layout *layout, const struct layout_place *policy) {
-    uint64_t khz = base_of_files(layout, policy);
+    uint64_t khz = base_khz_of_files(layout, policy);
     return khz ? khz : layout->name_khz;
 }
 
@@ -204,7 +206,7 @@ int layout_turbo(const struct layout *layout) {
     return turbo;
 }
 
-/* ---- all of it */
+/* ---- reading the layout */
 
 int layout_read(const struct machine *machine, struct layout *ret) {
     cleanup(layout_clear) struct layout layout = {.machine = machine};
@@ -220,8 +222,8 @@ int layout_read(const struct machine *machine, struct layout *ret) {
         layout.pus[layout.pu_count++] = pu;
     if (read_policies(&layout) < 0 || read_uncore(&layout) < 0)
         return -ENOMEM;
-    if (layout.policy_count && base_of_files(&layout, &layout.policies[0]) == 0)
-        layout.name_khz = base_of_name(&layout);
+    if (layout.policy_count && base_khz_of_files(&layout, &layout.policies[0]) == 0)
+        layout.name_khz = base_khz_of_name(&layout);
     *ret = layout;
     layout = (struct layout){0};
     return 0;

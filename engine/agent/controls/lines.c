@@ -52,7 +52,7 @@ int lines_write(struct lines *lines, int descriptor) {
     return lines->error;
 }
 
-char *lines_take_field(char **at, char *end, size_t *ret_length) {
+char *lines_read_field(char **at, char *end, size_t *ret_length) {
     char *start = *at, *to = start;
     if (!start)
         return NULL;

@@ -13,10 +13,10 @@ void outcome_set(struct outcome *outcome, const char *state, const char *sentenc
     snprintf(outcome->sentence, sizeof outcome->sentence, "%.1000s", sentence);
 }
 
-/* How a write went, the worse the later. */
+/* The trouble of a write, worse ones later. */
 enum trouble { NO_TROUBLE, CAPPED, DIFFERENT, OFFLINE, REFUSED, FORBIDDEN, TROUBLES };
 
-static enum trouble trouble_of(const struct plan_write *write, const struct pu_set *online) {
+static enum trouble classify(const struct plan_write *write, const struct pu_set *online) {
     bool holds = write->error == 0 && plan_holds(write);
     if (write->pu >= 0 && write->error < 0 && !pu_set_has(online, (unsigned)write->pu))
         return OFFLINE;
@@ -29,7 +29,7 @@ static enum trouble trouble_of(const struct plan_write *write, const struct pu_s
     return other ? CAPPED : NO_TROUBLE;
 }
 
-static const char *hint_of(enum control_index control, int code) {
+static const char *hint(enum control_index control, int code) {
     if (control == CONTROL_TURBO && code == EPERM && geteuid() == 0)
         return "; the firmware has it switched off";
     if (control == CONTROL_ENERGY_PREFERENCE && code == EBUSY)
@@ -37,9 +37,9 @@ static const char *hint_of(enum control_index control, int code) {
     return "";
 }
 
-/* Whether both are frequencies in kHz, as text. */
-static bool as_hertz(const struct plan_write *write, char found[static HERTZ_TEXT_SIZE],
-                     char wanted[static HERTZ_TEXT_SIZE]) {
+/* Formats the found and the wanted frequency of a write. False: its file has no frequency. */
+static bool format_frequencies(const struct plan_write *write, char found[static HERTZ_TEXT_SIZE],
+                               char wanted[static HERTZ_TEXT_SIZE]) {
     uint64_t found_khz, wanted_khz;
     if (strstr(write->path, "_pct") || !strstr(write->path, "_freq") ||
         !number_parse_uint64(write->after, strlen(write->after), &found_khz) ||
@@ -50,15 +50,15 @@ static bool as_hertz(const struct plan_write *write, char found[static HERTZ_TEX
     return true;
 }
 
-/* About the first write with the worst trouble. SUFFIX: how many more there are. */
+/* Writes the sentence about WRITE, the first with the worst TROUBLE. SUFFIX: how many writes have it. */
 static void describe(struct outcome *outcome, enum control_index control, enum trouble trouble,
                      const struct plan_write *write, const char *pus, const char *suffix) {
     char *sentence = outcome->sentence, found[HERTZ_TEXT_SIZE], wanted[HERTZ_TEXT_SIZE];
     const size_t size = sizeof outcome->sentence;
-    bool hertz = as_hertz(write, found, wanted);
+    bool hertz = format_frequencies(write, found, wanted);
     if (trouble == FORBIDDEN || trouble == REFUSED)
         snprintf(sentence, size, "'/%s' does not take '%s': %s%s%s", write->path, write->wanted,
-                 strerror(-write->error), hint_of(control, -write->error), suffix);
+                 strerror(-write->error), hint(control, -write->error), suffix);
     else if (trouble == OFFLINE)
         snprintf(sentence, size, "PU %s went offline meanwhile", pus);
     else if (trouble == DIFFERENT && hertz)
@@ -83,7 +83,7 @@ void outcome_of_plan(struct outcome *outcome, enum control_index control, const 
     char pus[512], suffix[640] = "";
     for (size_t i = 0; i < plan->count; i++) {
         const struct plan_write *write = &plan->writes[i];
-        enum trouble trouble = trouble_of(write, online);
+        enum trouble trouble = classify(write, online);
         written = written || write->written;
         if (trouble > worst) {
             worst = trouble;

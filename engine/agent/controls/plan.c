@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PATH has LENGTH bytes, so that one that did not fit is known. */
+/* Appends a write. LENGTH: the bytes of PATH before it was cut; too many are an error. */
 static struct plan_write *add(struct plan *plan, int pu, const char *path, int length, const char *wanted) {
     int r =
         list_reserve(&plan->writes, &plan->capacity, plan->count + 1, sizeof *plan->writes, PLAN_WRITES_MAX);
@@ -85,16 +85,18 @@ bool plan_holds(const struct plan_write *write) {
 
 /* ---- writing */
 
-static bool pause_briefly(struct write_context *context, int64_t *pause_ns) {
-    if (context->patience_ns < *pause_ns)
+/* Sleeps before a busy file is tried again, each time twice as long. False: no time is left. */
+static bool pause_for_retry(struct write_context *context, int64_t *pause_ns) {
+    if (context->busy_timeout_ns < *pause_ns)
         return false;
     clock_sleep_ns(*pause_ns);
-    context->patience_ns -= *pause_ns;
+    context->busy_timeout_ns -= *pause_ns;
     *pause_ns *= 2;
     return true;
 }
 
-static void read_now(struct plan_write *write, const struct machine *machine) {
+/* Reads the file of WRITE into `after`, and sets `error` and `exact`. */
+static void read_file(struct plan_write *write, const struct machine *machine) {
     ssize_t length = machine_read_small(machine, write->path, write->after, sizeof write->after);
     write->error = length < 0 ? (int)length : 0;
     length = length < 0 ? 0 : length;
@@ -103,7 +105,8 @@ static void read_now(struct plan_write *write, const struct machine *machine) {
     (void)machine_trim(write->after, (size_t)length);
 }
 
-static void put(struct plan_write *write, struct write_context *context, const char *bytes) {
+/* Writes BYTES to the file, reads it back, and reports a line `write`. */
+static void write_file(struct plan_write *write, struct write_context *context, const char *bytes) {
     char before[PLAN_VALUE_SIZE], written[PLAN_VALUE_SIZE], name[16];
     int64_t pause_ns = 1000000;
     int r;
@@ -111,8 +114,8 @@ static void put(struct plan_write *write, struct write_context *context, const c
     snprintf(write->before, sizeof write->before, "%.63s", before);
     do
         r = machine_write(context->machine, write->path, bytes, strlen(bytes));
-    while ((r == -EBUSY || r == -EAGAIN) && pause_briefly(context, &pause_ns));
-    read_now(write, context->machine);
+    while ((r == -EBUSY || r == -EAGAIN) && pause_for_retry(context, &pause_ns));
+    read_file(write, context->machine);
     write->error = r < 0 ? r : write->error;
     write->written = write->written || r == 0;
     context->changed += r == 0;
@@ -122,6 +125,7 @@ static void put(struct plan_write *write, struct write_context *context, const c
               write->after, lines_errno(write->error, name), NULL);
 }
 
+/* Writes the file if it differs; it was read before. */
 static void carry_out_one(struct plan_write *write, struct write_context *context) {
     /* A file that cannot be read is not written, because it could not be restored. */
     bool needed = !plan_holds(write) || write->kind == PLAN_ALIAS || (write->once && !write->written);
@@ -131,13 +135,14 @@ static void carry_out_one(struct plan_write *write, struct write_context *contex
     char bytes[sizeof write->wanted + 1];
     snprintf(bytes, sizeof bytes, "%s\n", write->wanted);
     if (write->wanted[0] && !(write->once && write->written))
-        put(write, context, bytes);
+        write_file(write, context, bytes);
     if (write->kind == PLAN_EXACT && !plan_holds(write))
-        put(write, context, write->content);
+        write_file(write, context, write->content);
 }
 
-/* Whether writing LOWER before UPPER, as that is now, would put it above: the kernel may refuse that. */
-static bool crosses(const struct plan_write *lower, const struct plan_write *upper) {
+/* True where the new LOWER limit is above the current UPPER one: the kernel may refuse it, so the upper limit
+ * must be written first. */
+static bool exceeds_upper(const struct plan_write *lower, const struct plan_write *upper) {
     const char *wanted = lower->content ? lower->content : lower->wanted;
     uint64_t min, max;
     return number_parse_uint64(upper->after, strlen(upper->after), &max) &&
@@ -147,14 +152,14 @@ static bool crosses(const struct plan_write *lower, const struct plan_write *upp
 void plan_carry_out(struct plan *plan, struct write_context *context) {
     for (size_t i = 0; i < plan->count; i++) {
         struct plan_write *write = &plan->writes[i];
-        read_now(write, context->machine);
+        read_file(write, context->machine);
         if (!write->lower || i + 1 == plan->count) {
             carry_out_one(write, context);
             continue;
         }
         struct plan_write *upper = &plan->writes[++i];
-        read_now(upper, context->machine);
-        bool upper_first = crosses(write, upper);
+        read_file(upper, context->machine);
+        bool upper_first = exceeds_upper(write, upper);
         carry_out_one(upper_first ? upper : write, context);
         carry_out_one(upper_first ? write : upper, context);
     }
@@ -167,14 +172,14 @@ void plan_undo(struct plan *plan, struct write_context *context, const struct pu
             continue;
         snprintf(write->wanted, sizeof write->wanted, "%s", write->before);
         write->kind = PLAN_WORD;
-        read_now(write, context->machine);
+        read_file(write, context->machine);
         carry_out_one(write, context);
     }
 }
 
-static bool check_one(struct plan_write *write, const struct machine *machine) {
+static bool check_write(struct plan_write *write, const struct machine *machine) {
     int error = write->error;
-    read_now(write, machine);
+    read_file(write, machine);
     bool holds = write->error == 0 && plan_holds(write);
     if (!holds && write->error == 0)
         write->error = error; /* the reason why it could not be written is the one to report */
@@ -183,12 +188,12 @@ static bool check_one(struct plan_write *write, const struct machine *machine) {
 
 bool plan_is_due(struct plan *plan, const struct machine *machine) {
     size_t i = 0;
-    while (i < plan->count && check_one(&plan->writes[i], machine))
+    while (i < plan->count && check_write(&plan->writes[i], machine))
         i++;
     return i < plan->count;
 }
 
 void plan_check(struct plan *plan, const struct machine *machine) {
     for (size_t i = 0; i < plan->count; i++)
-        (void)check_one(&plan->writes[i], machine);
+        (void)check_write(&plan->writes[i], machine);
 }

@@ -1,6 +1,6 @@
 /*
- * What has to be written for one control to be as asked: files and words in the order that works. When it is
- * carried out, each file is read, written where it differs, and read back.
+ * The writes that set one control: files and words, in the right order. When a plan is carried out, each file
+ * is read, written where it differs, and read back.
  */
 #ifndef ASSAY_CONTROLS_PLAN_H
 #define ASSAY_CONTROLS_PLAN_H
@@ -14,16 +14,17 @@
 
 enum {
     PLAN_PATH_SIZE = 160,
-    PLAN_VALUE_SIZE = 256,     /* of what a control's file holds, its NUL included */
+    PLAN_VALUE_SIZE = 256,     /* of the content of a control's file, with its NUL */
     PLAN_WRITES_MAX = 1 << 20, /* of one control */
 };
 
+/* Which content a file must have after its write. */
 enum plan_kind {
-    PLAN_WORD,   /* the file has the word, or `other` */
+    PLAN_WORD,   /* the word `wanted`, or `other` */
     PLAN_NUMBER, /* a number from `min` to `max` */
-    PLAN_CHOICE, /* all words, the one that holds in brackets */
-    PLAN_ALIAS,  /* a word that stands for another, which the file will show */
-    PLAN_EXACT,  /* `content`, to the byte */
+    PLAN_CHOICE, /* all possible words, with `wanted` in brackets */
+    PLAN_ALIAS,  /* anything: `wanted` stands for another word, which the file will show */
+    PLAN_EXACT,  /* exactly `content` */
 };
 
 struct plan_write {
@@ -32,60 +33,60 @@ struct plan_write {
     char other[32]; /* "" for none */
     uint64_t min, max;
     enum plan_kind kind;
-    bool lower; /* the lower limit of which the next write is the upper */
-    int pu;     /* whose file it is; -1: no PU's */
-    /* PLAN_EXACT: not owned. What is `wanted` is written before it, unless that is ""; `once` even if the
-     * content is there already. */
-    const char *content;
-    bool once;
-    bool late; /* the file may be gone again, with its PU */
+    bool lower; /* this is a lower limit, and the next write is its upper limit */
+    int pu;     /* the PU whose file it is; -1: none */
+    /* PLAN_EXACT: `wanted` is written before the content, unless it is "". */
+    const char *content; /* borrowed */
+    bool once;           /* write `wanted` once even if the file has the content already */
+    bool late;           /* the file may be missing, if its PU is offline again */
     /* The result. */
     bool written;
-    bool exact;      /* the file has the content */
-    int error;       /* of the last write or reading */
-    char before[64]; /* what was there before the last write; cut */
-    char after[PLAN_VALUE_SIZE];
+    bool exact;                  /* the file has the content */
+    int error;                   /* of the last write or reading; 0 or negative */
+    char before[64];             /* the content before the last write, cut */
+    char after[PLAN_VALUE_SIZE]; /* the content as last read, trimmed */
 };
 
 struct plan {
     struct plan_write *writes;
     size_t count, capacity;
-    int error;                  /* the first, negative: not all writes are in it */
-    struct plan_write spare[2]; /* stand in for those that are not */
+    int error;                  /* 0, or the first error, negative: some writes are missing */
+    struct plan_write spare[2]; /* returned instead of writes that could not be added */
 };
 
-/* A write of WANTED to FOLDER/NAME, which must hold that word then. The caller may change its kind. */
+/* Adds a write of the word WANTED to FOLDER/NAME (PLAN_WORD). The caller may change its kind. Never NULL:
+ * where memory lacks, a spare write is returned and plan->error is set. */
 struct plan_write *plan_add(struct plan *plan, int pu, const char *folder, const char *name,
                             const char *wanted);
-/* The same of a number. */
+/* Adds a write of a number (PLAN_NUMBER). */
 struct plan_write *plan_add_number(struct plan *plan, int pu, const char *folder, const char *name,
                                    uint64_t wanted);
-/* The same of a file that must hold CONTENT, which has to outlive the plan. */
+/* Adds a write of the exact CONTENT (PLAN_EXACT), which must outlive the plan. */
 struct plan_write *plan_add_content(struct plan *plan, const char *path, const char *content);
-/* A lower and an upper limit: the two writes, good until the next is added. */
+/* Adds a lower and an upper limit. Returns the two writes, valid until the next is added. */
 struct plan_write *plan_add_limits(struct plan *plan, int pu, const char *folder, const char *lower,
                                    const char *upper, uint64_t min, uint64_t max);
 void plan_clear(struct plan *plan);
 
-/* With what files are written. */
+/* The machine and the report of writes. */
 struct write_context {
     const struct machine *machine;
     struct lines *lines;
-    const char *control; /* whose lines they are */
-    int64_t patience_ns; /* how long files may be busy, all together */
-    unsigned changed;    /* writes that were done */
+    const char *control;     /* name of the control in the lines */
+    int64_t busy_timeout_ns; /* time left to retry busy files, in all */
+    unsigned changed;        /* number of successful writes */
 };
 
-/* Carries out what differs, and reports each write as a line. Of a pair of limits that is written first which
- * keeps them in order. A file that is busy is tried again a few times. */
+/* Writes the files that differ from the plan, and reports each write as a line. Of a pair of limits, the one
+ * that keeps them in order is written first. Busy files are retried. */
 void plan_carry_out(struct plan *plan, struct write_context *context);
-/* Writes what was there before, in reverse, but for files of PUs that are not in ONLINE. */
+/* Writes the contents before the plan, in reverse order; files of PUs that are not in ONLINE are left. */
 void plan_undo(struct plan *plan, struct write_context *context, const struct pu_set *online);
-/* Whether something is not as wanted: reads until that is known. */
+/* True where some file differs from the plan; reads files up to the first difference. */
 bool plan_is_due(struct plan *plan, const struct machine *machine);
-/* Reads all of it again. */
+/* Reads all files again, into `after` and `error`. */
 void plan_check(struct plan *plan, const struct machine *machine);
-/* Whether a write's file, as `after` has it, is as wanted. */
+/* True where the content in `after` is as planned. */
 bool plan_holds(const struct plan_write *write);
 
 /* Replaces "always [madvise] never" by the word in brackets; other values stay. */

@@ -13,19 +13,19 @@
 
 enum { PASSES_MAX = 5 };
 
-#define PATIENCE_NS INT64_C(300000000)
+#define BUSY_TIMEOUT_NS INT64_C(300000000)
 /* The engine waits 60 s for an agent that starts. */
 #define DAEMONS_NS INT64_C(20000000000)
 
 struct restoration {
     const struct machine *machine;
     const struct snapshot *snapshot;
-    unsigned controls; /* whose files are looked at */
+    unsigned controls; /* bits of the controls to restore */
     struct write_context context;
     struct plan plans[CONTROL_COUNT];
 };
 
-/* ---- what is to be written */
+/* ---- planning the writes */
 
 static bool parse_line(const char *text, uint64_t *ret) {
     return number_parse_uint64(text, strcspn(text, "\n"), ret);
@@ -36,11 +36,12 @@ static bool ends_with(const char *text, const char *end) {
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* Whether the limit at PATH was kept while turbo was off, by the switch of all or that of its policy. */
+/* True where turbo was off when the snapshot of the frequency limit PATH was made, by the common switch or by
+ * its policy's. */
 static bool was_capped(const struct snapshot *snapshot, const char *path) {
     size_t folder = (size_t)(strrchr(path, '/') - path);
     for (size_t i = 0; i < snapshot->count; i++) {
-        const struct kept_file *file = &snapshot->files[i];
+        const struct saved_file *file = &snapshot->files[i];
         if (file->control != CONTROL_TURBO)
             continue;
         if (ends_with(file->path, "/no_turbo"))
@@ -51,10 +52,10 @@ static bool was_capped(const struct snapshot *snapshot, const char *path) {
     return false;
 }
 
-/* Without turbo the driver shows its cap for an upper limit that is above it, and gives the limit back with
- * turbo. So what was kept may stand for any limit from there on: the highest is written, and stays if it
- * shows as what was kept: once, even if all seems to be as it was: another limit may hide behind the same
- * cap. */
+/* Handles an upper frequency limit that was read with turbo off. The driver then shows its cap for every
+ * limit above the cap, and shows the real limit again with turbo. So the highest limit is written, once, even
+ * if the file seems unchanged, because another limit may hide behind the same cap; it stays if the file then
+ * shows the saved content. */
 static void plan_cap(const struct restoration *work, struct plan_write *write) {
     char highest[sizeof write->wanted];
     uint64_t max, kept;
@@ -69,7 +70,7 @@ static void plan_cap(const struct restoration *work, struct plan_write *write) {
     write->once = true;
 }
 
-/* Whether LOWER is a lower limit, and UPPER the upper of the same. */
+/* True where the files LOWER and UPPER are the lower and the upper limit of one pair. */
 static bool is_pair(const char *lower, const char *upper) {
     const char *min = strstr(lower, "min_");
     size_t at = min ? (size_t)(min - lower) : 0;
@@ -77,12 +78,13 @@ static bool is_pair(const char *lower, const char *upper) {
            strcmp(upper + at + 4, min + 4) == 0;
 }
 
-/* The exact bytes; of a choice first the word that held, which is what the kernel takes. A plain file in its
- * place gets its bytes after all. 0 or -ENOMEM. */
+/* Plans to write the exact bytes of each file. For a choice ("a [b] c") the word in brackets is written
+ * first, which is what the kernel accepts; a plain file of a captured machine gets the bytes after that. 0 or
+ * -ENOMEM. */
 static int make_plans(struct restoration *work) {
     const struct snapshot *snapshot = work->snapshot;
     for (size_t i = 0; i < snapshot->count; i++) {
-        const struct kept_file *file = &snapshot->files[i];
+        const struct saved_file *file = &snapshot->files[i];
         struct plan *plan = &work->plans[file->control];
         if (!(work->controls >> file->control & 1))
             continue;
@@ -105,8 +107,9 @@ static int make_plans(struct restoration *work) {
 
 /* ---- all files */
 
-/* Hardware threads come and go at the lowest frequency (frequency.h); the passes restore the limits. */
-static void slow_down(struct restoration *work) {
+/* Sets the lowest frequency if hyperthreads are to be restored (frequency.h); the later passes restore the
+ * limits. */
+static void set_lowest_frequency(struct restoration *work) {
     cleanup(plan_clear) struct plan plan = {0};
     cleanup(layout_clear) struct layout layout = {0};
     if (!plan_is_due(&work->plans[CONTROL_HYPERTHREADS], work->machine) ||
@@ -117,38 +120,40 @@ static void slow_down(struct restoration *work) {
     plan_carry_out(&plan, &work->context);
 }
 
-static void put_back_control(struct restoration *work, enum control_index control) {
+static void restore_control(struct restoration *work, enum control_index control) {
     work->context.control = control_at(control)->name;
     plan_carry_out(&work->plans[control], &work->context);
 }
 
-/* Which control is restored at STEP, counted down: in reverse of the order in which they were set, but those
- * of the frequency's driver in that order. For there the earlier hides the later: without turbo, limits show
- * less than they are, and what is written then stays when it is back; governor performance refuses any other
- * preference. */
+/* The control that is restored at STEP, which counts down: the reverse of the setting order, except that
+ * governor to energy preference keep the setting order. There the earlier controls hide the later ones:
+ * without turbo, limits show less than they are, and limits written then stay when turbo is back; the
+ * governor performance refuses any other energy preference. */
 static enum control_index control_at_step(unsigned step) {
     bool hides = step >= CONTROL_GOVERNOR && step <= CONTROL_ENERGY_PREFERENCE;
     return hides ? CONTROL_GOVERNOR + CONTROL_ENERGY_PREFERENCE - step : step;
 }
 
-/* Once so, from the last; then, since a PU that comes back starts with defaults and one write can change
- * another, in setting order, until nothing differs or nothing helps. */
-static void put_back_all(struct restoration *work) {
+/* Restores all files: once in the order of control_at_step(), then in setting order until a pass changes
+ * nothing, or PASSES_MAX. The passes are needed because a PU that comes online starts with defaults, and one
+ * write can change another file. */
+static void restore_files(struct restoration *work) {
     for (unsigned step = CONTROL_COUNT; step-- > 0;) {
         enum control_index index = control_at_step(step);
         if (index == CONTROL_HYPERTHREADS)
-            slow_down(work);
-        put_back_control(work, index);
+            set_lowest_frequency(work);
+        restore_control(work, index);
     }
     unsigned changed = work->context.changed - 1;
     for (int pass = 0; pass < PASSES_MAX && work->context.changed != changed; pass++) {
         changed = work->context.changed;
         for (enum control_index index = 0; index < CONTROL_COUNT; index++)
-            put_back_control(work, index);
+            restore_control(work, index);
     }
 }
 
-/* A file that came late may be gone with its PU. */
+/* Reads all files back and prints a line for each that differs. A late file that is missing does not count:
+ * its PU is offline again. */
 static void report_files(struct restoration *work, struct restored *ret) {
     for (enum control_index index = 0; index < CONTROL_COUNT; index++) {
         struct plan *plan = &work->plans[index];
@@ -169,16 +174,16 @@ static void report_files(struct restoration *work, struct restored *ret) {
 
 /* ---- daemons */
 
-/* They come last: they would change what is being restored. */
-static void put_back_daemons(struct restoration *work, struct restored *ret) {
+/* Restores the daemons, last: they would change the files that are being restored. */
+static void restore_daemons(struct restoration *work, struct restored *ret) {
     const enum daemon_state *kept = work->snapshot->daemons;
     enum daemon_state states[DAEMON_COUNT];
     int errors[DAEMON_COUNT] = {0};
     unsigned before = work->context.changed;
     work->context.control = control_at(CONTROL_DAEMONS)->name;
-    /* Twice: a request to the manager, by a tool that was killed, may take effect late. */
+    /* Two passes: an earlier request to systemd, by a tool that was killed, may take effect late. */
     for (int pass = 0; pass < 2; pass++) {
-        daemons_look(work->machine, states);
+        daemons_read_states(work->machine, states);
         for (int i = 0; i < DAEMON_COUNT; i++)
             if ((kept[i] == DAEMON_STOPPED || kept[i] == DAEMON_RUNNING) && kept[i] != states[i])
                 errors[i] = daemons_set(&work->context, i, kept[i], states, NULL);
@@ -195,23 +200,23 @@ static void put_back_daemons(struct restoration *work, struct restored *ret) {
     }
 }
 
-/* ---- a snapshot */
+/* ---- the snapshot */
 
-static int put_back(const struct machine *machine, const struct snapshot *snapshot, struct lines *lines,
-                    struct restored *ret) {
+static int restore_all(const struct machine *machine, const struct snapshot *snapshot, struct lines *lines,
+                       struct restored *ret) {
     struct restoration work = {
         .machine = machine,
         .snapshot = snapshot,
         .controls = control_closure(snapshot->touched),
-        .context = {.machine = machine, .lines = lines, .patience_ns = PATIENCE_NS},
+        .context = {.machine = machine, .lines = lines, .busy_timeout_ns = BUSY_TIMEOUT_NS},
     };
     int r = make_plans(&work);
     if (r == 0) {
-        put_back_all(&work);
+        restore_files(&work);
         report_files(&work, ret);
     }
     if (r == 0 && work.controls >> CONTROL_DAEMONS & 1)
-        put_back_daemons(&work, ret);
+        restore_daemons(&work, ret);
     for (enum control_index index = 0; index < CONTROL_COUNT; index++)
         plan_clear(&work.plans[index]);
     return r;
@@ -220,7 +225,7 @@ static int put_back(const struct machine *machine, const struct snapshot *snapsh
 int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapshot, struct lines *lines,
                      struct restored *ret, struct failure *failure) {
     *ret = (struct restored){0};
-    if (snapshot->touched && put_back(&store->machine, snapshot, lines, ret) < 0)
+    if (snapshot->touched && restore_all(&store->machine, snapshot, lines, ret) < 0)
         return failure_memory(failure);
     int r = ret->different == 0 ? store_discard(store, failure) : 0;
     if (r < 0)
@@ -235,53 +240,58 @@ int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapsh
                        ret->different, store->path);
 }
 
-/* ---- unasked */
+/* ---- automatic restoring */
 
-/* With OWN, this process's; else that of a process that is gone. */
-static bool is_ours(const struct snapshot *snapshot, bool own) {
+/* True where the snapshot is to be restored: with OWN if this process owns it, else if its owner has ended.
+ */
+static bool is_to_restore(const struct snapshot *snapshot, bool own) {
     struct owner me;
     return own ? owner_find(getpid(), &me) == 0 && owner_is(&me, &snapshot->owner)
                : !owner_is_alive(&snapshot->owner);
 }
 
-/* Loads the snapshot if it is ours; -ENOENT if not. */
-static int load_ours(struct snapshot_store *store, bool own, struct snapshot *ret, struct failure *failure) {
+/* Loads the snapshot if it is to be restored (is_ours()); -ENOENT if not. */
+static int load_if_due(struct snapshot_store *store, bool own, struct snapshot *ret,
+                       struct failure *failure) {
     int r = store_load(store, ret, failure);
-    if (r == 0 && !is_ours(ret, own)) {
+    if (r == 0 && !is_to_restore(ret, own)) {
         snapshot_clear(ret);
         return -ENOENT;
     }
     return r;
 }
 
-/* A snapshot of another process that is alive is not waited for. */
-static int open_ours(const struct machine *machine, bool own, struct snapshot_store *ret,
-                     struct failure *failure) {
+/* Opens and locks the store if its snapshot is to be restored. It is read without the lock first, so that the
+ * lock of another live process is not waited for. -ENOENT: nothing to restore. */
+static int open_if_due(const struct machine *machine, bool own, struct snapshot_store *ret,
+                       struct failure *failure) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
-    int r = store_open(machine, STORE_LOOK, ret, failure);
+    int r = store_open(machine, STORE_READ, ret, failure);
     if (r < 0)
         return r;
-    r = load_ours(ret, own, &snapshot, failure);
+    r = load_if_due(ret, own, &snapshot, failure);
     store_close(ret);
-    return r < 0 ? r : store_open(machine, own ? STORE_USE : STORE_UNASKED, ret, failure);
+    return r < 0 ? r : store_open(machine, own ? STORE_LOCK : STORE_LOCK_SOON, ret, failure);
 }
 
-static int restore_unasked(const struct machine *machine, bool own, char *note, size_t size,
-                           struct failure *failure) {
+/* Restores the snapshot of this process (OWN) or of one that has ended; NOTE gets a sentence on what was
+ * restored. */
+static int restore_automatically(const struct machine *machine, bool own, char *note, size_t size,
+                                 struct failure *failure) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     struct snapshot_store store;
     struct restored restored = {0};
-    struct lines unread;
+    struct lines no_lines;
     note[0] = '\0';
-    int r = open_ours(machine, own, &store, failure);
+    int r = open_if_due(machine, own, &store, failure);
     if (r == -ENOENT)
         return 0;
     if (r < 0)
         return failure_prefix(failure, "cannot find out whether an earlier agent left controls changed");
-    lines_init(&unread, 0);
-    r = load_ours(&store, own, &snapshot, failure);
+    lines_init(&no_lines, 0);
+    r = load_if_due(&store, own, &snapshot, failure);
     if (r == 0)
-        r = restore_snapshot(&store, &snapshot, &unread, &restored, failure);
+        r = restore_snapshot(&store, &snapshot, &no_lines, &restored, failure);
     store_close(&store);
     bool session = snapshot.session[0], label = snapshot.label[0];
     char daemons[64] = "";
@@ -300,7 +310,7 @@ static int restore_unasked(const struct machine *machine, bool own, char *note, 
 void restore_abandoned(const struct machine *machine, char *note, size_t size) {
     struct failure failure = {0};
     daemons_limit(DAEMONS_NS);
-    if (restore_unasked(machine, false, note, size, &failure) < 0 && !note[0])
+    if (restore_automatically(machine, false, note, size, &failure) < 0 && !note[0])
         snprintf(note, size, "%s", failure.text);
     size_t length = strlen(note);
     elevation_restore(machine, note + length, size - length);
@@ -308,5 +318,5 @@ void restore_abandoned(const struct machine *machine, char *note, size_t size) {
 
 int restore_own(const struct machine *machine, struct failure *failure) {
     char note[FAILURE_TEXT_SIZE];
-    return restore_unasked(machine, true, note, sizeof note, failure);
+    return restore_automatically(machine, true, note, sizeof note, failure);
 }

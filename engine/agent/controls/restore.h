@@ -1,4 +1,4 @@
-/* Putting back what a snapshot has. */
+/* Restores controls from a snapshot. */
 #ifndef ASSAY_CONTROLS_RESTORE_H
 #define ASSAY_CONTROLS_RESTORE_H
 
@@ -9,26 +9,26 @@
 #include <stddef.h>
 
 struct restored {
-    size_t written;   /* files */
-    size_t daemons;   /* started or stopped */
-    size_t different; /* files and daemons that are not as they were */
+    size_t written;   /* files written */
+    size_t daemons;   /* daemons started or stopped */
+    size_t different; /* files and daemons that could not be restored */
 };
 
-/* Puts back what lies in STORE, which is SNAPSHOT: every file of a control that was touched, or that changes
- * along with one, and the daemons. The snapshot goes when all is as it was. Reports each write, what is left
- * different, and `restored`. 0; -EBUSY when something is left different; or another negative errno with a
- * sentence. */
+/* Restores SNAPSHOT, which was loaded from STORE: every file of the controls that were touched, and of those
+ * that the kernel changes with them, and the daemons. The snapshot is removed from STORE when all are
+ * restored. Prints lines about each write, about each difference that is left, and `restored`. Returns 0;
+ * -EBUSY when differences are left; or another negative errno with a sentence. */
 int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapshot, struct lines *lines,
                      struct restored *ret, struct failure *failure);
 
-/* ---- for agents, which do it unasked */
+/* ---- automatic restoring when agents start and end */
 
-/* If the snapshot here belongs to a process that is gone, restores it; with words for that (elevation.h) that
- * of root, too. NOTE gets a sentence about what was done, or could not be; it is empty if there was nothing
- * to do. */
+/* Restores the machine's snapshot if its owner has ended; where a command for root was passed (elevation.h),
+ * root's snapshot, too. NOTE gets a sentence about what was restored or could not be; "": there was nothing
+ * to restore. */
 void restore_abandoned(const struct machine *machine, char *note, size_t size);
-/* The same if it belongs to this process: 0, or negative with a sentence. What root has kept for it is left
- * to its guardian. */
+/* Restores the snapshot if this process owns it. Returns 0, or negative with a sentence. Root's snapshot is
+ * left to the guardian. */
 int restore_own(const struct machine *machine, struct failure *failure);
 
 #endif

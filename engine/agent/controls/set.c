@@ -1,4 +1,5 @@
-/* --set-controls: in the order that works, each kept before it is touched, all read back at the end. */
+/* --set-controls: sets controls in their order; the snapshot has all files before they are written, and all
+ * are read back at the end. */
 #include "engine/agent/controls/frequency.h"
 #include "engine/agent/controls/outcome.h"
 #include "engine/agent/controls/tools.h"
@@ -10,15 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long files may be busy: of one control, all together. */
-#define PATIENCE_NS INT64_C(100000000)
+/* How long busy files of one control are retried, in all. */
+#define BUSY_TIMEOUT_NS INT64_C(100000000)
 
 /* One control that was asked for. */
 struct request {
-    const char *asked; /* NULL: it was not */
-    char *before;
+    const char *asked; /* the value; NULL: the control was not asked for */
+    char *before;      /* the value before it was set */
     struct plan plan;
-    unsigned planned_at; /* context.changed then */
+    unsigned planned_at; /* context.changed when the plan was made */
     struct outcome outcome;
 };
 
@@ -38,19 +39,19 @@ static int read_layout(struct setting *setting) {
     return layout_read(setting->machine, &setting->layout) < 0 ? failure_memory(setting->failure) : 0;
 }
 
-/* ---- what is kept before a write */
+/* ---- the snapshot before a write */
 
-/* The controls of BITS are about to be written. */
-static int touch(struct setting *setting, unsigned bits) {
+/* Notes in the snapshot, on the disk, that the controls of BITS are about to be written. */
+static int mark_touched(struct setting *setting, unsigned bits) {
     if ((setting->snapshot.touched | bits) == setting->snapshot.touched)
         return 0;
     setting->snapshot.touched |= bits;
     return store_save(setting->store, &setting->snapshot, setting->failure);
 }
 
-/* Files of a PU that was offline when the snapshot was made are kept now. They are looked for where the one
- * before was found: a plan has them mostly in the snapshot's order. */
-static int keep_late(struct setting *setting, enum control_index control, const struct plan *plan) {
+/* Adds files of PLAN to the snapshot that it does not have: those of a PU that was offline when it was made.
+ * The search for each file begins behind the last one found, since a plan mostly has the snapshot's order. */
+static int save_late_files(struct setting *setting, enum control_index control, const struct plan *plan) {
     struct snapshot *snapshot = &setting->snapshot;
     const size_t known = snapshot->count;
     size_t next = 0;
@@ -69,11 +70,11 @@ static int keep_late(struct setting *setting, enum control_index control, const 
     return snapshot->count > known ? store_save(setting->store, snapshot, setting->failure) : 0;
 }
 
-/* Writes what PLAN wants of CONTROL, once what it changes is kept. */
+/* Carries out PLAN for CONTROL, after the snapshot has the files that it changes. */
 static int carry_out(struct setting *setting, enum control_index control, struct plan *plan) {
-    int r = touch(setting, 1u << control);
+    int r = mark_touched(setting, 1u << control);
     if (r == 0)
-        r = keep_late(setting, control, plan);
+        r = save_late_files(setting, control, plan);
     if (r < 0)
         return r;
     setting->context.control = control_at(control)->name;
@@ -83,16 +84,16 @@ static int carry_out(struct setting *setting, enum control_index control, struct
 
 /* ---- daemons */
 
-static enum daemon_state wanted_daemons(const struct setting *setting) {
+static enum daemon_state wanted_daemon_state(const struct setting *setting) {
     return strcmp(setting->requests[CONTROL_DAEMONS].asked, "running") == 0 ? DAEMON_RUNNING : DAEMON_STOPPED;
 }
 
-/* 0, or why daemon I is not as wanted. Only what is known to have been there, and how it stood, can be
- * restored. */
+/* Starts or stops daemon I as asked for. Returns 0, or a negative errno with the reason in WHY. A daemon
+ * whose state the snapshot does not have is left as it is, because it could not be restored. */
 static int set_daemon(struct setting *setting, int i, struct failure *why) {
     const char *name = daemon_names[i];
     enum daemon_state kept = setting->snapshot.daemons[i], now = setting->daemons[i],
-                      wanted = wanted_daemons(setting);
+                      wanted = wanted_daemon_state(setting);
     if (now == DAEMON_UNKNOWN)
         return failure_set(why, -EIO, "cannot ask systemd whether %s runs", name);
     if (now == DAEMON_ABSENT || now == wanted)
@@ -102,12 +103,13 @@ static int set_daemon(struct setting *setting, int i, struct failure *why) {
     if (kept == DAEMON_ABSENT)
         return failure_set(why, -EIO, "%s is left as it is: it did not exist when the snapshot was made",
                            name);
-    int r = touch(setting, 1u << CONTROL_DAEMONS);
+    int r = mark_touched(setting, 1u << CONTROL_DAEMONS);
     setting->requests[CONTROL_DAEMONS].outcome.state = "done";
     return r < 0 ? failure_set(why, r, "%s", setting->failure->text)
                  : daemons_set(&setting->context, i, wanted, setting->daemons, why);
 }
 
+/* Starts or stops all daemons; the first failure is the outcome. */
 static int set_daemons(struct setting *setting) {
     struct outcome *outcome = &setting->requests[CONTROL_DAEMONS].outcome;
     struct failure why, first = {0};
@@ -122,6 +124,7 @@ static int set_daemons(struct setting *setting) {
 
 /* ---- one control */
 
+/* Plans the writes of a control; an impossible value becomes its outcome. */
 static int make_plan(struct setting *setting, enum control_index index) {
     struct request *request = &setting->requests[index];
     struct failure why = {0};
@@ -135,32 +138,34 @@ static int make_plan(struct setting *setting, enum control_index index) {
     return 0;
 }
 
-/* How it stands, and whether it can be what was asked. */
+/* Reads the value before, and plans the writes; a control that cannot be set gets its outcome. */
 static int prepare(struct setting *setting, enum control_index index) {
     struct request *request = &setting->requests[index];
-    cleanup(control_look_clear) struct control_look look;
-    if (control_look_at(control_at(index), &setting->layout, &look) < 0 ||
-        !(request->before = strdup(look.value.bytes)))
+    cleanup(control_status_clear) struct control_status current;
+    if (control_read_status(control_at(index), &setting->layout, &current) < 0 ||
+        !(request->before = strdup(current.value.bytes)))
         return failure_memory(setting->failure);
-    if (look.access != CONTROL_AVAILABLE) {
-        outcome_set(&request->outcome, control_access_name(look.access), look.why);
+    if (current.access != CONTROL_AVAILABLE) {
+        outcome_set(&request->outcome, control_access_name(current.access), current.why);
         return 0;
     }
     return make_plan(setting, index);
 }
 
+/* True where the control was asked for, has no outcome yet, and its files differ from its plan. */
 static bool is_due(struct setting *setting, enum control_index index) {
     struct request *request = &setting->requests[index];
     return request->asked && !request->outcome.state && plan_is_due(&request->plan, setting->machine);
 }
 
-/* Hardware threads come and go at the lowest frequency (frequency.h). */
+/* Sets hyperthreads while the frequency is at its lowest (frequency.h), and then restores the frequency
+ * limits. */
 static int set_hyperthreads(struct setting *setting, struct plan *plan) {
     cleanup(plan_clear) struct plan lowest = {0};
     frequency_plan_lowest(&setting->layout, &lowest);
     if (lowest.error < 0)
         return failure_memory(setting->failure);
-    int r = touch(setting, 1u << CONTROL_HYPERTHREADS | 1u << CONTROL_FREQUENCY);
+    int r = mark_touched(setting, 1u << CONTROL_HYPERTHREADS | 1u << CONTROL_FREQUENCY);
     if (r == 0)
         r = carry_out(setting, CONTROL_FREQUENCY, &lowest);
     if (r == 0)
@@ -174,7 +179,8 @@ static int set_hyperthreads(struct setting *setting, struct plan *plan) {
     return 0;
 }
 
-/* Some kernels switch turbo on with another governor: unless turbo is to be set, it is switched back. */
+/* Sets the governor. Some kernels switch turbo on with it: unless turbo is asked for, too, it is switched
+ * back. */
 static int set_governor(struct setting *setting, struct plan *plan) {
     cleanup(plan_clear) struct plan turbo = {0};
     int before = layout_turbo(&setting->layout);
@@ -190,11 +196,11 @@ static int set_one(struct setting *setting, enum control_index index) {
     struct request *request = &setting->requests[index];
     if (!request->asked || request->outcome.state)
         return 0;
-    setting->context.patience_ns = PATIENCE_NS;
+    setting->context.busy_timeout_ns = BUSY_TIMEOUT_NS;
     setting->context.control = control_at(index)->name;
     if (index == CONTROL_DAEMONS)
         return set_daemons(setting);
-    /* What was written before may have changed what there is to write. */
+    /* Earlier writes may have changed the files of this control: then it is planned again. */
     int r = request->planned_at == setting->context.changed ? 0 : make_plan(setting, index);
     if (r < 0 || !is_due(setting, index))
         return r;
@@ -203,7 +209,7 @@ static int set_one(struct setting *setting, enum control_index index) {
                                          : carry_out(setting, index, &request->plan);
 }
 
-/* ---- all of them */
+/* ---- all controls */
 
 static int set_all(struct setting *setting) {
     unsigned due = 0;
@@ -215,42 +221,42 @@ static int set_all(struct setting *setting) {
     }
     if (due >> CONTROL_HYPERTHREADS & 1)
         due |= 1u << CONTROL_FREQUENCY;
-    int r = touch(setting, due); /* once for all that is known by now */
+    int r = mark_touched(setting, due); /* one write of the snapshot for all controls known to be due */
     for (enum control_index index = 0; index < CONTROL_COUNT && r == 0; index++) {
         r = set_one(setting, index);
         (void)lines_write(setting->context.lines, STDOUT_FILENO);
     }
-    /* What a later write has undone is set once more. */
+    /* Controls that a later write has changed again are set once more. */
     for (enum control_index index = CONTROL_GOVERNOR; index < CONTROL_COUNT && r == 0; index++) {
-        setting->context.patience_ns = PATIENCE_NS;
+        setting->context.busy_timeout_ns = BUSY_TIMEOUT_NS;
         if (is_due(setting, index))
             r = carry_out(setting, index, &setting->requests[index].plan);
     }
     return r;
 }
 
-/* ---- what came of it */
+/* ---- reporting */
 
-static int report_one(struct setting *setting, enum control_index index, bool *all_done) {
+static int report_control(struct setting *setting, enum control_index index, bool *all_done) {
     struct request *request = &setting->requests[index];
     struct outcome *outcome = &request->outcome;
-    cleanup(control_look_clear) struct control_look look;
-    if (control_look_at(control_at(index), &setting->layout, &look) < 0)
+    cleanup(control_status_clear) struct control_status current;
+    if (control_read_status(control_at(index), &setting->layout, &current) < 0)
         return failure_memory(setting->failure);
     if (!outcome->state) {
         plan_check(&request->plan, setting->machine);
         outcome_of_plan(outcome, index, &request->plan, &setting->layout.online);
     }
-    if (strcmp(outcome->state, "unchanged") == 0 && strcmp(request->before, look.value.bytes) != 0)
-        outcome->state = "done"; /* along with a control that was set before it */
+    if (strcmp(outcome->state, "unchanged") == 0 && strcmp(request->before, current.value.bytes) != 0)
+        outcome->state = "done"; /* changed by the kernel with an earlier control */
     *all_done =
         *all_done && (strcmp(outcome->state, "done") == 0 || strcmp(outcome->state, "unchanged") == 0);
     lines_put(setting->context.lines, "set", control_at(index)->name, request->asked, request->before,
-              look.value.bytes, outcome->state, outcome->sentence, NULL);
+              current.value.bytes, outcome->state, outcome->sentence, NULL);
     return 0;
 }
 
-/* What its files were seen to hold at the end, whatever was asked. */
+/* Prints an `expect` line for each file of PLAN: its content as read at the end, whatever was asked. */
 static void report_expected(struct setting *setting, const struct plan *plan) {
     for (size_t i = 0; i < plan->count; i++) {
         char value[PLAN_VALUE_SIZE];
@@ -263,11 +269,13 @@ static void report_expected(struct setting *setting, const struct plan *plan) {
     }
 }
 
+/* Reads all controls back and prints the lines `set`, `expect` and `target`. *ALL_DONE turns false where a
+ * control is not as asked. */
 static int report_all(struct setting *setting, bool *all_done) {
     int r = read_layout(setting);
     for (enum control_index index = 0; index < CONTROL_COUNT && r == 0; index++)
         if (setting->requests[index].asked)
-            r = report_one(setting, index, all_done);
+            r = report_control(setting, index, all_done);
     for (enum control_index index = 0; index < CONTROL_COUNT && r == 0; index++)
         report_expected(setting, &setting->requests[index].plan);
     uint64_t min_khz, max_khz;
@@ -278,7 +286,8 @@ static int report_all(struct setting *setting, bool *all_done) {
 
 /* ---- the tool */
 
-/* Only the owner of the snapshot may set controls: otherwise they would not be restored. */
+/* Loads the snapshot. Refuses it where it belongs to another process than OWNER: its end, and not ours, would
+ * restore the controls. */
 static int load_own(struct setting *setting, int64_t owner) {
     int r = setting->store ? store_load(setting->store, &setting->snapshot, setting->failure) : -ENOENT;
     if (r == -ENOENT)
@@ -318,10 +327,10 @@ int control_set(struct snapshot_store *store, const struct machine *machine,
     if (r == 0)
         r = read_layout(&setting);
     if (r == 0 && given->asked[CONTROL_DAEMONS])
-        daemons_look(machine, setting.daemons);
+        daemons_read_states(machine, setting.daemons);
     if (r == 0)
         r = set_all(&setting);
     if (r == 0)
         r = report_all(&setting, &all_done);
-    return r < 0 || all_done ? r : -EIO; /* the lines say what */
+    return r < 0 || all_done ? r : -EIO; /* the reasons are in the lines */
 }

@@ -14,14 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The process that holds it may be starting daemons. The engine waits 120 s for a tool, and 60 s for an agent
- * that starts. */
+/* How long the lock is waited for: its holder may be starting daemons. The engine waits 120 s for a tool, and
+ * 60 s for an agent that starts. */
 enum { LOCK_MS = 100000, UNASKED_LOCK_MS = 2000, ROUND_MS = 5, TRIES_MAX = 100 };
 
 /* ---- the folder */
 
-/* The folder must be ours, and others must not be able to write to it. 0; -ENOENT without a sentence; or
- * another negative errno. */
+/* Opens the store's folder, and makes it if MAKE. It must belong to this user, and others must not be able to
+ * write to it. Returns 0; -ENOENT without a sentence: it does not exist; or another negative errno. */
 static int open_folder(struct snapshot_store *store, bool make, struct failure *failure) {
     const struct machine *machine = &store->machine;
     struct stat status;
@@ -57,6 +57,7 @@ static int open_folder(struct snapshot_store *store, bool make, struct failure *
     return 0;
 }
 
+/* Finds the name of this boot's snapshot file. */
 static int find_name(struct snapshot_store *store, struct failure *failure) {
     if (machine_read_value(&store->machine, "proc/sys/kernel/random/boot_id", store->boot,
                            sizeof store->boot) < 0 ||
@@ -74,9 +75,10 @@ static bool has_snapshot(const struct snapshot_store *store) {
     return fstatat(store->folder, store->name, &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* ---- alone */
+/* ---- the lock */
 
-/* 0; 1: the folder was removed meanwhile, try again; or negative. */
+/* Locks the folder within LIMIT_MS. Returns 0; 1: the folder was removed meanwhile, and is to be opened
+ * again; or negative. */
 static int lock(struct snapshot_store *store, int limit_ms, struct failure *failure) {
     int64_t end_ns = clock_monotonic_ns() + limit_ms * INT64_C(1000000);
     while (flock(store->folder, LOCK_EX | LOCK_NB) < 0) {
@@ -99,16 +101,17 @@ static void close_all(struct snapshot_store *store) {
     cleanup_close_descriptor(&store->parent);
 }
 
+/* One try of store_open(): as lock(). */
 static int open_once(struct snapshot_store *store, enum store_use use, struct failure *failure) {
     int r = find_name(store, failure);
     if (r < 0)
-        return use == STORE_MAKE ? r : -ENOENT; /* without an id there is no snapshot */
+        return use == STORE_MAKE ? r : -ENOENT; /* without the boot's id there is no snapshot */
     r = open_folder(store, use == STORE_MAKE, failure);
     if (r < 0)
         return r;
     if (use != STORE_MAKE && !has_snapshot(store))
         return -ENOENT;
-    return use == STORE_LOOK ? 0 : lock(store, use == STORE_UNASKED ? UNASKED_LOCK_MS : LOCK_MS, failure);
+    return use == STORE_READ ? 0 : lock(store, use == STORE_LOCK_SOON ? UNASKED_LOCK_MS : LOCK_MS, failure);
 }
 
 int store_open(const struct machine *machine, enum store_use use, struct snapshot_store *ret,
@@ -131,7 +134,7 @@ int store_open(const struct machine *machine, enum store_use use, struct snapsho
 
 void store_close(struct snapshot_store *store) {
     if (store->alone && !has_snapshot(store)) {
-        /* Only if nothing is left in it. */
+        /* Fails, as intended, if the folder has other files. */
         (void)unlinkat(store->parent, store->leaf, AT_REMOVEDIR);
         if (store->machine.captured)
             (void)unlinkat(store->machine.root, "run", AT_REMOVEDIR);
@@ -141,7 +144,8 @@ void store_close(struct snapshot_store *store) {
 
 /* ---- the snapshot */
 
-/* The file must be ours and have no other name. -ENOENT, or -EBADMSG with a sentence. */
+/* Reads the snapshot's file, which must belong to this user and have no other name. 0; -ENOENT; or -EBADMSG
+ * with a sentence. */
 static int read_bytes(const struct snapshot_store *store, struct text *ret, struct failure *failure) {
     cleanup_close int file =
         openat(store->folder, store->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -1,9 +1,9 @@
 /*
- * Where on the node a snapshot lies: /run/assay of root, /tmp/assay-UID of anybody else, /run/assay of a
- * captured machine; a folder that only its user may write. There is one a boot, named
- * after the boot's id, so that one of an earlier boot, or of another machine where /tmp is shared, is
- * ignored. A process that changes anything locks the store (flock of the folder), so that two agents that
- * start at once do not both restore.
+ * The folder of a node's snapshot: /run/assay for root, /tmp/assay-UID for other users, /run/assay of a
+ * captured machine; only its user may write it. The snapshot's file is named after the id of the boot, so
+ * that a snapshot of an earlier boot, or of another machine where /tmp is shared, is ignored. A process that
+ * changes the store locks it (flock of the folder), so that two agents that start at once do not both
+ * restore.
  */
 #ifndef ASSAY_CONTROLS_SNAPSHOT_STORE_H
 #define ASSAY_CONTROLS_SNAPSHOT_STORE_H
@@ -13,33 +13,35 @@
 #include <stdbool.h>
 
 enum store_use {
-    STORE_LOOK,    /* only to be read; beside others, and without a trace */
-    STORE_USE,     /* alone */
-    STORE_MAKE,    /* alone, and made if it is not there */
-    STORE_UNASKED, /* alone, with a short wait for the lock: an agent that starts has to answer soon */
+    STORE_READ,      /* read only, without the lock */
+    STORE_LOCK,      /* locked */
+    STORE_MAKE,      /* locked, and made if it does not exist */
+    STORE_LOCK_SOON, /* locked, with a short wait: an agent that starts must answer soon */
 };
 
 struct snapshot_store {
-    int parent, folder; /* descriptors */
-    bool alone;
-    char leaf[32]; /* what the folder is called in its parent; it is there for this only */
-    char boot[64];
-    char name[80];          /* of this boot's snapshot */
-    char path[128];         /* the same from the machine's root, for people */
+    int parent, folder;     /* descriptors */
+    bool alone;             /* this process has the lock */
+    char leaf[32];          /* the folder's name in its parent; the folder has no other use */
+    char boot[64];          /* id of the boot */
+    char name[80];          /* of this boot's snapshot file */
+    char path[128];         /* path of that file from the machine's root, for messages */
     struct machine machine; /* borrowed */
 };
 
-/* Opens it, and waits for its lock. Unless it is to be made, -ENOENT, without a sentence, means that there is
- * no snapshot. A machine whose boot has no id has no store. */
+/* Opens the store for USE, and waits for its lock. Returns 0; -ENOENT, without a sentence, where there is no
+ * snapshot (not with STORE_MAKE); or another negative errno with a sentence. A machine whose boot has no id
+ * has no store. */
 int store_open(const struct machine *machine, enum store_use use, struct snapshot_store *ret,
                struct failure *failure);
-/* Lets others in. Removes the folder if it is empty. */
+/* Releases the lock, and removes the folder if it is empty. */
 void store_close(struct snapshot_store *store);
 
-/* 0; -ENOENT: none; -EBADMSG: one that is damaged, with a sentence. */
+/* Reads the snapshot. 0; -ENOENT: there is none; -EBADMSG with a sentence: it is damaged. */
 int store_load(struct snapshot_store *store, struct snapshot *ret, struct failure *failure);
-/* It is on the disk when this returns, whole, or what was there before is. */
+/* Writes the snapshot durably: after a crash the file has the new content or the old, never a part. */
 int store_save(struct snapshot_store *store, const struct snapshot *snapshot, struct failure *failure);
+/* Removes the snapshot; 0 also where there is none. */
 int store_discard(struct snapshot_store *store, struct failure *failure);
 
 #endif

@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first line; the number goes up when a later agent could not read what an earlier one wrote. */
+/* The first line. The number is raised when the format changes so that agents cannot read each other's files.
+ */
 #define HEAD "assay-controls\t3\n"
 
 enum { DIGEST_LENGTH = 2 * SHA256_SIZE };
 
-/* ---- what it holds */
+/* ---- files */
 
 void snapshot_clear(struct snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->count; i++) {
@@ -27,14 +28,15 @@ void snapshot_clear(struct snapshot *snapshot) {
     *snapshot = (struct snapshot){0};
 }
 
-static int keep(struct snapshot *snapshot, enum control_index control, bool late, const char *path,
-                const char *content, size_t length) {
+/* Appends a file with a copy of its path and content. 0 or a negative errno. */
+static int add_file(struct snapshot *snapshot, enum control_index control, bool late, const char *path,
+                    const char *content, size_t length) {
     int r = list_reserve(&snapshot->files, &snapshot->capacity, snapshot->count + 1, sizeof *snapshot->files,
                          SNAPSHOT_FILES_MAX);
     if (r < 0)
         return r;
-    struct kept_file *file = &snapshot->files[snapshot->count++];
-    *file = (struct kept_file){.control = control, .late = late, .length = length};
+    struct saved_file *file = &snapshot->files[snapshot->count++];
+    *file = (struct saved_file){.control = control, .late = late, .length = length};
     file->path = strdup(path);
     file->content = strndup(content, length);
     return file->path && file->content ? 0 : -ENOMEM;
@@ -46,11 +48,11 @@ int snapshot_add(struct snapshot *snapshot, const struct machine *machine, enum 
     ssize_t length = machine_read_small(machine, path, content, sizeof content);
     if (length < 0 || memchr(content, '\0', (size_t)length))
         return 0;
-    int r = keep(snapshot, control, late, path, content, (size_t)length);
+    int r = add_file(snapshot, control, late, path, content, (size_t)length);
     return r < 0 ? r : 1;
 }
 
-int snapshot_take(const struct layout *layout, struct snapshot *ret) {
+int snapshot_read_files(const struct layout *layout, struct snapshot *ret) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     int r = 0;
     for (enum control_index index = 0; index < CONTROL_COUNT && r >= 0; index++) {
@@ -62,13 +64,13 @@ int snapshot_take(const struct layout *layout, struct snapshot *ret) {
     }
     if (r < 0)
         return r;
-    daemons_look(layout->machine, snapshot.daemons);
+    daemons_read_states(layout->machine, snapshot.daemons);
     *ret = snapshot;
     snapshot = (struct snapshot){0};
     return 0;
 }
 
-/* ---- as bytes */
+/* ---- writing */
 
 static void format_digest(const char *bytes, size_t length, char ret[static DIGEST_LENGTH + 1]) {
     struct sha256 hash;
@@ -97,7 +99,7 @@ void snapshot_format(const struct snapshot *snapshot, struct lines *ret) {
             lines_put(ret, "touched", control_at(index)->name, NULL);
     put_daemons(snapshot, ret);
     for (size_t i = 0; i < snapshot->count; i++) {
-        const struct kept_file *file = &snapshot->files[i];
+        const struct saved_file *file = &snapshot->files[i];
         lines_put(ret, file->late ? "late" : "file", control_at(file->control)->name, file->path,
                   file->content, NULL);
     }
@@ -105,7 +107,7 @@ void snapshot_format(const struct snapshot *snapshot, struct lines *ret) {
     lines_put(ret, "end", digest, NULL);
 }
 
-/* ---- and back */
+/* ---- reading */
 
 enum { FIELDS_MAX = 7 };
 
@@ -115,17 +117,17 @@ struct line {
     size_t count;
 };
 
-/* False if it is malformed or has more fields than any. */
-static bool split(char *at, char *end, struct line *ret) {
+/* Splits the line from AT to END into RET. False if it is malformed or has more than FIELDS_MAX fields. */
+static bool split_line(char *at, char *end, struct line *ret) {
     for (ret->count = 0; at && ret->count < FIELDS_MAX; ret->count++) {
-        ret->fields[ret->count] = lines_take_field(&at, end, &ret->lengths[ret->count]);
+        ret->fields[ret->count] = lines_read_field(&at, end, &ret->lengths[ret->count]);
         if (!ret->fields[ret->count])
             return false;
     }
     return !at;
 }
 
-/* Only what controls are made of, and no way out of it. */
+/* True for a PATH below the folders that have files of controls, without "..". */
 static bool is_control_path(const char *path) {
     return (strncmp(path, "sys/devices/system/cpu/", 23) == 0 || strncmp(path, "sys/kernel/mm/", 14) == 0 ||
             strncmp(path, "proc/sys/kernel/", 16) == 0) &&
@@ -146,15 +148,15 @@ bool snapshot_is_label(const char *text) {
     return true;
 }
 
-static bool take_number(const struct line *line, size_t i, uint64_t max, uint64_t *ret) {
+static bool read_number(const struct line *line, size_t i, uint64_t max, uint64_t *ret) {
     return number_parse_uint64(line->fields[i], line->lengths[i], ret) && *ret <= max;
 }
 
-static bool take_owner(const struct line *line, struct snapshot *ret) {
+static bool read_owner(const struct line *line, struct snapshot *ret) {
     uint64_t pid, wall;
-    if (!take_number(line, 1, INT32_MAX, &pid) || !take_number(line, 2, UINT64_MAX, &ret->owner.start) ||
-        !take_number(line, 3, UINT64_MAX, &ret->owner.namespace) || !snapshot_is_session(line->fields[4]) ||
-        !snapshot_is_label(line->fields[5]) || !take_number(line, 6, INT64_MAX, &wall))
+    if (!read_number(line, 1, INT32_MAX, &pid) || !read_number(line, 2, UINT64_MAX, &ret->owner.start) ||
+        !read_number(line, 3, UINT64_MAX, &ret->owner.namespace) || !snapshot_is_session(line->fields[4]) ||
+        !snapshot_is_label(line->fields[5]) || !read_number(line, 6, INT64_MAX, &wall))
         return false;
     ret->owner.pid = (pid_t)pid;
     ret->wall_ns = (int64_t)wall;
@@ -163,7 +165,7 @@ static bool take_owner(const struct line *line, struct snapshot *ret) {
     return true;
 }
 
-static bool take_daemon(const struct line *line, struct snapshot *ret) {
+static bool read_daemon(const struct line *line, struct snapshot *ret) {
     for (int i = 0; i < DAEMON_COUNT; i++)
         for (enum daemon_state state = DAEMON_ABSENT; state <= DAEMON_UNKNOWN; state++)
             if (strcmp(line->fields[1], daemon_names[i]) == 0 &&
@@ -174,8 +176,8 @@ static bool take_daemon(const struct line *line, struct snapshot *ret) {
     return false;
 }
 
-/* 0, -EBADMSG or -ENOMEM. */
-static int take_line(const struct line *line, struct snapshot *ret) {
+/* Reads one line of a snapshot into RET. 0, -EBADMSG or -ENOMEM. */
+static int read_line(const struct line *line, struct snapshot *ret) {
     static const struct {
         const char *kind;
         size_t count;
@@ -188,18 +190,18 @@ static int take_line(const struct line *line, struct snapshot *ret) {
     if (kind == 0)
         good = snprintf(ret->boot, sizeof ret->boot, "%s", line->fields[1]) < (int)sizeof ret->boot;
     else if (kind == 1)
-        good = take_owner(line, ret);
+        good = read_owner(line, ret);
     else if (kind == 2 && (good = control < CONTROL_COUNT))
         ret->touched |= 1u << control;
     else if (kind == 3)
-        good = take_daemon(line, ret);
+        good = read_daemon(line, ret);
     else if (kind < 6 && control < CONTROL_COUNT && is_control_path(line->fields[2]) &&
              line->lengths[3] <= SNAPSHOT_CONTENT_MAX_BYTES)
-        return keep(ret, control, kind == 5, line->fields[2], line->fields[3], line->lengths[3]);
+        return add_file(ret, control, kind == 5, line->fields[2], line->fields[3], line->lengths[3]);
     return good ? 0 : -EBADMSG;
 }
 
-/* The bytes before the last line, if that is the digest of them; else 0. */
+/* The number of bytes before the last line, if that line has their digest; else 0. */
 static size_t checked_length(const char *bytes, size_t length) {
     const size_t last = strlen("end\t") + DIGEST_LENGTH + 1;
     char digest[DIGEST_LENGTH + 1];
@@ -223,7 +225,7 @@ int snapshot_parse(char *bytes, size_t length, struct snapshot *ret, struct fail
     for (char *at = bytes + strlen(HEAD), *end; at < bytes + checked; at = end + 1) {
         struct line line;
         end = memchr(at, '\n', (size_t)(bytes + checked - at));
-        int r = end && split(at, end, &line) ? take_line(&line, &snapshot) : -EBADMSG;
+        int r = end && split_line(at, end, &line) ? read_line(&line, &snapshot) : -EBADMSG;
         number++;
         if (r == -EBADMSG)
             return failure_set(failure, r, "line %zu is not one of a snapshot", number);
@@ -235,12 +237,12 @@ int snapshot_parse(char *bytes, size_t length, struct snapshot *ret, struct fail
     return 0;
 }
 
-/* ---- as lines */
+/* ---- lines for the reader of the tool */
 
 void snapshot_print(const struct snapshot *snapshot, const char *path, struct lines *lines) {
     lines_put(lines, "snapshot", path, snapshot->boot, lines_field("%" PRId64, snapshot->wall_ns), NULL);
     for (size_t i = 0; i < snapshot->count; i++) {
-        const struct kept_file *file = &snapshot->files[i];
+        const struct saved_file *file = &snapshot->files[i];
         lines_put(lines, "file", control_at(file->control)->name, lines_field("/%s", file->path),
                   file->content, NULL);
     }

@@ -1,6 +1,7 @@
 /*
- * What every file that a control may write held before the first write, to the byte; its owner, and which
- * controls have been set since. As bytes it ends with its own SHA-256, so that a torn one is known.
+ * A snapshot: the exact content, before the first write, of every file that a control may write; the
+ * snapshot's owner, and which controls have been set since. Its file ends with its own SHA-256, so that an
+ * incomplete one is recognized.
  */
 #ifndef ASSAY_CONTROLS_SNAPSHOT_H
 #define ASSAY_CONTROLS_SNAPSHOT_H
@@ -21,11 +22,11 @@ enum {
     SNAPSHOT_LABEL_MAX_BYTES = 128,
 };
 
-struct kept_file {
+struct saved_file {
     enum control_index control;
-    bool late;     /* it came with a PU that was offline at first, and may be gone again */
+    bool late;     /* of a PU that was offline when the snapshot was made, and may be offline again */
     char *path;    /* no leading slash */
-    char *content; /* as it was, ended by a NUL */
+    char *content; /* before the first write, ended by a NUL */
     size_t length;
 };
 
@@ -37,28 +38,29 @@ struct snapshot {
     int64_t wall_ns;
     unsigned touched; /* 1 << index of each control that was set, or is about to be */
     enum daemon_state daemons[DAEMON_COUNT];
-    struct kept_file *files; /* in setting order */
+    struct saved_file *files; /* in setting order */
     size_t count, capacity;
 };
 
-/* Reads all files of all controls. What cannot be read is left out, because it could not be restored; what is
- * no text is, too. The boot, the owner and the names are the caller's to fill in. 0 or -ENOMEM. */
-int snapshot_take(const struct layout *layout, struct snapshot *ret);
-/* Keeps one file more, if it is there: 1 if it was kept, 0 if not, or -ENOMEM. */
+/* Reads all files of all controls into RET. Files that cannot be read, and could not be restored, are left
+ * out; so are files with a NUL. The caller fills in the boot, the owner and the names. 0 or -ENOMEM. */
+int snapshot_read_files(const struct layout *layout, struct snapshot *ret);
+/* Reads one more file into the snapshot. Returns 1; 0 if it cannot be read; or -ENOMEM. */
 int snapshot_add(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
                  bool late, const char *path);
 void snapshot_clear(struct snapshot *snapshot);
 
-/* One word, or nothing. */
+/* True for one word of at most SNAPSHOT_LABEL_MAX_BYTES, or ""; and for 16 hexadecimal digits, or "". */
 bool snapshot_is_label(const char *text);
 bool snapshot_is_session(const char *text);
 
-/* Appends it to lines that have nothing yet; they have the error. */
+/* Writes the snapshot, as in its file, into RET, which is empty; an error is in RET->error. */
 void snapshot_format(const struct snapshot *snapshot, struct lines *ret);
-/* BYTES are changed. -EBADMSG with a sentence if they are not what snapshot_format() writes. */
+/* Reads what snapshot_format() wrote; BYTES are changed in place. -EBADMSG with a sentence for other bytes.
+ */
 int snapshot_parse(char *bytes, size_t length, struct snapshot *ret, struct failure *failure);
 
-/* The lines of TOOLS.md: its content (PATH is where it is saved), and its owner. */
+/* Print the lines of TOOLS.md about a snapshot: its content (PATH is its file), and its owner (`held`). */
 void snapshot_print(const struct snapshot *snapshot, const char *path, struct lines *lines);
 void snapshot_print_held(const struct snapshot *snapshot, struct lines *lines);
 

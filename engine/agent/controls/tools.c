@@ -1,6 +1,7 @@
 /*
- * --controls shows what can be set here and how it stands; --snapshot-controls saves on the machine what it
- * holds before anything is set; --set-controls sets (set.c); --restore-controls restores (restore.c).
+ * --controls prints the controls and their status; --snapshot-controls saves the content of all their files
+ * on the machine before any is set; --set-controls sets controls (set.c); --restore-controls restores them
+ * (restore.c).
  */
 #include "engine/agent/controls/tools.h"
 
@@ -28,7 +29,7 @@ enum { VALUE_MAX_BYTES = 256 };
 
 /* ---- arguments */
 
-static int take_value(char *argument, struct control_arguments *ret) {
+static int read_value(char *argument, struct control_arguments *ret) {
     char *equal = strchr(argument, '=');
     if (!equal)
         return tool_complain(2, "expected NAME=VALUE: '%.128s'", argument);
@@ -45,8 +46,8 @@ static int take_value(char *argument, struct control_arguments *ret) {
     return 0;
 }
 
-/* Root does for a process what it is named for, to the real machine and no other: the options are those of a
- * user who may have been allowed this tool only. */
+/* Refuses --owner with --root: a tool run as root works on the real machine only, because its options come
+ * from a user who may have been allowed this tool only. */
 static int check_owner(const struct control_arguments *given) {
     if (given->owner && given->root)
         return tool_complain(2, "--owner excludes --root");
@@ -55,12 +56,12 @@ static int check_owner(const struct control_arguments *given) {
     return 0;
 }
 
-/* 0, or 2 after a sentence on stderr. */
+/* Reads options and up to WORDS_MAX words NAME=VALUE. Returns 0, or 2 after a sentence on stderr. */
 static int parse(int count, char **arguments, const struct tool_option *options, int words_max,
                  struct control_arguments *ret) {
     int words = tool_parse(count, arguments, options, words_max), r = words < 0 ? 2 : 0;
     for (int i = 0; i < words && r == 0; i++)
-        r = take_value(arguments[i], ret);
+        r = read_value(arguments[i], ret);
     if (r == 0 && ret->session && (!ret->session[0] || !snapshot_is_session(ret->session)))
         r = tool_complain(2, "a session has 16 hexadecimal digits: '%.128s'", ret->session);
     if (r == 0 && ret->label && !snapshot_is_label(ret->label))
@@ -72,6 +73,7 @@ static int parse(int count, char **arguments, const struct tool_option *options,
     return r;
 }
 
+/* Opens the store for USE and calls WORK with it, or with NULL where there is no snapshot. */
 static int work_on_store(const struct machine *machine, const struct control_arguments *given,
                          enum store_use use, control_work *work, struct lines *lines,
                          struct failure *failure) {
@@ -82,13 +84,14 @@ static int work_on_store(const struct machine *machine, const struct control_arg
         store_close(&store);
     } else if (r == -ENOENT && use != STORE_MAKE) {
         r = work(NULL, machine, given, lines, failure);
-    } else if (use == STORE_LOOK) {
-        /* What can be shown without a store is shown; then why it cannot be used. */
+    } else if (use == STORE_READ) {
+        /* The controls are printed without a store; then the failure tells why it cannot be used. */
         (void)work(NULL, machine, given, lines, NULL);
     }
     return r;
 }
 
+/* Runs the WORK of a tool on the machine and its store, and prints its lines. Returns an exit status. */
 static int run(const struct control_arguments *given, enum store_use use, control_work *work) {
     struct failure failure = {0};
     cleanup(machine_close) struct machine machine = {.root = -1};
@@ -108,6 +111,7 @@ static int run(const struct control_arguments *given, enum store_use use, contro
 
 /* ---- --controls */
 
+/* Prints the line `machine`: boot, frequency driver, highest base and maximum frequency. */
 static void show_machine(const struct layout *layout, struct lines *lines) {
     char boot[64], driver[64] = "";
     uint64_t base_khz = 0, max_khz = 0;
@@ -124,8 +128,10 @@ static void show_machine(const struct layout *layout, struct lines *lines) {
     lines_put(lines, "machine", boot, driver, lines_hertz(base_khz), lines_hertz(max_khz), NULL);
 }
 
-static int show(struct snapshot_store *store, const struct machine *machine,
-                const struct control_arguments *given, struct lines *lines, struct failure *failure) {
+/* The work of --controls: prints all controls, the machine, and the snapshot's owner. */
+static int show_controls(struct snapshot_store *store, const struct machine *machine,
+                         const struct control_arguments *given, struct lines *lines,
+                         struct failure *failure) {
     (void)given;
     cleanup(layout_clear) struct layout layout = {0};
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
@@ -133,17 +139,17 @@ static int show(struct snapshot_store *store, const struct machine *machine,
         return failure_memory(failure);
     for (enum control_index index = 0; index < CONTROL_COUNT; index++) {
         const struct control *control = control_at(index);
-        cleanup(control_look_clear) struct control_look look;
-        if (control_look_at(control, &layout, &look) < 0)
+        cleanup(control_status_clear) struct control_status current;
+        if (control_read_status(control, &layout, &current) < 0)
             return failure_memory(failure);
-        lines_put(lines, "control", control->name, control_access_name(look.access), look.value.bytes,
-                  look.possible.bytes, look.driver, look.why, NULL);
+        lines_put(lines, "control", control->name, control_access_name(current.access), current.value.bytes,
+                  current.possible.bytes, current.driver, current.why, NULL);
     }
     show_machine(&layout, lines);
     int r = store ? store_load(store, &snapshot, failure) : -ENOENT;
     if (r == 0)
         snapshot_print_held(&snapshot, lines);
-    return r == -ENOENT ? 0 : r; /* one that cannot be used is a failure */
+    return r == -ENOENT ? 0 : r; /* a snapshot that cannot be used is a failure */
 }
 
 int tool_controls(int count, char **arguments) {
@@ -152,14 +158,16 @@ int tool_controls(int count, char **arguments) {
     if (elevation_is_due())
         return elevation_run_tool("--controls", count, arguments);
     int r = parse(count, arguments, options, 0, &given);
-    return r ? r : run(&given, STORE_LOOK, show);
+    return r ? r : run(&given, STORE_READ, show_controls);
 }
 
 /* ---- --snapshot-controls */
 
-/* A snapshot that is there already: 1 if it is our parent's, and is printed again; 0 if there is none now. */
-static int take_present(struct snapshot_store *store, const struct owner *parent, struct lines *lines,
-                        struct failure *failure) {
+/* Handles a snapshot that is in the store already. Returns 1 if it is our parent's, which is printed again; 0
+ * if there is none now, also after that of a process that has ended was restored; -EBUSY if its owner still
+ * runs. */
+static int handle_existing(struct snapshot_store *store, const struct owner *parent, struct lines *lines,
+                           struct failure *failure) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     int r = store_load(store, &snapshot, failure);
     if (r < 0)
@@ -175,21 +183,23 @@ static int take_present(struct snapshot_store *store, const struct owner *parent
     struct restored restored;
     r = restore_snapshot(store, &snapshot, lines, &restored, failure);
     if (r < 0)
-        text_reset(&lines->text); /* nothing was saved: the reader must not take it for done */
+        text_reset(&lines->text); /* the reader must not mistake these lines for a saved snapshot */
     return r;
 }
 
-static int keep(struct snapshot_store *store, const struct machine *machine,
-                const struct control_arguments *given, struct lines *lines, struct failure *failure) {
+/* The work of --snapshot-controls: reads all files of all controls and saves them in the store. */
+static int make_snapshot(struct snapshot_store *store, const struct machine *machine,
+                         const struct control_arguments *given, struct lines *lines,
+                         struct failure *failure) {
     cleanup(layout_clear) struct layout layout = {0};
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     struct owner parent;
     if (owner_find((pid_t)given->owner, &parent) < 0)
         return failure_set(failure, -ESRCH, "the process that started this has ended meanwhile");
-    int r = take_present(store, &parent, lines, failure);
+    int r = handle_existing(store, &parent, lines, failure);
     if (r != 0)
         return r;
-    if (layout_read(machine, &layout) < 0 || snapshot_take(&layout, &snapshot) < 0)
+    if (layout_read(machine, &layout) < 0 || snapshot_read_files(&layout, &snapshot) < 0)
         return failure_memory(failure);
     snapshot.owner = parent;
     snapshot.wall_ns = clock_wall_ns();
@@ -212,7 +222,7 @@ int tool_snapshot_controls(int count, char **arguments) {
     if (elevation_is_due())
         return elevation_run_tool("--snapshot-controls", count, arguments);
     int r = parse(count, arguments, options, 0, &given);
-    return r ? r : run(&given, STORE_MAKE, keep);
+    return r ? r : run(&given, STORE_MAKE, make_snapshot);
 }
 
 /* ---- --set-controls and --restore-controls */
@@ -225,12 +235,14 @@ int tool_set_controls(int count, char **arguments) {
     int r = parse(count, arguments, options, CONTROL_COUNT + 1, &given);
     for (unsigned index = 0; index < CONTROL_COUNT && r == 0; index++)
         if (given.asked[index])
-            return run(&given, STORE_USE, control_set);
+            return run(&given, STORE_LOCK, control_set);
     return r ? r : tool_complain(2, "no control is named; expected NAME=VALUE");
 }
 
-static int restore(struct snapshot_store *store, const struct machine *machine,
-                   const struct control_arguments *given, struct lines *lines, struct failure *failure) {
+/* The work of --restore-controls. With --abandoned a snapshot whose owner still runs is refused. */
+static int restore_controls(struct snapshot_store *store, const struct machine *machine,
+                            const struct control_arguments *given, struct lines *lines,
+                            struct failure *failure) {
     (void)machine;
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     int r = store ? store_load(store, &snapshot, failure) : -ENOENT;
@@ -246,8 +258,8 @@ static int restore(struct snapshot_store *store, const struct machine *machine,
     return restore_snapshot(store, &snapshot, lines, &restored, failure);
 }
 
-/* As an agent does that starts; what there is to say of it is for whoever asked for it. */
-static int restore_unasked(const char *root) {
+/* Restores as an agent does when it starts, and prints what was restored. */
+static int restore_automatically(const char *root) {
     struct machine machine;
     char note[FAILURE_TEXT_SIZE];
     if (tool_open_machine(root, &machine) != 0)
@@ -267,5 +279,7 @@ int tool_restore_controls(int count, char **arguments) {
     if (elevation_is_due())
         return elevation_run_tool("--restore-controls", count, arguments);
     int r = parse(count, arguments, options, 0, &given);
-    return r ? r : given.unasked ? restore_unasked(given.root) : run(&given, STORE_USE, restore);
+    return r               ? r
+           : given.unasked ? restore_automatically(given.root)
+                           : run(&given, STORE_LOCK, restore_controls);
 }

@@ -1,4 +1,4 @@
-/* The tools of the controls: their arguments and what is the same for all of them. */
+/* The tools of the controls: their arguments, and their common interface. */
 #ifndef ASSAY_CONTROLS_TOOLS_H
 #define ASSAY_CONTROLS_TOOLS_H
 
@@ -13,16 +13,16 @@
 struct control_arguments {
     const char *root, *session, *label;
     bool abandoned, unasked;
-    int64_t owner; /* of the snapshot: a process, our parent unless another is named */
+    int64_t owner; /* the process that owns the snapshot: our parent unless another is named */
     const char *asked[CONTROL_COUNT];
 };
 
-/* What a tool does. STORE is NULL if there is no snapshot and the store was not to be made. 0 or more: done;
- * negative: not, with a sentence unless the lines have said all. */
+/* The work of a tool. STORE is NULL if there is no snapshot and the tool does not make one. Returns 0 or
+ * more: done; negative: not done, with a sentence in FAILURE unless the reasons are in LINES. */
 typedef int control_work(struct snapshot_store *store, const struct machine *machine,
                          const struct control_arguments *given, struct lines *lines, struct failure *failure);
 
-/* Sets what GIVEN asks for. */
+/* Sets the controls of GIVEN->asked. */
 control_work control_set;
 
 #endif

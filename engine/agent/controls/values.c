@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A list of all PUs with every second one missing has some 20 KiB. */
+/* SET_SIZE: a list of all PUs with every second one missing has some 20 KiB. */
 enum { VALUES_MAX = PROTOCOL_PU_LIMIT, SHOWN_MAX = 8, SET_SIZE = 32 << 10, NAMES_MAX_BYTES = 4096 };
 
 struct value {
@@ -25,7 +25,8 @@ void values_clear(struct values *values) {
     *values = (struct values){0};
 }
 
-static struct value *find(struct values *values, const char *text) {
+/* Finds or adds the value TEXT; NULL: out of memory, which is noted. */
+static struct value *find_or_add(struct values *values, const char *text) {
     for (size_t i = 0; i < values->count; i++)
         if (strcmp(values->items[i].text, text) == 0)
             return &values->items[i];
@@ -43,13 +44,13 @@ static struct value *find(struct values *values, const char *text) {
 }
 
 void values_add(struct values *values, const char *text, const struct pu_set *pus) {
-    struct value *value = find(values, text);
+    struct value *value = find_or_add(values, text);
     for (size_t i = 0; value && i < sizeof pus->bits; i++)
         value->pus.bits[i] |= pus->bits[i];
 }
 
 void values_add_named(struct values *values, const char *text, const char *name) {
-    struct value *value = find(values, text);
+    struct value *value = find_or_add(values, text);
     if (value && text_printf(&value->names, "%s%s", value->names.length ? ", " : "", name) < 0)
         values->error = -ENOMEM;
 }

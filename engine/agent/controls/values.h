@@ -1,4 +1,5 @@
-/* One value of many PUs: a word if all have the same, else "mixed: 800MHz (0-3), 3.5GHz (4)". */
+/* The value of a control over many PUs: one word if all have the same, else "mixed: 800MHz (0-3), 3.5GHz
+ * (4)". */
 #ifndef ASSAY_CONTROLS_VALUES_H
 #define ASSAY_CONTROLS_VALUES_H
 
@@ -10,16 +11,16 @@
 struct value;
 
 struct values {
-    struct value *items; /* each that differs from the others, in the order in which they came */
+    struct value *items; /* the different values, in the order in which they were added */
     size_t count, capacity;
-    int error; /* the first, negative: not all are in it */
+    int error; /* 0, or the first error, negative: some values are missing */
 };
 
-/* PUS have TEXT. */
+/* Adds that PUS have the value TEXT. */
 void values_add(struct values *values, const char *text, const struct pu_set *pus);
-/* So has something else, which has a name. */
+/* Adds that a part of the machine called NAME has the value TEXT. */
 void values_add_named(struct values *values, const char *text, const char *name);
-/* Appends all of them. 0 or a negative errno; the first error of all, too. */
+/* Appends the values to RET. Returns 0 or a negative errno, also that of an earlier call. */
 int values_put(const struct values *values, struct text *ret);
 void values_clear(struct values *values);
 

@@ -51,10 +51,11 @@ int control_socket_listen(uint64_t session) {
     return take_descriptor(descriptor);
 }
 
-/* Any user can listen by any name and never accept a connection: so this tries again and never blocks. */
-static int connect_patiently(int descriptor, const struct sockaddr_un *address, socklen_t length,
-                             int patience_ms) {
-    int64_t end_ns = clock_monotonic_ns() + patience_ms * INT64_C(1000000);
+/* Connects within TIMEOUT_MS. The socket never blocks, since any user can listen by any name and accept no
+ * connection. */
+static int connect_within(int descriptor, const struct sockaddr_un *address, socklen_t length,
+                          int timeout_ms) {
+    int64_t end_ns = clock_monotonic_ns() + timeout_ms * INT64_C(1000000);
     for (;;) {
         if (connect(descriptor, (const struct sockaddr *)address, length) == 0)
             return 0;
@@ -66,13 +67,13 @@ static int connect_patiently(int descriptor, const struct sockaddr_un *address, 
     }
 }
 
-int control_socket_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
+int control_socket_connect(uint64_t session, int timeout_ms, pid_t *ret_pid) {
     struct sockaddr_un address;
     socklen_t length = make_address(session, &address);
     cleanup_close int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0)
         return -errno;
-    int r = connect_patiently(descriptor, &address, length, patience_ms);
+    int r = connect_within(descriptor, &address, length, timeout_ms);
     if (r == 0 && fcntl(descriptor, F_SETFL, O_RDWR) < 0)
         r = -errno;
     if (r < 0)
@@ -80,8 +81,7 @@ int control_socket_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
     return is_our_user(descriptor, ret_pid) ? take_descriptor(descriptor) : -EPERM;
 }
 
-/* One connection a call, so that other users who connect again and again do not keep the daemon from its
- * work. */
+/* Accepts one connection per call, so that other users who connect all the time do not block the daemon. */
 int control_socket_accept(int listener) {
     cleanup_close int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (descriptor < 0)
@@ -118,15 +118,15 @@ int control_socket_send(int socket, enum control_kind kind, const char *text, co
     return sent < 0 ? -errno : 0;
 }
 
-/* The kernel gives no more than there is room for. */
-static void take_descriptors(struct msghdr *message, int descriptors[CONTROL_DESCRIPTORS]) {
+/* Copies the descriptors that came with MESSAGE; the kernel gives no more than CONTROL_DESCRIPTORS. */
+static void copy_descriptors(struct msghdr *message, int descriptors[CONTROL_DESCRIPTORS]) {
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header))
         if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
             memcpy(descriptors, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
 }
 
-/* ECONNRESET is reported once, when the other side closed without having read everything; what it sent before
- * can still be received. */
+/* ECONNRESET is reported once, when the other side closed without having read everything; its earlier
+ * messages can still be received. */
 int control_socket_receive(int socket, struct control_message *ret) {
     char letter = 0;
     struct iovec parts[2] = {{&letter, 1}, {ret->text, sizeof ret->text - 1}};
@@ -145,7 +145,7 @@ int control_socket_receive(int socket, struct control_message *ret) {
     ret->text[got - 1] = '\0';
     for (int i = 0; i < CONTROL_DESCRIPTORS; i++)
         ret->descriptors[i] = -1;
-    take_descriptors(&message, ret->descriptors);
+    copy_descriptors(&message, ret->descriptors);
     return 1;
 }
 

@@ -25,7 +25,7 @@ enum { VISITOR_LIMIT = 16 };
 
 struct daemon;
 
-/* A connection to the control socket. */
+/* A connection to the control socket: of a relay, or of a program that lists or ends agents. */
 struct visitor {
     struct daemon *daemon;
     int socket; /* -1: unused */
@@ -35,11 +35,12 @@ struct visitor {
 struct daemon {
     const struct daemon_options *options;
     struct agent agent;
-    int listener, shutdown_fd; /* the latter: the end that relays get; it closes with the daemon */
-    int output;                /* where it is to be said that others can come; -1: nowhere */
+    int listener;    /* the control socket */
+    int shutdown_fd; /* sent to relays, which see it close when the daemon ends */
+    int output;      /* where the line SERVING is written once relays can connect; -1: nowhere */
     struct event_source *listener_source;
     struct visitor visitors[VISITOR_LIMIT];
-    struct visitor *relay; /* the one whose stream is the link; NULL without a link */
+    struct visitor *relay; /* the visitor whose stream is the link; NULL without a link */
     char *root;            /* absolute; owned */
     int64_t started_wall_ns;
 };
@@ -55,7 +56,8 @@ static void visitor_close(struct visitor *visitor) {
 
 static void on_visitor(struct event_source *self, int descriptor, unsigned events, void *context);
 
-/* Takes SOCKET over, and closes it when all places are taken: those are all our own user's. */
+/* Adds a visitor on SOCKET, which is taken over. SOCKET is closed when VISITOR_LIMIT is reached: all visitors
+ * are processes of our own user. */
 static void visitor_open(struct daemon *daemon, int socket) {
     cleanup_close int owned = socket;
     for (int i = 0; i < VISITOR_LIMIT; i++) {
@@ -80,26 +82,28 @@ static void on_listener(struct event_source *self, int descriptor, unsigned even
 
 /* ---- the link */
 
-static void tell_relay(struct daemon *daemon, enum control_kind kind) {
+/* Sends KIND to the relay of the link, if there is one. */
+static void send_to_relay(struct daemon *daemon, enum control_kind kind) {
     if (daemon->relay)
         (void)control_socket_send(daemon->relay->socket, kind, NULL, NULL, 0);
 }
 
+/* The link has ended: its relay is told and closed. */
 static void on_detached(struct agent *agent, void *context) {
     (void)agent;
     struct daemon *daemon = context;
-    tell_relay(daemon, CONTROL_DETACHED);
+    send_to_relay(daemon, CONTROL_DETACHED);
     if (daemon->relay)
         visitor_close(daemon->relay);
 }
 
 static void on_leaving(struct agent *agent, void *context) {
     (void)agent;
-    tell_relay(context, CONTROL_LEAVING);
+    send_to_relay(context, CONTROL_LEAVING);
 }
 
-/* A login may print something first, perhaps without a newline at its end: this line marks where the frames
- * begin. A stream that does not take the line at once is not usable. */
+/* Writes the line "ASSAY-AGENT WHAT SESSION" to OUTPUT: it marks where the frames begin, after what a login
+ * may print. The line must be written at once; otherwise the stream is not usable, and the call fails. */
 static int write_line(const struct daemon *daemon, int output, const char *what, struct failure *failure) {
     char line[64];
     int length = snprintf(line, sizeof line, "\nASSAY-AGENT %s %016llx\n", what,
@@ -111,6 +115,8 @@ static int write_line(const struct daemon *daemon, int output, const char *what,
     return failure_set(failure, code, "cannot write to stdout: %s", strerror(-code));
 }
 
+/* Makes the streams of MESSAGE the agent's link, in place of an earlier link, and writes the line ATTACHED.
+ */
 static int attach(struct daemon *daemon, struct control_message *message, struct failure *failure) {
     struct agent *agent = &daemon->agent;
     int *stream = message->descriptors;
@@ -121,13 +127,14 @@ static int attach(struct daemon *daemon, struct control_message *message, struct
     if (r < 0)
         return r;
     stream[0] = stream[1] = -1;
-    on_detached(agent, daemon); /* the link before, if there was one, is over */
+    on_detached(agent, daemon); /* closes the relay of the earlier link, if there was one */
     r = write_line(daemon, output, "ATTACHED", failure);
     if (r < 0)
         agent_detach(agent);
     return r;
 }
 
+/* A relay asks to attach its streams: answered with ATTACHED and shutdown_fd, LEAVING, or FAILED. */
 static void serve_attach(struct visitor *visitor, struct control_message *message) {
     struct daemon *daemon = visitor->daemon;
     if (daemon->agent.state >= AGENT_LEAVING) {
@@ -145,21 +152,22 @@ static void serve_attach(struct visitor *visitor, struct control_message *messag
     if (r < 0)
         (void)control_socket_send(visitor->socket, CONTROL_FAILED, failure.text, NULL, 0);
     else
-        agent_detach(&daemon->agent); /* its relay is gone already */
+        agent_detach(&daemon->agent); /* the relay has ended already */
     visitor_close(visitor);
     if (daemon->agent.state == AGENT_GREETING && !agent_is_attached(&daemon->agent))
-        agent_leave(&daemon->agent, NULL); /* it was started for this link */
+        agent_leave(&daemon->agent, NULL); /* the daemon was started for this link, which failed */
 }
 
 /* ---- requests of other processes */
 
-/* A path may hold anything; a line may not. */
+/* Replaces control characters in TEXT by '?', since it becomes a field of a line. */
 static void make_plain(char *text) {
     for (; *text; text++)
         if ((unsigned char)*text < ' ' || *text == 0x7f)
             *text = '?';
 }
 
+/* Answers LIST with one line on this agent: its session, link, lease, commands, directory and label. */
 static void serve_list(struct visitor *visitor) {
     const struct daemon *daemon = visitor->daemon;
     const struct agent *agent = &daemon->agent;
@@ -176,6 +184,7 @@ static void serve_list(struct visitor *visitor) {
     visitor_close(visitor);
 }
 
+/* Answers END: the agent ends, and the visitor can wait for that by shutdown_fd. */
 static void serve_end(struct visitor *visitor) {
     struct daemon *daemon = visitor->daemon;
     (void)control_socket_send(visitor->socket, CONTROL_LEAVING, NULL, &daemon->shutdown_fd, 1);
@@ -183,6 +192,7 @@ static void serve_end(struct visitor *visitor) {
     agent_leave(&daemon->agent, "the agent was asked on its node to leave");
 }
 
+/* A message of a visitor, or its end. */
 static void on_visitor(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)events;
@@ -193,7 +203,7 @@ static void on_visitor(struct event_source *self, int descriptor, unsigned event
     if (r == -EAGAIN)
         return;
     if (r <= 0) {
-        /* For a process that reads from a relay, the end of the relay is the end of the stream. */
+        /* A relay that has ended is the end of the link. */
         if (daemon->relay == visitor)
             agent_detach(&daemon->agent);
         visitor_close(visitor);
@@ -218,8 +228,8 @@ static void on_signal(struct event_source *self, int number, void *context) {
     agent_leave(context, "the agent was asked to end by a signal");
 }
 
-/* Relays get the sentence through `shutdown_fd`. */
-static void tell_visitors(struct daemon *daemon, const struct failure *failure) {
+/* Sends FAILURE to all visitors but the relay, which gets the sentence through `shutdown_fd`. */
+static void send_failure_to_visitors(struct daemon *daemon, const struct failure *failure) {
     for (int i = 0; i < VISITOR_LIMIT; i++) {
         const struct visitor *visitor = &daemon->visitors[i];
         if (visitor->socket >= 0 && visitor != daemon->relay)
@@ -227,7 +237,9 @@ static void tell_visitors(struct daemon *daemon, const struct failure *failure) 
     }
 }
 
-static int watch(struct daemon *daemon, struct event_loop *loop, int *connection, struct failure *failure) {
+/* Watches signals and either the control socket or, for session 0, stdin and stdout. */
+static int watch_sources(struct daemon *daemon, struct event_loop *loop, int *connection,
+                         struct failure *failure) {
     static const int ending[] = {SIGTERM, SIGINT, SIGHUP};
     struct agent *agent = &daemon->agent;
     bool stream = daemon->options->session == 0;
@@ -249,7 +261,8 @@ static int watch(struct daemon *daemon, struct event_loop *loop, int *connection
     return r;
 }
 
-/* CONNECTION is taken over when the daemon begins to serve. */
+/* Serves until the agent ends. CONNECTION, of the relay that started this daemon, is taken over and set to -1
+ * unless an earlier step fails. */
 static int serve(struct daemon *daemon, int directory, int *connection, struct failure *failure) {
     struct event_loop *loop = event_loop_new(failure);
     if (!loop)
@@ -266,11 +279,11 @@ static int serve(struct daemon *daemon, int directory, int *connection, struct f
         event_loop_free(loop);
         return r;
     }
-    r = watch(daemon, loop, connection, failure);
+    r = watch_sources(daemon, loop, connection, failure);
     if (r == 0)
         r = agent_run(agent, failure);
     if (r < 0)
-        tell_visitors(daemon, failure);
+        send_failure_to_visitors(daemon, failure);
     /* No more callbacks: from here on, the end of the sockets is the only message. */
     agent->listener = (struct agent_listener){0};
     for (int i = 0; i < VISITOR_LIMIT; i++)
@@ -281,8 +294,8 @@ static int serve(struct daemon *daemon, int directory, int *connection, struct f
     return r;
 }
 
-/* stdin and stdout lead nowhere from here on, stderr into the pipe of which RET_SHUTDOWN_FD is the other end.
- */
+/* Detaches the process from its terminal: a new session, stdin and stdout on /dev/null, stderr on a pipe
+ * whose reading end is *RET_SHUTDOWN_FD. */
 static int leave_terminal(int *ret_shutdown_fd) {
     setsid();
     cleanup_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -295,6 +308,8 @@ static int leave_terminal(int *ret_shutdown_fd) {
     return r;
 }
 
+/* Opens the control socket, the run directory and the root, and starts the guardian. On failure the run
+ * directory is removed. */
 static int open_all(struct daemon *daemon, struct run_directory *directory, int connection,
                     struct failure *failure) {
     const struct daemon_options *options = daemon->options;
@@ -317,12 +332,12 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     elevation_pass(daemon->options->sudo);
     if (r == 0 && !stream && (r = leave_terminal(&daemon->shutdown_fd)) < 0)
         failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
-    /* The guardian keeps the control socket, so that a process that connects before all of the agent has
-     * gone, its directory included, waits for that, and uses nothing that is about to be removed. */
-    const int not_the_guardians[] = {daemon->shutdown_fd, connection, daemon->output};
+    /* The guardian keeps the control socket open. So a process that connects while the agent ends waits until
+     * its directory is removed, too, and uses nothing that is about to be removed. */
+    const int closed_in_guardian[] = {daemon->shutdown_fd, connection, daemon->output};
     if (r == 0)
         r = guardian_start(directory,
-                           &(struct guardian_options){.descriptors = not_the_guardians,
+                           &(struct guardian_options){.descriptors = closed_in_guardian,
                                                       .count = stream ? 0 : 3,
                                                       .ignore_hangup = !stream,
                                                       .root = daemon->root,
@@ -336,24 +351,24 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
 int daemon_run(const struct daemon_options *options, int connection) {
     static struct daemon daemon;
     if (options->session != 0)
-        signal(SIGHUP, SIG_IGN); /* it does not end with a terminal */
+        signal(SIGHUP, SIG_IGN); /* the daemon outlives its terminal */
     daemon.options = options;
     daemon.listener = daemon.shutdown_fd = -1;
     daemon.output = connection < 0 && options->session != 0 ? fcntl(1, F_DUPFD_CLOEXEC, 3) : -1;
     daemon.started_wall_ns = clock_wall_ns();
     for (int i = 0; i < VISITOR_LIMIT; i++)
         daemon.visitors[i] = (struct visitor){.daemon = &daemon, .socket = -1};
-    cleanup_close int theirs = connection;
+    cleanup_close int relay_socket = connection;
     struct run_directory directory = {.folder = -1, .parent = -1, .mark = -1};
     struct failure failure = {0};
     int r = open_all(&daemon, &directory, connection, &failure);
     if (r == 0 && options->image)
         r = deployed_enter(&directory, options->image, &failure);
     if (r == 0)
-        r = serve(&daemon, directory.folder, &theirs, &failure);
-    if (r < 0 && theirs >= 0)
-        (void)control_socket_send(theirs, r == -EADDRINUSE ? CONTROL_TAKEN : CONTROL_FAILED, failure.text,
-                                  NULL, 0);
+        r = serve(&daemon, directory.folder, &relay_socket, &failure);
+    if (r < 0 && relay_socket >= 0)
+        (void)control_socket_send(relay_socket, r == -EADDRINUSE ? CONTROL_TAKEN : CONTROL_FAILED,
+                                  failure.text, NULL, 0);
     else if (r < 0)
         tool_complain(1, "%s", failure.text);
     cleanup_close_descriptor(&daemon.listener);

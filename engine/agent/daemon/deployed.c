@@ -20,7 +20,7 @@
 
 enum { FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
-static int complain(struct failure *failure, int code, const char *what) {
+static int fail_deployment(struct failure *failure, int code, const char *what) {
     return failure_set(failure, code, "cannot deploy a system: %s: %s", what, strerror(-code));
 }
 
@@ -32,11 +32,12 @@ int deployed_open_image(const char *sha256, struct failure *failure) {
     if (r < 0)
         return r;
     int image = open(path, FOLDER);
-    return image < 0 ? complain(failure, -errno, path) : image;
+    return image < 0 ? fail_deployment(failure, -errno, path) : image;
 }
 
 /* ---- the system */
 
+/* Makes the folders of the layer in the run directory (deployed.h). */
 static int make_folders(int directory) {
     static const char *const others[] = {"work", "root", "run"};
     int r = mkdirat(directory, LAYER, 0755); /* the umask is 022 */
@@ -45,30 +46,32 @@ static int make_folders(int directory) {
     return r < 0 ? -errno : 0;
 }
 
-/* Descriptors stand for paths, which may have characters that mean something to the kernel here. A descriptor
- * of the new root, or negative. */
+/* Mounts the image and its layer as an overlay, and returns a descriptor of the new root, or negative. Paths
+ * are given as /proc/self/fd/N, since overlay's options cannot contain all characters. */
 static int mount_system(int directory, int image, struct failure *failure) {
     char options[160], target[64];
     int r = make_folders(directory);
     if (r < 0)
-        return complain(failure, r, "its folders in the run directory");
+        return fail_deployment(failure, r, "its folders in the run directory");
     snprintf(options, sizeof options,
              "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/" LAYER ",workdir=/proc/self/fd/%d/work",
              image, directory, directory);
     snprintf(target, sizeof target, "/proc/self/fd/%d/root", directory);
     if (mount("assay", target, "overlay", 0, options) < 0)
-        return complain(failure, -errno,
-                        "an overlay is not mounted, which needs a kernel that has them, and a workspace on "
-                        "ext4, xfs, tmpfs or another file system that they can write to");
+        return fail_deployment(
+            failure, -errno,
+            "an overlay is not mounted, which needs a kernel that has them, and a workspace on "
+            "ext4, xfs, tmpfs or another file system that they can write to");
     int root = openat(directory, "root", FOLDER);
-    return root < 0 ? complain(failure, -errno, "its root") : root;
+    return root < 0 ? fail_deployment(failure, -errno, "its root") : root;
 }
 
-/* ---- what it has of the node */
+/* ---- files shared with the node */
 
 static const struct {
-    const char *source, *target; /* the first has the names by which the others are mounted */
+    const char *source, *target;
 } shared[] = {
+    /* /proc comes first: the others are mounted by their names in /proc/self/fd */
     {"/proc", "/proc"},
     {"/sys", "/sys"},
     {"/dev", "/dev"},
@@ -78,7 +81,8 @@ static const struct {
 };
 enum { SHARED = sizeof shared / sizeof *shared, DEV = 2 };
 
-/* In the new root, where no link of the image's leads out. What the image has in the way of a file goes. */
+/* Makes the empty file or folder TARGET to mount on, inside the new root, so that no symbolic link of the
+ * image leads out of it. A file of the image in its place is removed. */
 static int make_target(const char *target, bool is_folder) {
     char parents[PATH_MAX];
     snprintf(parents, sizeof parents, "%s", target);
@@ -92,8 +96,9 @@ static int make_target(const char *target, bool is_folder) {
     return file < 0 ? -errno : close(file);
 }
 
-/* SOURCE is a descriptor, taken over; negative: the node has none. */
-static int share(int source, const char *target, struct failure *failure) {
+/* Mounts the node's file or folder SOURCE on TARGET. SOURCE, a descriptor, is taken over; negative: the node
+ * has no such file, and nothing is mounted. */
+static int mount_shared(int source, const char *target, struct failure *failure) {
     cleanup_close int owned = source;
     char name[64] = ".";
     struct stat status;
@@ -106,11 +111,12 @@ static int share(int source, const char *target, struct failure *failure) {
         r = -errno;
     if (r == 0 && mount(name, target, NULL, MS_BIND | MS_REC, NULL) < 0)
         r = -errno;
-    return r < 0 ? complain(failure, r, target) : 0;
+    return r < 0 ? fail_deployment(failure, r, target) : 0;
 }
 
-/* ROOT becomes "/"; that of the node is underneath, out of reach. DIRECTORY, at PATH, becomes that within. */
-static int enter(int root, int directory, const char *path, struct failure *failure) {
+/* Makes ROOT the process's "/", and mounts the shared files of the node, the agent's program and the run
+ * directory DIRECTORY, at its old PATH, in it. The node's root is no longer reachable. */
+static int enter_root(int root, int directory, const char *path, struct failure *failure) {
     char program[PATH_MAX] = "";
     (void)!readlink("/proc/self/exe", program, sizeof program - 1);
     int sources[SHARED], own = open(program, O_PATH | O_CLOEXEC), r = 0;
@@ -118,15 +124,15 @@ static int enter(int root, int directory, const char *path, struct failure *fail
     for (size_t i = 0; i < SHARED; i++)
         sources[i] = open(shared[i].source, O_PATH | O_CLOEXEC);
     if (fchdir(root) < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0)
-        return complain(failure, -errno, "its root");
+        return fail_deployment(failure, -errno, "its root");
     for (size_t i = 0; r == 0 && i < SHARED; i++) {
-        r = share(sources[i], shared[i].target, failure);
-        if (i == DEV) /* where there is no /dev/shm, none is missed */
+        r = mount_shared(sources[i], shared[i].target, failure);
+        if (i == DEV) /* fails where there is no /dev/shm, which is fine */
             (void)mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
     }
-    r = r < 0 ? r : share(own, program, failure);
-    r = r < 0 ? r : share(run, path, failure);
-    return r == 0 && chdir("/") < 0 ? complain(failure, -errno, "/") : r;
+    r = r < 0 ? r : mount_shared(own, program, failure);
+    r = r < 0 ? r : mount_shared(run, path, failure);
+    return r == 0 && chdir("/") < 0 ? fail_deployment(failure, -errno, "/") : r;
 }
 
 int deployed_enter(struct run_directory *directory, const char *sha256, struct failure *failure) {
@@ -135,19 +141,19 @@ int deployed_enter(struct run_directory *directory, const char *sha256, struct f
     if (directory->parent >= 0)
         run_directory_find_abandoned(directory->parent, NULL, true);
     if (unshare(CLONE_NEWNS | CLONE_NEWIPC) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return complain(failure, -errno, "mounts of its own need root");
-    /* What was opened before is in the mounts of the node, on which nothing can be mounted from here. */
+        return fail_deployment(failure, -errno, "mounts of its own need root");
+    /* Opened again: nothing can be mounted on descriptors of the node's own mount namespace. */
     cleanup_close int image = deployed_open_image(sha256, failure), folder = open(path, FOLDER);
     if (image < 0 || folder < 0)
-        return image < 0 ? image : complain(failure, -errno, path);
+        return image < 0 ? image : fail_deployment(failure, -errno, path);
     mode_t mask = umask(022);
     cleanup_close int root = mount_system(folder, image, failure);
-    int r = root < 0 ? root : enter(root, folder, path, failure);
+    int r = root < 0 ? root : enter_root(root, folder, path, failure);
     umask(mask);
-    unsetenv("TMPDIR"); /* a folder of the node's */
+    unsetenv("TMPDIR"); /* names a folder of the node */
     if (r < 0)
         return r;
     cleanup_close_descriptor(&directory->folder);
     directory->folder = open(path, FOLDER);
-    return directory->folder < 0 ? complain(failure, -errno, path) : 0;
+    return directory->folder < 0 ? fail_deployment(failure, -errno, path) : 0;
 }

@@ -22,11 +22,11 @@
 enum {
     GRACE_MS = 1000,
     ROUND_MS = 20,
-    KILL_ROUNDS_MAX = 250, /* rounds, and not a time: on a machine that is overloaded a round takes seconds */
-    QUIET_ROUNDS = 3,      /* a process that forks during a search may be missed once */
+    KILL_ROUNDS_MAX = 250, /* not a time: on an overloaded machine a round takes seconds */
+    QUIET_ROUNDS = 3,      /* searches in a row without a child: one may miss a process that forks */
 };
 
-/* Whether there was one. */
+/* Sends the signal NUMBER to all children. True where there was a child, or /proc cannot be read. */
 static bool signal_children(int number) {
     DIR *processes = opendir("/proc");
     if (!processes)
@@ -45,20 +45,20 @@ static bool signal_children(int number) {
     return any;
 }
 
-/* True when there is no child left. Each that dies may leave us its own children, so this is called again and
- * again. */
-static bool reap(void) {
+/* Reaps all children that have ended; true when no child is left. A child that dies may leave its own
+ * children to us, so the search is repeated. */
+static bool reap_children(void) {
     pid_t pid;
     while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
         continue;
     return pid < 0 && errno == ECHILD;
 }
 
-/* Ends all children: SIGTERM for GRACE_MS, then SIGKILL. Those that survive KILL_ROUNDS_MAX rounds hang in
- * the kernel. */
-static void sweep(void) {
+/* Ends all children: SIGTERM for GRACE_MS, then SIGKILL. Children that survive KILL_ROUNDS_MAX rounds hang in
+ * the kernel and are left. */
+static void end_children(void) {
     int64_t start = clock_monotonic_ns();
-    for (int quiet = 0, kills = 0; !reap() && quiet < QUIET_ROUNDS && kills < KILL_ROUNDS_MAX;) {
+    for (int quiet = 0, kills = 0; !reap_children() && quiet < QUIET_ROUNDS && kills < KILL_ROUNDS_MAX;) {
         bool is_kill = clock_monotonic_ns() - start >= GRACE_MS * INT64_C(1000000);
         kills += is_kill;
         quiet = signal_children(is_kill ? SIGKILL : SIGTERM) ? 0 : quiet + 1;
@@ -66,6 +66,7 @@ static void sweep(void) {
     }
 }
 
+/* Ends this process with STATUS, that of the worker: the same exit status or signal. */
 static _Noreturn void end_as(int status) {
     if (WIFSIGNALED(status)) {
         int number = WTERMSIG(status);
@@ -74,21 +75,21 @@ static _Noreturn void end_as(int status) {
         sigemptyset(&one);
         sigaddset(&one, number);
         sigprocmask(SIG_UNBLOCK, &one, NULL);
-        prctl(PR_SET_DUMPABLE, 0); /* the worker's core is the one to look at */
+        prctl(PR_SET_DUMPABLE, 0); /* no second core: that of the worker is useful */
         kill(getpid(), number);
     }
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128);
 }
 
-/* A failure goes to stderr, which is read as long as the engine is there. */
+/* Removes the run directory; a failure is printed to stderr, which the engine reads. */
 static void remove_directory(const struct run_directory *directory) {
     struct failure failure;
     if (run_directory_remove(directory, &failure) < 0)
         tool_complain(1, "%s", failure.text);
 }
 
-/* However the worker ended: if it left in order, there is no snapshot, or it has printed why; but what root
- * has kept is for us alone. */
+/* Restores controls that the worker left changed, and controls set as root (elevation.h), which only the
+ * guardian restores. REPORT: print what was done; a worker that ended in order has printed it itself. */
 static void restore_controls(const char *root, bool report) {
     struct machine machine;
     char note[FAILURE_TEXT_SIZE];
@@ -100,6 +101,7 @@ static void restore_controls(const char *root, bool report) {
     machine_close(&machine);
 }
 
+/* The guardian's loop: passes signals to the worker as SIGTERM, and cleans up when the worker has ended. */
 static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
                             const struct guardian_options *options, const sigset_t *signals) {
     close(0);
@@ -115,7 +117,7 @@ static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
         pid_t pid;
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
             if (pid == worker) {
-                sweep();
+                end_children();
                 if (!options->leave_controls)
                     restore_controls(options->root, WIFSIGNALED(status) || elevation_is_due());
                 remove_directory(directory);

@@ -14,39 +14,39 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONNECT_PATIENCE_MS = 5000 };
+enum { CONNECT_TIMEOUT_MS = 5000 };
 
-enum { TRIES = 8 }; /* each finds a daemon that leaves, or another relay that was faster */
+enum { TRIES = 8 }; /* a try fails where the daemon is ending, or another relay starts one first */
 
 int relay_complain_of_absence(uint64_t session) {
     return tool_complain(RELAY_UNAVAILABLE, "there is no agent of session %016llx on this node",
                          (unsigned long long)session);
 }
 
-int relay_wait_for_end(int shutdown_fd, int patience_ms) {
+int relay_wait_for_end(int shutdown_fd, int timeout_ms) {
     char words[512];
-    bool silent = true;
+    bool no_messages = true;
     int64_t start = clock_monotonic_ns();
     for (;;) {
         ssize_t got = read(shutdown_fd, words, sizeof words);
         if (got < 0 && errno == EAGAIN) {
-            int64_t left = patience_ms - (clock_monotonic_ns() - start) / 1000000;
-            if (patience_ms >= 0 && left <= 0)
+            int64_t left = timeout_ms - (clock_monotonic_ns() - start) / 1000000;
+            if (timeout_ms >= 0 && left <= 0)
                 return -ETIMEDOUT;
             (void)clock_poll(&(struct pollfd){.fd = shutdown_fd, .events = POLLIN},
-                             patience_ms < 0 ? -1 : left * INT64_C(1000000));
+                             timeout_ms < 0 ? -1 : left * INT64_C(1000000));
             continue;
         }
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return silent;
-        silent = false;
+            return no_messages;
+        no_messages = false;
         (void)!write(2, words, (size_t)got);
     }
 }
 
-/* A connection to a daemon that is being started, or a negative errno. */
+/* Starts a daemon in a child. Returns a connection to it, or a negative errno. */
 static int start_daemon(const struct daemon_options *options) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -63,8 +63,9 @@ static int start_daemon(const struct daemon_options *options) {
     return r;
 }
 
-/* The stream is the daemon's now. Closing our copy lets the other side see its end. */
-static int wait_for_orders(int connection, int shutdown_fd) {
+/* Waits for the end of the link, or of the agent, and returns the exit status. The relay's own copy of the
+ * stream is closed first, so that the engine sees when the daemon closes it. */
+static int wait_for_link_end(int connection, int shutdown_fd) {
     close(0);
     close(1);
     memory_forget_code();
@@ -75,16 +76,17 @@ static int wait_for_orders(int connection, int shutdown_fd) {
     if (r > 0 && message.kind == CONTROL_DETACHED)
         return 0;
     bool asked = r > 0 && message.kind == CONTROL_LEAVING;
-    bool silent = relay_wait_for_end(shutdown_fd, -1) > 0;
+    bool no_messages = relay_wait_for_end(shutdown_fd, -1) > 0;
     if (!asked)
         return tool_complain(1, "the agent died");
-    return silent ? 0 : 1;
+    return no_messages ? 0 : 1;
 }
 
-/* An exit status, or -EAGAIN: the daemon has ended. FRESH: it was started for this stream. */
-static int hand_over(int connection, bool fresh) {
+/* Passes stdin and stdout to the daemon and waits. Returns an exit status, or -EAGAIN: the daemon has ended.
+ * FRESH: the daemon was started for this stream. */
+static int attach_stream(int connection, bool fresh) {
     const int stream[2] = {0, 1};
-    /* If it has gone already, what it sent before can still be received. */
+    /* If the daemon has ended already, its last message can still be received. */
     (void)control_socket_send(connection, CONTROL_ATTACH, NULL, stream, 2);
     struct control_message message;
     int r = control_socket_receive(connection, &message);
@@ -94,7 +96,7 @@ static int hand_over(int connection, bool fresh) {
     control_message_clear(&message);
     switch (message.kind) {
     case CONTROL_ATTACHED:
-        return wait_for_orders(connection, shutdown_fd);
+        return wait_for_link_end(connection, shutdown_fd);
     case CONTROL_LEAVING:
         (void)relay_wait_for_end(shutdown_fd, -1);
         return -EAGAIN;
@@ -106,10 +108,10 @@ static int hand_over(int connection, bool fresh) {
 }
 
 int relay(uint64_t session, const struct daemon_options *options) {
-    /* Neither the relay nor what it starts ends with its terminal. */
+    /* The relay, and the daemon that it starts, outlive their terminal. */
     signal(SIGHUP, SIG_IGN);
     for (int i = 0; i < TRIES; i++) {
-        cleanup_close int connection = control_socket_connect(session, CONNECT_PATIENCE_MS, NULL);
+        cleanup_close int connection = control_socket_connect(session, CONNECT_TIMEOUT_MS, NULL);
         bool fresh = connection == -ECONNREFUSED && options;
         if (fresh)
             connection = start_daemon(options);
@@ -121,7 +123,7 @@ int relay(uint64_t session, const struct daemon_options *options) {
             return tool_complain(1, "the session's socket does not answer");
         if (connection < 0)
             return tool_complain(1, "%s", strerror(-connection));
-        int status = hand_over(connection, fresh);
+        int status = attach_stream(connection, fresh);
         if (status >= 0)
             return status;
     }

@@ -16,11 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SOCKETS_LIMIT = 64 << 20, SESSIONS_LIMIT = 1 << 20, ANSWER_PATIENCE_MS = 2000 };
+enum { SOCKETS_LIMIT = 64 << 20, SESSIONS_LIMIT = 1 << 20, ANSWER_TIMEOUT_MS = 2000 };
 
-/* An agent gives its commands their graces, and its folder may be large; `assay nodes clean` waits for 60 s.
- */
-enum { END_PATIENCE_MS = 50000 };
+/* How long the end of an agent is waited for: its commands have their graces, and its folder may be large.
+ * `assay nodes clean` waits for 60 s. */
+enum { END_TIMEOUT_MS = 50000 };
 
 #define TABLE "/proc/net/unix"
 
@@ -33,10 +33,11 @@ static void sessions_clear(struct sessions *sessions) {
     free(sessions->items);
 }
 
-/* ---- finding them */
+/* ---- finding sessions */
 
-/* A line is "ADDRESS: REFERENCES PROTOCOL FLAGS TYPE STATE INODE NAME", where a NUL is written '@' and flag
- * 0x10000 says that it listens. */
+/* Reads a session from a line of /proc/net/unix, "ADDRESS: REFERENCES PROTOCOL FLAGS TYPE STATE INODE NAME",
+ * where a NUL is written '@' and flag 0x10000 means a listening socket. False: the socket is not that of a
+ * daemon of our user. */
 static bool parse_line(const char *line, const char *prefix, uint64_t *ret) {
     unsigned flags;
     char name[128];
@@ -50,6 +51,7 @@ static int compare(const void *a, const void *b) {
     return (one > other) - (one < other);
 }
 
+/* Finds the sessions of our user's daemons, in order. */
 static int find_sessions(struct sessions *ret, struct failure *failure) {
     cleanup(text_clear) struct text table;
     text_init(&table, SOCKETS_LIMIT);
@@ -72,29 +74,31 @@ static int find_sessions(struct sessions *ret, struct failure *failure) {
     return 0;
 }
 
-/* ---- speaking with them */
+/* ---- requests to daemons */
 
-/* How long it waits for sockets that accept no connection, all names together: their owners are not known,
- * and other users can have any number of them. */
-static int connect_patience_ms = ANSWER_PATIENCE_MS;
+/* How long connecting may take in all, for all sockets together: other users can make any number of sockets
+ * that accept no connection. */
+static int connect_timeout_ms = ANSWER_TIMEOUT_MS;
 
-static int knock(uint64_t session, pid_t *ret_pid) {
+/* Connects to a session's daemon, and subtracts the time from what is left for connecting. */
+static int connect_to_daemon(uint64_t session, pid_t *ret_pid) {
     int64_t start = clock_monotonic_ns();
-    int connection = control_socket_connect(session, connect_patience_ms, ret_pid);
+    int connection = control_socket_connect(session, connect_timeout_ms, ret_pid);
     int64_t waited_ms = (clock_monotonic_ns() - start) / 1000000;
-    connect_patience_ms = waited_ms < connect_patience_ms ? connect_patience_ms - (int)waited_ms : 0;
+    connect_timeout_ms = waited_ms < connect_timeout_ms ? connect_timeout_ms - (int)waited_ms : 0;
     return connection;
 }
 
-/* 1: its answer; 0: the session has no daemon any more; -ETIMEDOUT: it is there and does not answer. */
-static int ask(uint64_t session, enum control_kind kind, struct control_message *ret, pid_t *ret_pid) {
-    cleanup_close int connection = knock(session, ret_pid);
+/* Sends the request KIND to a session's daemon. Returns 1 with its answer in *RET; 0: the session has no
+ * daemon any more; -ETIMEDOUT: the daemon does not answer. */
+static int request(uint64_t session, enum control_kind kind, struct control_message *ret, pid_t *ret_pid) {
+    cleanup_close int connection = connect_to_daemon(session, ret_pid);
     if (connection == -EAGAIN)
         return -ETIMEDOUT;
     if (connection < 0 || control_socket_send(connection, kind, NULL, NULL, 0) < 0)
         return 0;
     int ready = clock_poll(&(struct pollfd){.fd = connection, .events = POLLIN},
-                           ANSWER_PATIENCE_MS * INT64_C(1000000));
+                           ANSWER_TIMEOUT_MS * INT64_C(1000000));
     if (ready == 0)
         return -ETIMEDOUT;
     return control_socket_receive(connection, ret) > 0;
@@ -108,7 +112,7 @@ int sessions_list(bool remove_abandoned) {
     for (size_t i = 0; i < sessions.count; i++) {
         struct control_message message;
         pid_t pid = 0;
-        int r = ask(sessions.items[i], CONTROL_LIST, &message, &pid);
+        int r = request(sessions.items[i], CONTROL_LIST, &message, &pid);
         if (r == -ETIMEDOUT)
             printf("%016llx\tsilent\t0\t0\t0\t%ld\t0\t\t\n", (unsigned long long)sessions.items[i],
                    (long)pid);
@@ -122,10 +126,12 @@ int sessions_list(bool remove_abandoned) {
     return fflush(stdout) == 0 ? 0 : tool_complain(1, "cannot write to stdout");
 }
 
+/* Asks a session's daemon to end and waits until it has. Returns an exit status; RELAY_UNAVAILABLE: there is
+ * no such daemon. */
 static int end_one(uint64_t session) {
     struct control_message message;
     pid_t pid = 0;
-    int r = ask(session, CONTROL_END, &message, &pid);
+    int r = request(session, CONTROL_END, &message, &pid);
     if (r == -ETIMEDOUT)
         return tool_complain(1, "the agent of session %016llx (process %ld) does not answer",
                              (unsigned long long)session, (long)pid);
@@ -133,11 +139,11 @@ static int end_one(uint64_t session) {
         return RELAY_UNAVAILABLE;
     cleanup_close int shutdown_fd = take_descriptor(message.descriptors[0]);
     control_message_clear(&message);
-    r = shutdown_fd >= 0 ? relay_wait_for_end(shutdown_fd, END_PATIENCE_MS) : 0;
+    r = shutdown_fd >= 0 ? relay_wait_for_end(shutdown_fd, END_TIMEOUT_MS) : 0;
     if (r == -ETIMEDOUT)
         return tool_complain(
             1, "the agent of session %016llx (process %ld) has not gone after %d s; it is still leaving",
-            (unsigned long long)session, (long)pid, END_PATIENCE_MS / 1000);
+            (unsigned long long)session, (long)pid, END_TIMEOUT_MS / 1000);
     return r > 0 ? 0 : 1;
 }
 
@@ -153,7 +159,7 @@ int sessions_end(uint64_t session) {
     int status = find_sessions(&sessions, &failure) < 0 ? tool_complain(1, "%s", failure.text) : 0;
     for (size_t i = 0; status == 0 && i < sessions.count; i++) {
         int one = end_one(sessions.items[i]);
-        status = one == RELAY_UNAVAILABLE ? 0 : one; /* it has left by itself */
+        status = one == RELAY_UNAVAILABLE ? 0 : one; /* the agent has ended by itself meanwhile */
     }
     return status;
 }

@@ -7,22 +7,22 @@
 #include <stdint.h>
 
 /*
- * A line a daemon on stdout, in order of session, of fields with a tab between:
+ * Prints one line for each daemon on stdout, in order of session, with tabs between the fields:
  *
  *     session  state  seconds-since-heard  lease-seconds  commands  pid  started-unix  directory  label
  *
- * state: attached, alone, or silent, when it does not answer within 2 s; then of the other fields only pid,
- * that of its guardian, is known, and the rest are 0 or empty; pid 0: somebody, perhaps another user, has the
- * name and accepts no connection. lease-seconds 0: no lease.
+ * state: attached (to an engine), alone, or silent: no answer within 2 s. Of a silent daemon only pid, that
+ * of its guardian, is known, and the other fields are 0 or empty; pid 0: a process, perhaps of another user,
+ * has the name and accepts no connection. lease-seconds 0: no lease.
  *
- * And a line a folder that an agent which was killed has left (workspace_find_abandoned()); REMOVE_ABANDONED:
- * which is removed.
+ * Then prints a line for each run directory that a killed agent has left (workspace_find_abandoned()), and
+ * removes these if REMOVE_ABANDONED.
  */
 int sessions_list(bool remove_abandoned);
 
-/* Asks the daemon of SESSION (0: all of them) to leave, and waits until it has gone. 69 if there is none of
- * that session; 1, with a sentence, if it does not answer, or has not gone after 50 s, in which case it goes
- * on leaving. */
+/* Asks the daemon of SESSION (0: all daemons) to end, and waits until it has. Returns 69 if the session has
+ * no daemon; 1, with a sentence, if the daemon does not answer or has not ended after 50 s (it still will).
+ */
 int sessions_end(uint64_t session);
 
 #endif

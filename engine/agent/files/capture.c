@@ -1,9 +1,9 @@
 /*
- * --capture: the machine's files as a tar, so that it can be examined elsewhere: unpacked, it is a folder for
- * --root.
+ * --capture: writes the machine's files as a tar, so that it can be examined elsewhere: the unpacked folder
+ * is a captured machine for --root.
  *
- * Only what the lists below name is taken. Nothing of it identifies a person or has a serial number; command
- * lines and environments of processes are not in it.
+ * Only files in the lists below are written. None identifies a person or has a serial number, and command
+ * lines and environments of processes are not among them.
  */
 #include "engine/agent/files/tar.h"
 #include "engine/agent/machine/facts.h"
@@ -31,14 +31,15 @@ enum {
 struct capture {
     const struct machine *machine;
     struct tar_writer tar;
-    char *content; /* FILE_LIMIT bytes: of the file that was read last */
+    char *content; /* of the file that was read last; FILE_LIMIT bytes */
     size_t length;
     unsigned mode;
 };
 
 /* ---- files */
 
-/* The beginning of PATH into capture->content; false if it cannot be read, or is no file. */
+/* Reads the file PATH, up to FILE_LIMIT bytes, into capture->content. False: it cannot be read, or is no
+ * file. */
 static bool read_content(struct capture *capture, const char *path) {
     cleanup_close int file = machine_open_file(capture->machine, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
     struct stat status;
@@ -50,6 +51,7 @@ static bool read_content(struct capture *capture, const char *path) {
     return got >= 0;
 }
 
+/* Writes an entry: a link to TARGET or, with NULL, a file with capture->content. */
 static void put_entry(struct capture *capture, const char *path, const char *target) {
     struct tar_entry entry = {.type = target ? TAR_LINK : TAR_FILE,
                               .target = target,
@@ -61,12 +63,12 @@ static void put_entry(struct capture *capture, const char *path, const char *tar
     tar_put_padding(&capture->tar, entry.size);
 }
 
-static void take_file(struct capture *capture, const char *path) {
+static void capture_file(struct capture *capture, const char *path) {
     if (read_content(capture, path))
         put_entry(capture, path, NULL);
 }
 
-/* Whether the line AT begins with one of NAMES (separated by blanks) and a colon or a blank. */
+/* True where the line AT begins with one of NAMES (separated by blanks) and a colon or a blank. */
 static bool is_named(const char *at, size_t length, const char *names) {
     size_t word = 0;
     while (word < length && !strchr(": \t\n", at[word]))
@@ -77,8 +79,8 @@ static bool is_named(const char *at, size_t length, const char *names) {
     return false;
 }
 
-/* Of PATH only the lines that begin with one of NAMES, or with WITHOUT all but those. */
-static void take_lines(struct capture *capture, const char *path, const char *names, bool without) {
+/* Captures only the lines of PATH that begin with one of NAMES or, if WITHOUT, only the other lines. */
+static void capture_lines(struct capture *capture, const char *path, const char *names, bool without) {
     if (!read_content(capture, path))
         return;
     char *to = capture->content, *end = capture->content + capture->length;
@@ -95,7 +97,7 @@ static void take_lines(struct capture *capture, const char *path, const char *na
     put_entry(capture, path, NULL);
 }
 
-/* The text of the link PATH; false if it is no link. */
+/* Reads the target of the link PATH; false: PATH is no link. */
 static bool read_link(struct capture *capture, const char *path, char buffer[static MACHINE_PATH_LIMIT]) {
     cleanup_close int link = machine_open_file(capture->machine, path, O_PATH | O_NOFOLLOW);
     ssize_t length = link < 0 ? -1 : readlinkat(link, "", buffer, MACHINE_PATH_LIMIT - 1);
@@ -105,7 +107,7 @@ static bool read_link(struct capture *capture, const char *path, char buffer[sta
 
 /* ---- folders */
 
-/* PATTERNS are separated by blanks. */
+/* True where NAME matches one of PATTERNS, which are separated by blanks. */
 static bool matches(const char *name, const char *patterns) {
     char pattern[64];
     for (size_t length; *patterns; patterns += length + (patterns[length] == ' ')) {
@@ -117,53 +119,54 @@ static bool matches(const char *name, const char *patterns) {
     return false;
 }
 
-/* Links to what is not taken, and what is about devices and not about the machine. */
-static const char left_out[] =
+/* Names that are never captured: links to files that are not captured, and files about single devices. */
+static const char never_captured[] =
     "subsystem driver firmware_node of_node uevent hotplug crash_notes* memory[0-9]* "
     "autosuspend* runtime_* wakeup* stat_refresh *serial* *uuid*";
 
-/* What is taken of a folder. The entries of a class are links to folders of devices: of these, the files that
- * `names` has. */
+/* The files of a folder that are captured. The entries of a class are links to folders of devices, in which
+ * the files in `names` are captured. */
 struct selection {
     const char *folder;
-    int depth; /* of folders in it */
+    int depth; /* levels of subfolders */
     bool is_class;
     const char *names; /* patterns */
 };
 
-static void take_folder(struct capture *capture, const char *folder, const struct selection *selection,
-                        int depth);
+static void capture_folder(struct capture *capture, const char *folder, const struct selection *selection,
+                           int depth);
 
-static void take_entry(struct capture *capture, const char *path, const struct selection *selection,
-                       int depth) {
+/* Captures the link, file or folder PATH; for a class also the device's folder that a link leads to. */
+static void capture_entry(struct capture *capture, const char *path, const struct selection *selection,
+                          int depth) {
     char link[MACHINE_PATH_LIMIT];
     struct stat status;
     if (read_link(capture, path, link)) {
         put_entry(capture, path, link);
         /* Of a class: "../../devices/..." in "sys/class/NAME". */
         if (selection->is_class && depth > 0 && strncmp(link, "../../", 6) == 0)
-            take_folder(capture, machine_path("sys/%s", link + 6), selection, 0);
+            capture_folder(capture, machine_path("sys/%s", link + 6), selection, 0);
         return;
     }
     cleanup_close int entry = machine_open_file(capture->machine, path, O_PATH | O_NOFOLLOW);
     if (entry < 0 || fstat(entry, &status) < 0)
         return;
     if (S_ISREG(status.st_mode))
-        take_file(capture, path);
+        capture_file(capture, path);
     else if (S_ISDIR(status.st_mode) && depth > 0)
-        take_folder(capture, path, selection, depth - 1);
+        capture_folder(capture, path, selection, depth - 1);
 }
 
-static void take_folder(struct capture *capture, const char *folder, const struct selection *selection,
-                        int depth) {
+static void capture_folder(struct capture *capture, const char *folder, const struct selection *selection,
+                           int depth) {
     cleanup(machine_names_clear) struct machine_names names = {0};
     if (machine_list(capture->machine, folder, "", &names) < 0)
         return;
     bool all = selection->is_class && depth > 0;
     for (size_t i = 0; i < names.count && capture->tar.status == 0; i++) {
         const char *name = names.items[i];
-        if (!matches(name, left_out) && (all || matches(name, selection->names)))
-            take_entry(capture, machine_path("%s/%s", folder, name), selection, depth);
+        if (!matches(name, never_captured) && (all || matches(name, selection->names)))
+            capture_entry(capture, machine_path("%s/%s", folder, name), selection, depth);
     }
 }
 
@@ -190,13 +193,13 @@ static const struct selection selections[] = {
     {"proc/sys/vm", 0, false, "*"},
 };
 
-static void take_limit(const struct machine *machine, const char *path, void *context) {
+static void capture_limit_file(const struct machine *machine, const char *path, void *context) {
     (void)machine;
-    take_file(context, path);
+    capture_file(context, path);
 }
 
-static void take_all(struct capture *capture) {
-    /* /proc/self and /proc/net are links to the folder of this process: their files are read now. */
+static void capture_files(struct capture *capture) {
+    /* Read one by one: /proc/self and /proc/net are links to the folder of this process. */
     static const char *const files[] = {"proc/meminfo",
                                         "proc/stat",
                                         "proc/loadavg",
@@ -205,13 +208,13 @@ static void take_all(struct capture *capture) {
                                         "proc/self/cgroup",
                                         "proc/sys/kernel/random/boot_id"};
     for (size_t i = 0; i < sizeof selections / sizeof *selections; i++)
-        take_folder(capture, selections[i].folder, &selections[i], selections[i].depth);
+        capture_folder(capture, selections[i].folder, &selections[i], selections[i].depth);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        take_file(capture, files[i]);
-    take_lines(capture, "proc/cpuinfo", "Serial", true); /* of boards with ARM processors */
-    take_lines(capture, "proc/self/status", "Cpus_allowed Cpus_allowed_list Mems_allowed Mems_allowed_list",
-               false);
-    facts_visit_memory_limits(capture->machine, take_limit, capture);
+        capture_file(capture, files[i]);
+    capture_lines(capture, "proc/cpuinfo", "Serial", true); /* of boards with ARM processors */
+    capture_lines(capture, "proc/self/status",
+                  "Cpus_allowed Cpus_allowed_list Mems_allowed Mems_allowed_list", false);
+    facts_visit_memory_limits(capture->machine, capture_limit_file, capture);
 }
 
 static int capture_all(const struct machine *machine) {
@@ -221,7 +224,7 @@ static int capture_all(const struct machine *machine) {
         return -ENOMEM;
     tar_begin(&capture.tar, 1, TOTAL_LIMIT);
     capture.tar.time_s = clock_wall_ns() / 1000000000;
-    take_all(&capture);
+    capture_files(&capture);
     return tar_end(&capture.tar);
 }
 

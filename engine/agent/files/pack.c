@@ -24,13 +24,13 @@ struct pack {
     int status;   /* of the tool */
 };
 
-/* The rest is packed all the same. */
+/* Prints a message about PATH; the tool goes on, and ends with status 1. */
 static void complain(struct pack *pack, const char *what, const char *path, int code) {
     pack->status = tool_complain(1, "cannot %s '%.256s': %s", what, path, strerror(-code));
 }
 
-/* The content as it is now, once more, with exactly the size that was announced. If it has changed since, it
- * does not fit its hash, and the receiver refuses it. */
+/* Reads FILE again and writes its content with exactly SIZE bytes, the size in its header. If the file has
+ * changed meanwhile its hash is wrong, and the receiver refuses it. */
 static void put_content(struct pack *pack, int file, uint64_t size) {
     uint64_t left = size;
     if (lseek(file, 0, SEEK_SET) < 0)
@@ -45,9 +45,9 @@ static void put_content(struct pack *pack, int file, uint64_t size) {
     }
 }
 
-/* A file is read twice, for its hash and for its content; a small one once, which also gives a consistent
- * copy of what the kernel makes up as it is read. Sizes are counted, for many files of /proc say that they
- * are empty. */
+/* Packs a file. It is read twice, for its hash and for its content. A small file is read once, which gives a
+ * consistent copy of files that the kernel generates. The size is counted, because many files of /proc claim
+ * to be empty. */
 static void put_file(struct pack *pack, int file, struct tar_entry *entry) {
     struct sha256 hash;
     unsigned char digest[SHA256_SIZE];
@@ -75,7 +75,8 @@ static void put_file(struct pack *pack, int file, struct tar_entry *entry) {
 
 static void put_folder(struct pack *pack, int folder, struct tar_entry *entry, int depth);
 
-/* What has gone meanwhile is left out without a word, and so are links and special files. */
+/* Packs the file or folder NAME in FOLDER. Links, special files, and files that have disappeared are silently
+ * left out. */
 static void put_at(struct pack *pack, int folder, const char *name, struct tar_entry *entry, int depth) {
     struct stat status;
     if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
@@ -98,7 +99,8 @@ static void put_at(struct pack *pack, int folder, const char *name, struct tar_e
         put_file(pack, found, entry);
 }
 
-/* ENTRY names the folder, "" for one whose name is not wanted; it is used for what is in it as well. */
+/* Packs a folder with its content. ENTRY has its path in the archive, "" for a folder without an entry of its
+ * own; it is reused for the content. */
 static void put_folder(struct pack *pack, int folder, struct tar_entry *entry, int depth) {
     size_t length = strlen(entry->path);
     if (length > 0)
@@ -127,8 +129,8 @@ static void put_folder(struct pack *pack, int folder, struct tar_entry *entry, i
     closedir(entries);
 }
 
-/* PATH itself is followed if it is a link; nothing below it is. Entries begin with its last part, unless that
- * is "." or there is none. */
+/* Packs PATH, an argument of the tool. PATH itself may be a link, links below it are not followed. The
+ * entries' paths begin with its last component, unless that is "." or empty. */
 static void put_top(struct pack *pack, int directory, int root, const char *path) {
     struct failure failure;
     struct tar_entry entry = {.type = TAR_FOLDER};
@@ -162,7 +164,7 @@ static void put_top(struct pack *pack, int directory, int root, const char *path
 
 int tool_pack(int count, char **arguments) {
     cleanup(machine_close) struct machine machine = {.root = -1};
-    /* What comes after it are paths, which may begin with anything. */
+    /* All further arguments are paths, which may begin with '-'. */
     int first = count > 1 && strcmp(arguments[0], "--root") == 0 ? 2 : 0;
     if (first >= count || isatty(1))
         return tool_complain(2, "usage: --pack [--root DIR] PATH... >FILE.tar");

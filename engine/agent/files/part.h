@@ -1,6 +1,6 @@
 /*
- * A file that is being written. It has no name until it is whole (O_TMPFILE), so that nothing is left when
- * the writer is killed; where the file system knows no such files, it is called `.assay-PID.part`.
+ * A file that is being written. It has no name until it is complete (O_TMPFILE), so that nothing is left when
+ * the writer is killed. File systems without such files get one called `.assay-PID.part`.
  */
 #ifndef ASSAY_FILES_PART_H
 #define ASSAY_FILES_PART_H
@@ -14,9 +14,9 @@ struct part {
     char name[64];
 };
 
-/* In part->folder. Each returns 0 or a negative errno. */
+/* Opens a new file in part->folder. 0 or a negative errno, as part_commit(). */
 int part_open(struct part *part, mode_t mode);
-/* The file replaces what is called NAME, if anything is, and is on the disk when this returns. */
+/* Gives the file its NAME, replacing an earlier file, durably: it is on the disk when this returns. */
 int part_commit(struct part *part, const char *name);
 void part_clear(struct part *part);
 

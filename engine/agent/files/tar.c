@@ -16,14 +16,14 @@ enum { BLOCK = 512, BUFFER = 64 << 10, RECORDS_LIMIT = 64 << 10 };
 #define HASH_KEY "SCHILY.xattr.user.sha256"
 #define OCTAL_SIZE_MAX UINT64_C(077777777777)
 
-/* The header of ustar: every number octal, padded with zeros. */
+/* The header of ustar; its numbers are octal digits, padded with zeros. */
 struct header {
     char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100], magic[6],
         version[2], user[32], group[32], major[8], minor[8], prefix[155], rest[12];
 };
 _Static_assert(sizeof(struct header) == BLOCK, "a header is a block");
 
-/* The sum of all bytes of the header, its own field counting as blanks. */
+/* The checksum of a header: the sum of its bytes, with blanks in the checksum's own field. */
 static unsigned checksum(const struct header *header) {
     struct header blank = *header;
     unsigned sum = 0;
@@ -81,7 +81,7 @@ static void put_header(struct tar_writer *tar, char type, const struct tar_entry
     tar_put_bytes(tar, &header, sizeof header);
 }
 
-/* "LENGTH KEY=VALUE\n", LENGTH being that of all of it, its own digits too. */
+/* Appends a pax record "LENGTH KEY=VALUE\n". LENGTH counts the whole record, its own digits included. */
 static int put_record(struct text *records, const char *key, const char *value) {
     size_t body = strlen(key) + strlen(value) + 3, length = body + 1;
     char digits[24];
@@ -96,7 +96,8 @@ static bool is_ascii(const char *text) {
     return !*text;
 }
 
-/* What does not fit into a header goes before it. Names are bytes, whatever their encoding. */
+/* Appends the pax records of an entry: values that do not fit into its header, and its hash. Names are bytes,
+ * in any encoding. */
 static int put_records(struct text *records, const struct tar_entry *entry) {
     char size[24];
     int r = 0;
@@ -139,16 +140,17 @@ int tar_end(struct tar_writer *tar) {
 
 /* ---- reading */
 
-static int malformed(struct failure *failure, const char *what) {
+static int fail_malformed(struct failure *failure, const char *what) {
     return failure_set(failure, -EPROTO, "the archive on stdin is malformed: %s", what);
 }
 
-/* All SIZE bytes: 1; none, at the end of the input: 0. */
+/* Reads exactly SIZE bytes. Returns 1; 0 at the end of the input; or negative, also for an input that ends
+ * earlier. */
 static int read_all(int input, void *bytes, size_t size, struct failure *failure) {
     ssize_t got = path_read_up_to(input, bytes, size);
     if (got < 0)
         return failure_set(failure, (int)got, "cannot read stdin: %s", strerror((int)-got));
-    return got == 0 ? 0 : (size_t)got == size ? 1 : malformed(failure, "the archive is truncated");
+    return got == 0 ? 0 : (size_t)got == size ? 1 : fail_malformed(failure, "the archive is truncated");
 }
 
 ssize_t tar_read(struct tar_reader *tar, void *bytes, size_t size, struct failure *failure) {
@@ -156,7 +158,7 @@ ssize_t tar_read(struct tar_reader *tar, void *bytes, size_t size, struct failur
         size = (size_t)tar->left;
     int r = size ? read_all(tar->input, bytes, size, failure) : 1;
     if (r <= 0)
-        return r < 0 ? r : malformed(failure, "the archive is truncated");
+        return r < 0 ? r : fail_malformed(failure, "the archive is truncated");
     tar->left -= size;
     return (ssize_t)size;
 }
@@ -183,23 +185,23 @@ static void expect_content(struct tar_reader *tar, uint64_t size) {
     tar->padding = (BLOCK - size % BLOCK) % BLOCK;
 }
 
-static int take_record(struct tar_entry *entry, const char *key, const char *value, struct failure *failure) {
+static int read_record(struct tar_entry *entry, const char *key, const char *value, struct failure *failure) {
     size_t length = strlen(value);
     if (strcmp(key, "path") == 0 && length < sizeof entry->path)
         memcpy(entry->path, value, length + 1);
     else if (strcmp(key, HASH_KEY) == 0 && length < sizeof entry->sha256)
         memcpy(entry->sha256, value, length + 1);
     else if (strcmp(key, "path") == 0 || strcmp(key, HASH_KEY) == 0)
-        return malformed(failure, "a name or a hash is too long");
+        return fail_malformed(failure, "a name or a hash is too long");
     else if (strcmp(key, "size") == 0 && !number_parse_uint64(value, length, &entry->size))
-        return malformed(failure, "a size is no number");
+        return fail_malformed(failure, "a size is no number");
     return 0;
 }
 
-/* The attributes of the next entry. Unknown ones are skipped. */
-static int take_records(struct tar_reader *tar, struct tar_entry *entry, struct failure *failure) {
+/* Reads the pax records of the next entry; unknown ones are skipped. */
+static int read_records(struct tar_reader *tar, struct tar_entry *entry, struct failure *failure) {
     if (tar->left > RECORDS_LIMIT)
-        return malformed(failure, "the attributes of an entry are too long");
+        return fail_malformed(failure, "the attributes of an entry are too long");
     char *records = malloc((size_t)tar->left + 1);
     if (!records)
         return failure_memory(failure);
@@ -211,11 +213,11 @@ static int take_records(struct tar_reader *tar, struct tar_entry *entry, struct 
         size_t length = strtoul(at, &key, 10);
         char *value = *key == ' ' ? memchr(key, '=', (size_t)(end - key)) : NULL;
         if (!value || length > (size_t)(end - at) || at + length <= value || at[length - 1] != '\n') {
-            r = malformed(failure, "an attribute has a wrong length");
+            r = fail_malformed(failure, "an attribute has a wrong length");
             break;
         }
         *value = at[length - 1] = '\0';
-        r = take_record(entry, key + 1, value + 1, failure);
+        r = read_record(entry, key + 1, value + 1, failure);
         at += length;
     }
     free(records);
@@ -227,9 +229,11 @@ static bool is_zero(const struct header *header) {
     return memcmp(header, &zero, sizeof zero) == 0;
 }
 
-static int take_header(const struct header *header, struct tar_entry *ret, struct failure *failure) {
+/* Reads the header of an entry; a path from a pax record is kept. Returns 1, or negative for an entry that is
+ * neither a file nor a folder, or has no name. */
+static int read_header(const struct header *header, struct tar_entry *ret, struct failure *failure) {
     if (header->type != TAR_FILE && header->type != TAR_FOLDER)
-        return malformed(failure, "an entry is neither a file nor a folder");
+        return fail_malformed(failure, "an entry is neither a file nor a folder");
     ret->type = (enum tar_type)header->type;
     ret->mode = (unsigned)octal(header->mode, sizeof header->mode) & 0777;
     if (!ret->path[0])
@@ -238,7 +242,7 @@ static int take_header(const struct header *header, struct tar_entry *ret, struc
     size_t length = strlen(ret->path);
     while (length > 0 && ret->path[length - 1] == '/')
         ret->path[--length] = '\0';
-    return length ? 1 : malformed(failure, "an entry has no name");
+    return length ? 1 : fail_malformed(failure, "an entry has no name");
 }
 
 int tar_next(struct tar_reader *tar, struct tar_entry *ret, struct failure *failure) {
@@ -252,15 +256,15 @@ int tar_next(struct tar_reader *tar, struct tar_entry *ret, struct failure *fail
             return r < 0 ? r : 0;
         if (octal(header.checksum, sizeof header.checksum) != checksum(&header) ||
             memcmp(header.magic, "ustar", 5) != 0)
-            return malformed(failure, "a header is damaged");
+            return fail_malformed(failure, "a header is damaged");
         expect_content(tar, octal(header.size, sizeof header.size));
-        if (header.type == 'x' && (r = take_records(tar, ret, failure)) < 0)
+        if (header.type == 'x' && (r = read_records(tar, ret, failure)) < 0)
             return r;
         if (header.type == 'x' || header.type == 'g')
             continue;
         if (ret->size == UINT64_MAX)
             ret->size = tar->left;
         expect_content(tar, ret->size);
-        return take_header(&header, ret, failure);
+        return read_header(&header, ret, failure);
     }
 }

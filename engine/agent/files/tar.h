@@ -20,25 +20,28 @@ enum { TAR_HASH_SIZE = 65 }; /* 64 hexadecimal digits and a NUL */
 struct tar_entry {
     enum tar_type type;
     char path[PROTOCOL_PATH_LIMIT + 1]; /* relative; no slash at its end */
-    const char *target;                 /* of a link; only written, never read */
+    const char *target;                 /* of a link, for writing; links are never read */
     unsigned mode;                      /* permission bits */
     uint64_t size;                      /* bytes of a file */
-    char sha256[TAR_HASH_SIZE];         /* "": not said */
+    char sha256[TAR_HASH_SIZE];         /* "": not given */
 };
 
-/* ---- writing. Errors stick in `status`; tar_end() returns them. */
+/* ---- writing. The first error stays in `status`, and tar_end() returns it. */
 
 struct tar_writer {
     int output;
-    uint64_t limit, total; /* bytes of the archive; more are -EFBIG */
+    uint64_t limit, total; /* bytes of the archive: most (more are -EFBIG), and so far */
     int64_t time_s;        /* of all entries, since 1970 */
-    struct text waiting;   /* to be written */
+    struct text waiting;   /* bytes that are not written yet */
     int status;
 };
 
+/* Starts an archive of at most LIMIT bytes on the descriptor OUTPUT. */
 void tar_begin(struct tar_writer *tar, int output, uint64_t limit);
+/* Writes the header of an entry. */
 void tar_put_entry(struct tar_writer *tar, const struct tar_entry *entry);
-/* The content of a file, in any number of calls; then tar_put_padding() once, with its size. */
+/* Write the content of a file: tar_put_bytes() any number of times, then tar_put_padding() once, with its
+ * size. */
 void tar_put_bytes(struct tar_writer *tar, const void *bytes, size_t length);
 void tar_put_padding(struct tar_writer *tar, uint64_t size);
 /* Writes the end and frees the memory. 0 or a negative errno. */
@@ -48,13 +51,13 @@ int tar_end(struct tar_writer *tar);
 
 struct tar_reader {
     int input;
-    uint64_t left, padding; /* bytes of the entry that are still to come */
+    uint64_t left, padding; /* bytes of the entry's content and padding that are not read yet */
 };
 
-/* 1: *RET is the next entry; 0: the end, or no archive at all: not one byte came; or a negative errno.
- * Content that was not read is skipped. */
+/* Reads the next entry; the rest of the last one's content is skipped. Returns 1 with the entry in *RET; 0:
+ * the archive has ended, or the input is empty; or a negative errno. */
 int tar_next(struct tar_reader *tar, struct tar_entry *ret, struct failure *failure);
-/* The next bytes of the entry; 0 at its end. */
+/* Reads the next bytes of the entry's content. Returns their number; 0 at its end; or a negative errno. */
 ssize_t tar_read(struct tar_reader *tar, void *bytes, size_t size, struct failure *failure);
 
 #endif

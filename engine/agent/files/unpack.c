@@ -1,4 +1,4 @@
-/* --unpack: a tar on stdin becomes files and folders of the node. */
+/* --unpack: unpacks a tar on stdin to files and folders of the node. */
 #include "engine/agent/files/part.h"
 #include "engine/agent/files/sha256.h"
 #include "engine/agent/files/tar.h"
@@ -16,10 +16,11 @@
 
 enum { BUFFER = 256 << 10 };
 
-static int complain(struct failure *failure, int code, const char *path) {
+static int fail_to_write(struct failure *failure, int code, const char *path) {
     return failure_set(failure, code, "cannot write '%.256s': %s", path, strerror(-code));
 }
 
+/* Unpacks one file of TAR to PATH. It gets its name only when its SHA-256 is that of ENTRY. */
 static int unpack_file(int directory, const char *path, const struct tar_entry *entry, struct tar_reader *tar,
                        char *buffer, struct failure *failure) {
     char name[NAME_MAX + 1], hex[TAR_HASH_SIZE];
@@ -31,14 +32,14 @@ static int unpack_file(int directory, const char *path, const struct tar_entry *
         return part.folder;
     int r = part_open(&part, entry->mode);
     if (r < 0)
-        return complain(failure, r, path);
+        return fail_to_write(failure, r, path);
     sha256_init(&hash);
     ssize_t got;
     while ((got = tar_read(tar, buffer, BUFFER, failure)) > 0) {
         sha256_add(&hash, buffer, (size_t)got);
         r = file_write_all(part.file, buffer, (size_t)got);
         if (r < 0)
-            return complain(failure, r, path);
+            return fail_to_write(failure, r, path);
     }
     if (got < 0)
         return (int)got;
@@ -49,7 +50,7 @@ static int unpack_file(int directory, const char *path, const struct tar_entry *
                            "'%.256s' has SHA-256 %.16s... here, and had %.16s... when it was sent", path, hex,
                            entry->sha256);
     r = part_commit(&part, name);
-    return r < 0 ? complain(failure, r, path) : 0;
+    return r < 0 ? fail_to_write(failure, r, path) : 0;
 }
 
 static int unpack(const char *folder, char *buffer, struct failure *failure) {
@@ -71,7 +72,7 @@ static int unpack(const char *folder, char *buffer, struct failure *failure) {
         if (r < 0)
             return r;
     }
-    /* Tars are padded at their end, which is read too: the writer must not find the pipe closed. */
+    /* The padding at the end of a tar is read, too: the writer must not find the pipe closed. */
     while (r == 0 && read(0, buffer, BUFFER) > 0)
         continue;
     return r;

@@ -1,12 +1,12 @@
 /*
- * --job: what a node does for programs that run on several nodes. It gives the working folder the same path
- * on all of them, passes on what mpirun wants started elsewhere (launch.c), and ends what is left of a job,
- * and says how busy it is. The engine holds it open as long as there are units; ../TOOLS.md has the lines
- * that go in and out.
+ * --job: the tool that a node runs for programs on several nodes. It gives the working folder the same path
+ * on all nodes, passes mpirun's requests to start daemons on other nodes to the engine (launch.c), measures
+ * how busy the job is, and ends processes that are left of it. It runs as long as the engine has units;
+ * ../TOOLS.md has the lines of its input and output.
  *
- * The processes of a job are those that have the job's mark in their environment: mpirun, its daemons and the
- * ranks make sessions and groups of their own, and daemons leave their parents, but all hand down what they
- * were started with.
+ * The processes of a job are those that have the job's mark in their environment. mpirun, its daemons and the
+ * ranks make sessions and groups of their own, and daemons leave their parents, but all pass on their
+ * environment.
  */
 #include "engine/agent/job/launch.h"
 #include "engine/agent/machine/process.h"
@@ -40,18 +40,18 @@ static const int64_t grace_ns = INT64_C(2000000000), sweep_ns = INT64_C(80000000
 /* A launch: a connection from `--launch`. */
 struct launch {
     int socket;      /* -1: free */
-    unsigned number; /* which the engine calls it by; no two of them have the same */
-    bool announced;  /* the engine knows of it */
+    unsigned number; /* the engine's number for it, unique */
+    bool announced;  /* the request was sent to the engine */
     struct text request;
 };
 
 struct job {
     const char *link, *mark; /* "ASSAY_JOB=..." */
-    char folder[PATH_MAX];   /* what the link leads to */
-    bool own_link;
-    int listener;
+    char folder[PATH_MAX];   /* the working folder, which the link leads to */
+    bool made_link;          /* this process made the link, and removes it */
+    int listener;            /* socket for `--launch` */
     struct launch launches[LAUNCHES_MAX];
-    unsigned launched; /* so many, until now */
+    unsigned launched; /* launches so far, the next one's number */
     struct text input;
 };
 
@@ -70,8 +70,8 @@ static int complain(const char *what, const char *path) {
 
 /* ---- The processes of the job */
 
-/* Sends all of them SIGNAL (0: none) and adds the clock ticks that they were busy to RET_TICKS, which may be
- * NULL; returns how many there are. */
+/* Finds the job's processes and returns their number. Sends each SIGNAL (0: none), and adds the clock ticks
+ * that they were busy to *RET_TICKS, which may be NULL. */
 static size_t find_processes(const struct job *job, int signal, uint64_t *ret_ticks) {
     static char environment[ENVIRONMENT_MAX];
     DIR *processes = opendir("/proc");
@@ -104,16 +104,17 @@ static size_t find_processes(const struct job *job, int signal, uint64_t *ret_ti
     return count;
 }
 
-static void look(const struct job *job) {
+/* Prints "busy MICROSECONDS PROCESSES". */
+static void print_busy_time(const struct job *job) {
     uint64_t ticks = 0;
     size_t count = find_processes(job, 0, &ticks);
     print("busy %" PRIu64 " %zu\n", ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK), count);
 }
 
-/* Until none is left: those that were being started come into sight in the next round. Daemons of MPI are
- * asked first, as they remove the shared memory of their ranks. Returns how many were still there at the end.
- */
-static size_t sweep(const struct job *job) {
+/* Ends the job's processes: SIGTERM, so that daemons of MPI remove the shared memory of their ranks, and
+ * after a grace SIGKILL. Repeats until none is left, for processes that were being started, but not longer
+ * than sweep_ns. Returns the number of processes left. */
+static size_t end_processes(const struct job *job) {
     int64_t start = clock_monotonic_ns(), passed;
     size_t left = find_processes(job, SIGTERM, NULL);
     while (left > 0 && (passed = clock_monotonic_ns() - start) < sweep_ns) {
@@ -131,6 +132,7 @@ static void end_launch(struct launch *launch) {
     text_clear(&launch->request);
 }
 
+/* Accepts a connection of `--launch`; closes it where LAUNCHES_MAX are open. */
 static void accept_launch(struct job *job) {
     int socket = accept4(job->listener, NULL, NULL, SOCK_CLOEXEC);
     size_t i = 0;
@@ -145,7 +147,8 @@ static void accept_launch(struct job *job) {
     text_init(&job->launches[i].request, LAUNCH_REQUEST_MAX);
 }
 
-/* The request is whole when its sender has closed that direction; after that, an end is the sender's own. */
+/* Reads a launch's socket. At the first end of file the request is complete and is printed for the engine.
+ * After that an end means that its sender has ended, which is printed as "gone". */
 static void read_launch(struct launch *launch) {
     char bytes[4096];
     ssize_t got = read(launch->socket, bytes, sizeof bytes);
@@ -163,9 +166,9 @@ static void read_launch(struct launch *launch) {
     end_launch(launch);
 }
 
-/* ---- What the engine says */
+/* ---- Input from the engine */
 
-static struct launch *launch_of(struct job *job, const char *digits) {
+static struct launch *find_launch(struct job *job, const char *digits) {
     unsigned long number = strtoul(digits, NULL, 10);
     for (size_t i = 0; i < LAUNCHES_MAX; i++)
         if (job->launches[i].socket >= 0 && job->launches[i].number == number)
@@ -173,8 +176,9 @@ static struct launch *launch_of(struct job *job, const char *digits) {
     return NULL;
 }
 
-/* Takes what is whole of the input: lines, and the bytes that some announce. False: not to be understood. */
-static bool take_input(struct job *job) {
+/* Handles the complete lines of the input, with the bytes that follow some of them. False: a line is not
+ * valid, or too long. */
+static bool handle_input(struct job *job) {
     for (;;) {
         char line[LINE_MAX_BYTES];
         const char *end = memchr(job->input.bytes, '\n', job->input.length);
@@ -188,17 +192,17 @@ static bool take_input(struct job *job) {
         int code;
         struct launch *launch = NULL;
         if (strcmp(line, "look") == 0) {
-            look(job);
+            print_busy_time(job);
         } else if (strcmp(line, "sweep") == 0) {
-            print("swept %zu\n", sweep(job));
+            print("swept %zu\n", end_processes(job));
         } else if (sscanf(line, "output %*u %zu %zu", &stream, &bytes) == 2) {
             if (job->input.length < whole + bytes)
                 return bytes < INPUT_MAX / 2;
-            if ((launch = launch_of(job, line + strlen("output "))))
+            if ((launch = find_launch(job, line + strlen("output "))))
                 launch_send(launch->socket, (char)('0' + stream), end + 1, bytes);
             whole += bytes;
         } else if (sscanf(line, "exit %*u %d", &code) == 1) {
-            if ((launch = launch_of(job, line + strlen("exit ")))) {
+            if ((launch = find_launch(job, line + strlen("exit ")))) {
                 char status = (char)code;
                 launch_send(launch->socket, LAUNCH_EXIT, &status, 1);
                 end_launch(launch);
@@ -210,9 +214,10 @@ static bool take_input(struct job *job) {
     }
 }
 
-/* ---- Its life */
+/* ---- Start and end */
 
-/* "LINK/../launch", for MPI to call, and the socket that it finds the tool by. */
+/* Makes the script "LINK/../launch", which MPI calls instead of ssh, and the socket by which the script
+ * reaches this process. Returns 0, or an exit status after a message. */
 static int make_launcher(struct job *job) {
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -233,15 +238,16 @@ static int make_launcher(struct job *job) {
     return fclose(script) == 0 ? 0 : complain("cannot write", LAUNCH_SCRIPT);
 }
 
-/* Nodes that share a /tmp share the folder of the first of them. */
+/* Makes the symbolic link to the working FOLDER. A link of our user that is there already is used: nodes that
+ * share a /tmp share the folder of the first node. */
 static int make_link(struct job *job, const char *folder) {
     struct stat status;
-    char here[PATH_MAX / 2];
-    if (!getcwd(here, sizeof here))
+    char current_folder[PATH_MAX / 2];
+    if (!getcwd(current_folder, sizeof current_folder))
         return complain("cannot find", "the working folder");
-    snprintf(job->folder, sizeof job->folder, "%s/%s", here, folder);
-    job->own_link = symlink(job->folder, job->link) == 0;
-    if (job->own_link)
+    snprintf(job->folder, sizeof job->folder, "%s/%s", current_folder, folder);
+    job->made_link = symlink(job->folder, job->link) == 0;
+    if (job->made_link)
         return 0;
     if (errno == EEXIST && lstat(job->link, &status) == 0 && S_ISLNK(status.st_mode) &&
         status.st_uid == geteuid() && stat(job->link, &status) == 0)
@@ -255,6 +261,7 @@ static void on_signal(int number) {
     ended = 1;
 }
 
+/* Serves the engine and launches until the input ends, is invalid, or a signal comes. */
 static void serve(struct job *job) {
     while (!ended) {
         struct pollfd ready[LAUNCHES_MAX + 2] = {{.fd = 0, .events = POLLIN},
@@ -262,7 +269,7 @@ static void serve(struct job *job) {
         size_t numbers[LAUNCHES_MAX], count = 0;
         for (size_t i = 0; i < LAUNCHES_MAX; i++)
             if (job->launches[i].socket >= 0) {
-                /* One that has sent all is read again when it is gone. */
+                /* After its request a launch is only watched for its end. */
                 ready[2 + count] = (struct pollfd){.fd = job->launches[i].socket,
                                                    .events = job->launches[i].announced ? 0 : POLLIN};
                 numbers[count++] = i;
@@ -278,7 +285,7 @@ static void serve(struct job *job) {
             continue;
         char bytes[16384];
         ssize_t got = read(0, bytes, sizeof bytes);
-        if (got <= 0 || text_append(&job->input, bytes, (size_t)got) < 0 || !take_input(job))
+        if (got <= 0 || text_append(&job->input, bytes, (size_t)got) < 0 || !handle_input(job))
             return;
     }
 }
@@ -303,9 +310,9 @@ int tool_job(int count, char **arguments) {
     if (r == 0) {
         print("ready\n");
         serve(&job);
-        r = sweep(&job) > 0;
+        r = end_processes(&job) > 0;
     }
-    if (job.own_link)
+    if (job.made_link)
         unlink(job.link);
     unlink(LAUNCH_SOCKET);
     unlink(LAUNCH_SCRIPT);

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { NOT_STARTED = 255 }; /* as ssh has it */
+enum { NOT_STARTED = 255 }; /* exit status where the command did not run, as ssh's */
 
 void launch_send(int socket, char kind, const void *bytes, size_t length) {
     char head[5] = {kind};
@@ -27,7 +27,8 @@ static bool receive(int socket, void *bytes, size_t length) {
     return path_read_up_to(socket, bytes, length) == (ssize_t)length;
 }
 
-static int follow(int socket) {
+/* Copies the command's output to stdout and stderr, and returns its exit status. */
+static int relay_output(int socket) {
     char head[5], bytes[4096];
     uint32_t length;
     while (receive(socket, head, sizeof head)) {
@@ -47,7 +48,7 @@ static int follow(int socket) {
 
 int tool_launch(int count, char **arguments) {
     int at = 1;
-    /* Options about the connection are ignored, since assay has its own; these have a value. */
+    /* ssh's options are ignored, since assay has its own connection; those in this list have a value. */
     for (; at < count && arguments[at][0] == '-'; at++)
         if (strlen(arguments[at]) == 2 && strchr("bcDEeFIiJLlmOopQRSWw", arguments[at][1]))
             at++;
@@ -68,5 +69,5 @@ int tool_launch(int count, char **arguments) {
         send(connection, request.bytes, request.length, MSG_NOSIGNAL) != (ssize_t)request.length ||
         shutdown(connection, SHUT_WR) < 0)
         return tool_complain(NOT_STARTED, "cannot reach the node's agent: %s", strerror(errno));
-    return follow(connection);
+    return relay_output(connection);
 }

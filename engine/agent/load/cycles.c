@@ -12,7 +12,7 @@ bool cycles_spend(uint64_t count) {
     uint64_t sum = 0, one = 1;
     for (uint64_t done = 0; done < count; done += CYCLES_CHAIN)
         __asm__ volatile(ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 : "+r"(sum) : "r"(one) : "cc");
-    return sum == count; /* each was done */
+    return sum == count;
 }
 #else
 bool cycles_spend(uint64_t count) {

@@ -1,4 +1,4 @@
-/* How fast a PU is, from the inside. */
+/* Measures the frequency of a PU by instructions that run on it. */
 #ifndef ASSAY_LOAD_CYCLES_H
 #define ASSAY_LOAD_CYCLES_H
 
@@ -6,17 +6,19 @@
 #include <stdint.h>
 
 /*
- * COUNT additions each of which needs the one before it: as many cycles, on x86-64 and on aarch64, where an
- * addition of two registers takes one cycle. (One of a constant may take none: since Alder Lake it is done
- * while it is renamed.) COUNT is a multiple of CYCLES_CHAIN. False on other processors: nothing was done.
+ * Spends COUNT cycles: runs COUNT additions each of which needs the result of the last, on x86-64 and on
+ * aarch64, where an addition of two registers takes one cycle. (Adding a constant may take none: since Alder
+ * Lake it is done by register renaming.) COUNT is a multiple of CYCLES_CHAIN. False on other processors,
+ * where nothing is done.
  */
 enum { CYCLES_CHAIN = 64 };
 bool cycles_spend(uint64_t count);
 
-/* The time stamp counter; 0 on processors without one. It runs at the frequency at which MPERF counts. */
+/* The time stamp counter, which runs at the frequency of MPERF; 0 on processors without one. */
 uint64_t cycles_time_stamp(void);
 
-/* What counters said at a moment, and the mean frequency between two of them while the PU was not asleep:
+/* Readings of the counters at one moment; and the mean frequency between two readings while the PU was not
+ * idle:
  *
  *   (APERF2 - APERF1) / (MPERF2 - MPERF1) * (TSC2 - TSC1) / time
  *

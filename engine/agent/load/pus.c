@@ -16,11 +16,12 @@ int load_choose_pus(const char *tool, const char *list, struct pu_set *ret) {
     return r < 0 ? tool_complain(1, "%s: which PUs may be used: %s", tool, strerror(-r)) : 0;
 }
 
-static _Noreturn void work_on(unsigned pu, unsigned index, pid_t parent, load_work *work, void *context) {
+/* Runs in a child bound to PU: resets signals, calls WORK, and ends the child. */
+static _Noreturn void run_child(unsigned pu, unsigned index, pid_t parent, load_work *work, void *context) {
     static const int ending[] = {SIGTERM, SIGINT, SIGHUP};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(1); /* it died before it was asked for */
+        _exit(1); /* the parent died before prctl() */
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         signal(ending[i], SIG_DFL);
     sigset_t none;
@@ -30,7 +31,8 @@ static _Noreturn void work_on(unsigned pu, unsigned index, pid_t parent, load_wo
     _exit(0);
 }
 
-/* The affinity is set before the fork, so that what is refused is known here; at the end it is as it was. */
+/* The parent sets its own affinity before each fork, so that it sees a refusal, and restores it at the end.
+ */
 int load_start(const struct pu_set *set, load_work *work, void *context, pid_t *pids, unsigned *ret_pu) {
     struct pu_set before;
     pid_t parent = getpid();
@@ -43,7 +45,7 @@ int load_start(const struct pu_set *set, load_work *work, void *context, pid_t *
         r = pu_set_bind(&one);
         pid_t pid = r == 0 ? fork() : -1;
         if (pid == 0)
-            work_on(pu, count, parent, work, context);
+            run_child(pu, count, parent, work, context);
         if (r == 0 && pid < 0)
             r = -errno;
         if (pid > 0)

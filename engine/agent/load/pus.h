@@ -1,4 +1,4 @@
-/* Which PUs are to be kept busy, and a process on each of them that dies with us. */
+/* Chooses PUs to keep busy, and runs a process on each that is killed when this process dies. */
 #ifndef ASSAY_LOAD_PUS_H
 #define ASSAY_LOAD_PUS_H
 
@@ -6,17 +6,17 @@
 
 #include <sys/types.h>
 
-/* The PUs of LIST (`--pus`); of NULL, those that this process may use. 0, or an exit status after a sentence
- * on stderr. */
+/* Sets *RET to the PUs of LIST (`--pus`); NULL: those that this process may use. Returns 0, or an exit status
+ * after a sentence on stderr. */
 int load_choose_pus(const char *tool, const char *list, struct pu_set *ret);
 
 typedef void load_work(void *context, unsigned pu, unsigned index);
 
-/* A child for each PU of SET, bound to it, which does WORK and ends; killed when we die. Their pids, in the
- * order of their PUs, go into PIDS. 0, or a negative errno and the PU for which it did not work: then none is
- * left. */
+/* Starts a child for each PU of SET, bound to it, which calls WORK and ends. PIDS gets the children's pids in
+ * the order of their PUs. Returns 0, or a negative errno and the PU of the failure in *RET_PU: then no child
+ * is left. */
 int load_start(const struct pu_set *set, load_work *work, void *context, pid_t *pids, unsigned *ret_pu);
-/* Kills and waits for what is left of them. */
+/* Kills the children that are left (pids above 0), and waits for them. */
 void load_stop(pid_t *pids, unsigned count);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * --spin: every PU busy for a moment, and how fast each was in the second half of it, when frequencies have
- * settled. From the best source that there is:
+ * --spin: keeps every PU busy for a moment, and measures the frequency of each in the second half, when it
+ * has settled. It uses the first of these sources that the machine has:
  *
- * aperf: APERF (0xE8) and MPERF (0xE7) out of /dev/cpu/N/msr, scaled by the time stamp counter (cycles.h);
- * needs root, and the module msr.
+ * aperf: the counters APERF (0xE8) and MPERF (0xE7) of /dev/cpu/N/msr, scaled by the time stamp counter
+ * (cycles.h); needs root, and the module msr.
  *
- * cpufreq: scaling_cur_freq, the mean of what it said.
+ * cpufreq: the mean of several readings of scaling_cur_freq.
  *
- * cycles: additions that wait for each other against the clock, in windows of about 0.1 ms: the fastest,
- * because others who run on the PU can only make one slower.
+ * cycles: the time of a chain of dependent additions, in windows of about 0.1 ms. The fastest window is used,
+ * because other processes on the PU can only make a window slower.
  *
- * A captured machine cannot be kept busy: its files are read all the same.
+ * Of a captured machine only scaling_cur_freq is read.
  */
 #include "engine/agent/load/cycles.h"
 #include "engine/agent/load/pus.h"
@@ -39,7 +39,7 @@ enum {
     MILLISECONDS_MAX = 600000,
 };
 #define MILLISECOND INT64_C(1000000)
-#define TOGETHER_NS (20 * MILLISECOND) /* until all are there */
+#define TOGETHER_NS (20 * MILLISECOND) /* time for all processes to start */
 
 struct result {
     double mean_hz, current_hz; /* 0: not known */
@@ -49,7 +49,7 @@ struct result {
 struct spin {
     const struct machine *machine;
     int64_t begin_ns, middle_ns, end_ns;
-    struct result *results; /* shared; in the order of the PUs */
+    struct result *results; /* in memory shared with the children, in the order of the PUs */
 };
 
 /* ---- sources */
@@ -68,7 +68,8 @@ static double read_current(const struct machine *machine, unsigned pu) {
     return machine_read_number(machine, path, &kilohertz) < 0 || kilohertz <= 0 ? 0 : (double)kilohertz * 1e3;
 }
 
-/* Windows until UNTIL_NS; the speed of the fastest, 0 if that cannot be known here. */
+/* Runs windows of additions until UNTIL_NS. Returns the frequency in Hz of the fastest window; 0: not known
+ * on this processor. */
 static double spin_until(int64_t until_ns) {
     int64_t before_ns = clock_monotonic_ns(), best_ns = INT64_MAX;
     bool counts = true;
@@ -84,13 +85,15 @@ static double spin_until(int64_t until_ns) {
 
 /* ---- one PU */
 
-static void choose(struct result *result, double by_counters, double by_cpufreq, double by_cycles) {
+/* Fills RESULT from the best source; 0 Hz: the source is not there. */
+static void choose_source(struct result *result, double by_counters, double by_cpufreq, double by_cycles) {
     result->current_hz = by_cpufreq;
     result->mean_hz = by_counters > 0 ? by_counters : by_cpufreq > 0 ? by_cpufreq : by_cycles;
     result->source = by_counters > 0 ? "aperf" : by_cpufreq > 0 ? "cpufreq" : "cycles";
 }
 
-static void work(void *context, unsigned pu, unsigned index) {
+/* Runs in a child bound to PU: keeps it busy and measures its frequency. */
+static void measure_pu(void *context, unsigned pu, unsigned index) {
     struct spin *spin = context;
     struct cycles_counters from, to;
     double sum = 0, fastest = 0;
@@ -108,15 +111,15 @@ static void work(void *context, unsigned pu, unsigned index) {
         readings += current > 0;
     }
     counted = counted && read_counters(registers, &to);
-    choose(&spin->results[index], counted ? cycles_mean_hz(&from, &to) : 0, readings ? sum / readings : 0,
-           fastest);
+    choose_source(&spin->results[index], counted ? cycles_mean_hz(&from, &to) : 0,
+                  readings ? sum / readings : 0, fastest);
 }
 
-/* ---- all of them */
+/* ---- all PUs */
 
 static int spin_for_real(struct spin *spin, const struct pu_set *pus, unsigned count, unsigned *ret_pu) {
     static pid_t pids[PROTOCOL_PU_LIMIT];
-    int r = load_start(pus, work, spin, pids, ret_pu);
+    int r = load_start(pus, measure_pu, spin, pids, ret_pu);
     for (unsigned i = 0; r == 0 && i < count; i++)
         while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
             continue;
@@ -126,10 +129,10 @@ static int spin_for_real(struct spin *spin, const struct pu_set *pus, unsigned c
 static void read_captured(struct spin *spin, const struct pu_set *pus) {
     unsigned index = 0;
     for (unsigned pu = pu_set_first(pus); pu < PROTOCOL_PU_LIMIT; pu = pu_set_next(pus, pu))
-        choose(&spin->results[index++], 0, read_current(spin->machine, pu), 0);
+        choose_source(&spin->results[index++], 0, read_current(spin->machine, pu), 0);
 }
 
-/* Whether the frequency of all PUs is known. */
+/* Prints a line for each PU. True where the frequency of all PUs is known. */
 static bool print(const struct spin *spin, const struct pu_set *pus) {
     bool whole = true;
     unsigned index = 0;

@@ -1,7 +1,7 @@
 /*
- * --stress: double-precision multiply-add on every PU, out of an array that fits into the first-level cache,
- * with the widest vectors that the PU has: about what a matrix product does, so that a machine warmed with it
- * is as hot as the measurement will make it.
+ * --stress: double-precision multiply-add on every PU, on an array in the first-level cache, with the PU's
+ * widest vectors. This resembles a matrix product, so that a machine warmed with it is about as hot as the
+ * measurement will make it.
  */
 #include "engine/agent/load/pus.h"
 #include "engine/agent/machine/tool.h"
@@ -56,7 +56,8 @@ DEFINE_STRESS(stress_avx512, 64, __attribute__((target("avx512f"))))
 
 typedef void stress_function(double *array);
 
-static stress_function *choose(void) {
+/* The function with the widest vectors that this processor has. */
+static stress_function *choose_stress_function(void) {
 #ifdef __x86_64__
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f"))
@@ -67,20 +68,21 @@ static stress_function *choose(void) {
     return stress_plain;
 }
 
-static void work(void *context, unsigned pu, unsigned index) {
+/* Runs in a child bound to PU, until it is killed. */
+static void stress_pu(void *context, unsigned pu, unsigned index) {
     static double array[ARRAY] __attribute__((aligned(64)));
-    stress_function *function = choose();
+    stress_function *function = choose_stress_function();
     (void)context;
     for (size_t i = 0; i < ARRAY; i++)
         array[i] = (double)(i + pu + index);
     for (;;) {
         function(array);
-        __asm__ volatile("" : : "r"(array) : "memory"); /* so that its results are wanted */
+        __asm__ volatile("" : : "r"(array) : "memory"); /* the compiler must not drop the computation */
     }
 }
 
-/* Until a signal; or until one of the processes has died, which only somebody else can have done to it: its
- * pid, or 0. */
+/* Waits for a signal to end, and returns 0; or for the end of a child, which another process must have
+ * killed, and returns its pid. */
 static pid_t wait_for_end(const sigset_t *signals) {
     for (;;) {
         int number = sigwaitinfo(signals, NULL);
@@ -92,7 +94,7 @@ static pid_t wait_for_end(const sigset_t *signals) {
     }
 }
 
-static void forget(pid_t *pids, unsigned count, pid_t gone) {
+static void forget_child(pid_t *pids, unsigned count, pid_t gone) {
     for (unsigned i = 0; i < count; i++)
         if (pids[i] == gone)
             pids[i] = 0;
@@ -118,11 +120,11 @@ int tool_stress(int count, char **arguments) {
     sigprocmask(SIG_BLOCK, &signals, NULL);
     signal(SIGCHLD, SIG_DFL);
     unsigned started = pu_set_count(&pus);
-    r = load_start(&pus, work, NULL, pids, &pu);
+    r = load_start(&pus, stress_pu, NULL, pids, &pu);
     if (r < 0)
         return tool_complain(1, "--stress: cannot keep PU %u busy: %s", pu, strerror(-r));
     pid_t gone = wait_for_end(&signals);
-    forget(pids, started, gone);
+    forget_child(pids, started, gone);
     load_stop(pids, started);
     return gone ? tool_complain(1, "--stress: one of its processes was killed") : 0;
 }

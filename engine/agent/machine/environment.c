@@ -4,9 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A name, or with '*' what names begin with; those with '!' stay, and come before what would remove them.
- * What a user sets to tune a library (OMPI_MCA_btl, PMIX_MCA_gds, I_MPI_PIN) and what describes the job
- * (SLURM_JOB_ID, SLURM_JOB_NODELIST, FLUX_URI) is not here. */
+/* Variables that are removed, by name, or with '*' by the beginning of their names. Those with '!' are kept,
+ * and stand before the pattern that would remove them. Variables by which users tune a library (OMPI_MCA_btl,
+ * PMIX_MCA_gds, I_MPI_PIN) and those that describe the job (SLURM_JOB_ID, SLURM_JOB_NODELIST, FLUX_URI) are
+ * not in the list. */
 static const char *const rank_variables[] = {
     /* Open MPI 4: orterun, orted, ess; 5: prted */
     "OMPI_COMM_WORLD_*", "OMPI_MCA_ess", "OMPI_MCA_ess_*", "OMPI_MCA_orte_ess_*", "OMPI_MCA_orte_hnp_uri",
@@ -38,9 +39,9 @@ static bool matches(const char *variable, const char *pattern) {
 
 bool environment_is_of_rank(const char *variable) {
     for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; i++) {
-        bool stays = rank_variables[i][0] == '!';
-        if (matches(variable, rank_variables[i] + stays))
-            return !stays;
+        bool is_kept = rank_variables[i][0] == '!';
+        if (matches(variable, rank_variables[i] + is_kept))
+            return !is_kept;
     }
     return false;
 }
@@ -48,13 +49,13 @@ bool environment_is_of_rank(const char *variable) {
 static void remove_rank_variables(void) {
     for (char **variable = environ; variable && *variable;) {
         char *name = environment_is_of_rank(*variable) ? strndup(*variable, strcspn(*variable, "=")) : NULL;
-        bool removed = name && unsetenv(name) == 0; /* which moves those behind it */
+        bool removed = name && unsetenv(name) == 0; /* moves the next variable to this place */
         free(name);
         variable += !removed;
     }
 }
 
-/* Whether the C library has the locale C.UTF-8. Where it is missing, programs that are told to use it print
+/* True where the C library has the locale C.UTF-8. Without it programs that are told to use it print
  * warnings. */
 static bool has_utf8(void) {
     return access("/usr/lib/locale/C.utf8", F_OK) == 0 || access("/usr/lib/locale/C.UTF-8", F_OK) == 0;

@@ -20,8 +20,7 @@ enum {
     LARGE_FILE = 256 << 10,
     CGROUP_FILE = 16 << 10,
     NUMA_LIMIT = 1024,
-    ENVIRONMENT_LIMIT =
-        512 << 10, /* bytes of the variables that are shown; the rest of FACTS fits beside them */
+    ENVIRONMENT_LIMIT = 512 << 10, /* bytes of the public variables; the rest of FACTS fits beside them */
 };
 
 static void put_head(struct protocol_writer *writer, enum protocol_fact kind, size_t length) {
@@ -37,6 +36,7 @@ static void put_text(struct protocol_writer *writer, enum protocol_fact kind, co
 
 /* ---- names */
 
+/* Appends the names of host, kernel and machine, from files or else from uname(2). */
 static void put_names(struct protocol_writer *writer, const struct machine *machine, struct text *scratch) {
     struct utsname name = {0};
     if (!machine->captured)
@@ -60,7 +60,8 @@ static void put_names(struct protocol_writer *writer, const struct machine *mach
 
 /* ---- processors */
 
-/* The value of "NAME:<blanks>VALUE" in a file of such lines, up to the line's end, or NULL. */
+/* Finds the value in a line "NAME:<blanks>VALUE" of CONTENT, up to the line's end; NULL: there is no such
+ * line. */
 static const char *find_field(const char *content, const char *name) {
     size_t length = strlen(name);
     for (const char *line = content; line; line = strchr(line, '\n')) {
@@ -71,6 +72,7 @@ static const char *find_field(const char *content, const char *name) {
     return NULL;
 }
 
+/* Reads the PUs that this process may use, from /proc/self/status. */
 static int read_allowed(const struct machine *machine, struct text *scratch, struct pu_set *ret,
                         struct failure *failure) {
     int r = machine_read(machine, "proc/self/status", scratch);
@@ -86,10 +88,11 @@ struct processors {
     int16_t node_of[PROTOCOL_PU_LIMIT];
 };
 
+/* Reads the NUMA nodes and which PUs they have; a kernel without NUMA has none. */
 static void read_nodes(const struct machine *machine, struct processors *processors) {
     memset(processors->node_of, 0xff, sizeof processors->node_of); /* -1 */
     if (machine_read_set(machine, "sys/devices/system/node/online", &processors->nodes) < 0)
-        processors->nodes = (struct pu_set){0}; /* a kernel without NUMA */
+        processors->nodes = (struct pu_set){0};
     for (unsigned node = pu_set_first(&processors->nodes); node < NUMA_LIMIT;
          node = pu_set_next(&processors->nodes, node)) {
         struct pu_set members;
@@ -101,6 +104,7 @@ static void read_nodes(const struct machine *machine, struct processors *process
     }
 }
 
+/* Appends a record for each online PU: core, package, NUMA node, first sibling, flags. */
 static int put_processors(struct protocol_writer *writer, const struct machine *machine,
                           struct processors *processors, struct text *scratch, struct failure *failure) {
     const struct pu_set *online = &processors->online;
@@ -131,7 +135,7 @@ static int put_processors(struct protocol_writer *writer, const struct machine *
 
 /* ---- memory */
 
-/* "  16384 kB" in bytes; 0 if it is not that. */
+/* VALUE, such as "16384 kB", in bytes; 0 if it is no number. */
 static uint64_t kilobytes(const char *value) {
     uint64_t number;
     if (!value || !number_parse_uint64(value, strspn(value, "0123456789"), &number) ||
@@ -140,8 +144,9 @@ static uint64_t kilobytes(const char *value) {
     return number;
 }
 
-/* A limit holds for all below it, so those above are visited too. The lines of /proc/self/cgroup are
- * "ID:CONTROLLERS:GROUP", CONTROLLERS being names separated by commas; version 2 has one without any. */
+/* Visits our control group and all above it, whose limits hold for us, too. The lines of /proc/self/cgroup
+ * are "ID:CONTROLLERS:GROUP" with the names of controllers separated by commas; version 2 has one line
+ * without controllers. */
 void facts_visit_memory_limits(const struct machine *machine, facts_visit_path *visit, void *context) {
     char content[CGROUP_FILE], list[256], *rest = content, *line;
     if (machine_read_value(machine, "proc/self/cgroup", content, sizeof content) < 0)
@@ -164,7 +169,8 @@ void facts_visit_memory_limits(const struct machine *machine, facts_visit_path *
     }
 }
 
-/* "max" is no number, and version 1 writes a number near 2^63 for no limit. */
+/* Lowers *CONTEXT to the limit in the file PATH. Without a limit the file has "max", or in version 1 a number
+ * near 2^63, and is skipped. */
 static void lower_limit(const struct machine *machine, const char *path, void *context) {
     char text[64];
     uint64_t value, *limit = context;
@@ -208,7 +214,7 @@ static int put_memory(struct protocol_writer *writer, const struct machine *mach
 
 /* ---- environment */
 
-/* What "NAME=VALUE" may begin with, each followed by a blank. */
+/* The beginnings of public variables "NAME=VALUE", each followed by a blank. */
 static const char public_beginnings[] =
     "PATH= LANG= LANGUAGE= TZ= LC_ LD_LIBRARY_PATH= LD_PRELOAD= "
     "SLURM_JOB_ID= SLURM_NNODES= SLURM_NTASKS= SLURM_JOB_NODELIST= SLURM_CPU_BIND= SLURM_CPUS_PER_TASK= "
@@ -219,7 +225,7 @@ static const char public_beginnings[] =
 bool facts_environment_is_public(const char *variable) {
     if (!strchr(variable, '=') || secret_is_variable(variable))
         return false;
-    /* Names are compared as they are: "path" is not PATH. */
+    /* Compared with case: "path" is not PATH. */
     for (const char *at = public_beginnings, *end; *at; at = end + 1) {
         end = strchr(at, ' ');
         if (strncmp(variable, at, (size_t)(end - at)) == 0)
@@ -232,6 +238,7 @@ static int compare_strings(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Appends the agent's public variables, sorted. -E2BIG beyond ENVIRONMENT_LIMIT. */
 static int put_environment(struct protocol_writer *writer, struct failure *failure) {
     size_t count = 0, shown = 0, bytes = 0;
     while (environ[count])

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PIECE = 4096, TRIES = 10000 };
+enum { PIECE = 4096, OPEN_TRIES = 10000 };
 
 int machine_open(const char *root, struct machine *ret, struct failure *failure) {
     const char *path = root ? root : "/";
@@ -49,7 +49,7 @@ const char *machine_path_in(char buffer[static MACHINE_PATH_LIMIT], const char *
     return buffer;
 }
 
-/* As linux/openat2.h has them, which older systems do not. */
+/* The definitions of linux/openat2.h, which older systems lack. */
 struct how {
     uint64_t flags, mode, resolve;
 };
@@ -59,15 +59,15 @@ struct how {
 #endif
 
 int machine_open_file(const struct machine *machine, const char *path, int flags) {
-    /* openat2 refuses O_PATH together with what means nothing to it. */
+    /* openat2 refuses O_PATH together with flags that O_PATH ignores. */
     flags |= flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY;
     if (machine->captured) {
         struct how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_AS_ROOT};
         int descriptor, tries = 0;
-        /* While anybody renames or mounts, the kernel may not be sure where ".." in a link leads. */
+        /* EAGAIN: some process renames or mounts, and the kernel is not sure where ".." in a link leads. */
         do
             descriptor = (int)syscall(SYS_openat2, machine->root, path, &how, sizeof how);
-        while (descriptor < 0 && errno == EAGAIN && ++tries < TRIES);
+        while (descriptor < 0 && errno == EAGAIN && ++tries < OPEN_TRIES);
         return descriptor < 0 ? -errno : descriptor;
     }
     int descriptor = openat(machine->root, path, flags);
@@ -76,7 +76,7 @@ int machine_open_file(const struct machine *machine, const char *path, int flags
 
 /* ---- reading */
 
-/* Up to SIZE bytes, 0 at the end, or a negative errno. */
+/* Reads up to SIZE bytes. Returns their number, 0 at the end, or a negative errno. */
 static ssize_t read_some(int file, char *space, size_t size) {
     ssize_t got;
     do
@@ -85,8 +85,8 @@ static ssize_t read_some(int file, char *space, size_t size) {
     return got < 0 ? -errno : got;
 }
 
-/* Is there nothing after GOT bytes where SIZE would have fitted? An attribute of /sys comes whole, with one
- * read; files of /proc come in pieces of the kernel's choice. */
+/* True where a read of GOT of SIZE bytes was the last of the file PATH. One read gives a whole attribute of
+ * /sys; files of /proc come in pieces of the kernel's choice, and end with a read of 0 bytes. */
 static bool is_end(const char *path, ssize_t got, size_t size) {
     return got == 0 || ((size_t)got < size && strncmp(path, "sys/", 4) == 0);
 }
@@ -201,7 +201,7 @@ int machine_write(const struct machine *machine, const char *path, const char *b
 
 /* ---- folders */
 
-/* Runs of digits count as numbers. */
+/* Compares names in natural order: runs of digits are compared as numbers. */
 static int compare_names(const void *a, const void *b) {
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }

@@ -1,4 +1,4 @@
-/* What /proc/PID/stat says of a process (proc(5)). */
+/* Processes by /proc/PID/stat (proc(5)). */
 #ifndef ASSAY_MACHINE_PROCESS_H
 #define ASSAY_MACHINE_PROCESS_H
 
@@ -8,18 +8,18 @@
 
 struct process {
     pid_t parent;
-    char state;              /* 'R', 'S', ...; 'Z' when it is dead and only waits to be reaped */
-    uint64_t own_ticks;      /* processor time of its threads, in clock ticks */
-    uint64_t children_ticks; /* of its children that were waited for */
+    char state;              /* 'R', 'S', ...; 'Z': dead and not reaped */
+    uint64_t own_ticks;      /* CPU time of its threads, in clock ticks */
+    uint64_t children_ticks; /* CPU time of its children that were waited for */
     long threads;
-    uint64_t start; /* clock ticks from the boot to its start: that of a later one with its PID differs */
+    uint64_t start; /* clock ticks from the boot to its start */
 };
 
-/* Reads the real /proc, also where a captured machine stands for "/". 0, or -ESRCH: there is no such process.
- */
+/* Reads a process from the real /proc, also where a captured machine is used. 0, or -ESRCH: there is no such
+ * process. */
 int process_read(pid_t pid, struct process *ret);
 
-/* A process that can be recognized later: its PID may be another's by then, its start is not. */
+/* Identifies a process for later: its PID may be used again by then, but not with the same start. */
 struct owner {
     pid_t pid;
     uint64_t start;     /* field 22 of /proc/PID/stat: ticks since the boot */
@@ -27,10 +27,10 @@ struct owner {
                          */
 };
 
-/* Process PID of our namespace. 0, or -ESRCH: it is gone, or dead and only waits to be reaped. */
+/* Identifies process PID of our namespace. 0, or -ESRCH: it has ended. */
 int owner_find(pid_t pid, struct owner *ret);
-/* Whether that process still runs. One of another PID namespace, a container's, cannot be looked at: it
- * counts as alive. */
+/* True where the process still runs. A process of another PID namespace (a container's) cannot be checked,
+ * and counts as alive. */
 bool owner_is_alive(const struct owner *owner);
 bool owner_is(const struct owner *a, const struct owner *b);
 

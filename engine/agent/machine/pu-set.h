@@ -1,4 +1,4 @@
-/* Sets of PUs as the kernel writes them: "0-3,8,10-11". */
+/* Sets of PUs, which the kernel writes as "0-3,8,10-11". */
 #ifndef ASSAY_MACHINE_PU_SET_H
 #define ASSAY_MACHINE_PU_SET_H
 
@@ -13,14 +13,14 @@ struct pu_set {
 
 bool pu_set_has(const struct pu_set *set, unsigned pu);
 void pu_set_add(struct pu_set *set, unsigned pu);
-/* The lowest member, and the next one after PU; PROTOCOL_PU_LIMIT: there is none. */
+/* The lowest PU of the set, and the lowest above PU; PROTOCOL_PU_LIMIT: there is none. */
 unsigned pu_set_first(const struct pu_set *set);
 unsigned pu_set_next(const struct pu_set *set, unsigned pu);
 unsigned pu_set_count(const struct pu_set *set);
-/* The set that TEXT (to its end, or to a line's end) names; an empty one is fine. 0, or -EINVAL. */
+/* Reads the set that TEXT names, up to its end or a newline; "" is the empty set. 0, or -EINVAL. */
 int pu_set_parse(const char *text, struct pu_set *ret);
-/* The PUs that the calling thread may use. 0 or a negative errno. The kernel binds it to those of SET that
- * exist and are allowed, if there is one. */
+/* Set and get the PUs that the calling thread may use. 0 or a negative errno. The kernel ignores PUs of SET
+ * that do not exist or are not allowed, if at least one is left. */
 int pu_set_bind(const struct pu_set *set);
 int pu_set_allowed(struct pu_set *ret);
 /* Writes "0-3,8", cut at SIZE, and returns BUFFER. */

@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether nothing is in FOLDER; HAS_MARK: but RUN_DIRECTORY_MARK. */
+/* True where FOLDER is empty; with HAS_MARK it may have RUN_DIRECTORY_MARK. */
 static bool is_empty(int folder, bool has_mark) {
-    int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = again < 0 ? NULL : fdopendir(again);
+    int own_descriptor = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = own_descriptor < 0 ? NULL : fdopendir(own_descriptor);
     if (!entries) {
-        cleanup_close_descriptor(&again);
+        cleanup_close_descriptor(&own_descriptor);
         return false;
     }
     bool empty = true;
@@ -38,8 +38,8 @@ bool run_directory_is_named(int folder, int parent, const char *name) {
            here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* Splits PATH into its parent, which is opened, and NAME. Slashes at the end are ignored; "." and ".." are
- * not names. */
+/* Opens the parent of PATH, and copies its last component to NAME. Slashes at the end are ignored; "." and
+ * ".." are refused. Returns a descriptor, or negative with a sentence. */
 static int open_parent(const char *path, char name[NAME_MAX + 1], struct failure *failure) {
     char parent[PATH_MAX];
     size_t length = strlen(path);
@@ -66,20 +66,21 @@ static bool belongs_to_us(int folder) {
     return fstat(folder, &status) == 0 && status.st_uid == geteuid();
 }
 
-/* The mark has its name once it is locked. */
+/* Makes and locks the mark of FOLDER; it gets its name only when it is locked. Returns its descriptor; -1:
+ * files cannot be locked here. */
 static int make_mark(int folder) {
-    static const char fresh[] = RUN_DIRECTORY_MARK "-new";
+    static const char unlocked_name[] = RUN_DIRECTORY_MARK "-new";
     cleanup_close int mark =
-        openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        openat(folder, unlocked_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (mark >= 0 && flock(mark, LOCK_EX | LOCK_NB) == 0 &&
-        renameat(folder, fresh, folder, RUN_DIRECTORY_MARK) == 0)
+        renameat(folder, unlocked_name, folder, RUN_DIRECTORY_MARK) == 0)
         return take_descriptor(mark);
-    (void)unlinkat(folder, fresh, 0);
+    (void)unlinkat(folder, unlocked_name, 0);
     return -1;
 }
 
-/* Locks the mark of FOLDER: nobody else does until it is closed. -1: FOLDER is not ours, has no mark of ours,
- * or an agent uses it. */
+/* Locks the mark of an abandoned FOLDER, and returns its descriptor. -1: FOLDER or its mark belongs to
+ * another user, there is no mark, or an agent has it locked. */
 static int lock_abandoned(int folder) {
     struct stat status;
     cleanup_close int mark =
@@ -129,12 +130,13 @@ void run_directory_clear(struct run_directory *directory) {
 int run_directory_remove(const struct run_directory *directory, struct failure *failure) {
     if (directory->parent < 0)
         return 0;
-    (void)fchmod(directory->folder, S_IRWXU); /* if a program took rights away; else emptying will say so */
+    (void)fchmod(directory->folder, S_IRWXU); /* a program may have taken rights away */
     int r = file_empty_folder(directory->folder);
     if (r < 0)
         return failure_set(failure, r, "the run directory '%s' stays: cannot remove '.': %s", directory->name,
                            strerror(-r));
-    /* Moved away or replaced: then that name is not ours any more. AT_REMOVEDIR takes empty folders only. */
+    /* Where the folder was moved away or replaced, its name is left alone. AT_REMOVEDIR removes empty folders
+     * only. */
     if (run_directory_is_named(directory->folder, directory->parent, directory->name) &&
         unlinkat(directory->parent, directory->name, AT_REMOVEDIR) < 0)
         return failure_set(failure, -errno, "cannot remove the run directory '%s': %s", directory->name,
@@ -144,8 +146,8 @@ int run_directory_remove(const struct run_directory *directory, struct failure *
 
 void run_directory_find_abandoned(int workspace, const char *path, bool is_removed) {
     enum { FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
-    int again = openat(workspace, ".", FOLDER);
-    DIR *entries = again < 0 ? NULL : fdopendir(again);
+    int own_descriptor = openat(workspace, ".", FOLDER);
+    DIR *entries = own_descriptor < 0 ? NULL : fdopendir(own_descriptor);
     struct dirent *entry;
     while (entries && (entry = readdir(entries))) {
         cleanup_close int folder =

@@ -20,7 +20,8 @@ int tool_complain(int status, const char *format, ...) {
     return status;
 }
 
-static int take_value(const struct tool_option *option, const char *value) {
+/* Stores VALUE where OPTION says. -EINVAL after a message for a wrong number. */
+static int store_value(const struct tool_option *option, const char *value) {
     if (option->text)
         *option->text = value;
     else if (option->list)
@@ -47,7 +48,7 @@ int tool_parse(int count, char **arguments, const struct tool_option *options, i
         else if (option->flag)
             *option->flag = true;
         else if (++i < count)
-            r = take_value(option, arguments[i]);
+            r = store_value(option, arguments[i]);
         else
             return tool_complain(-EINVAL, "the option '%s' lacks its value; see --help", option->name);
     }

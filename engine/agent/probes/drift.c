@@ -1,6 +1,7 @@
 /*
- * Whether files that were set still hold what was set. All are read for the first sample and for the last;
- * between them 50 a second, or a tenth of them if that is more: each is looked at every 10 s at least.
+ * The probe `drift`: how many files that were set no longer have the value that was set. All files are read
+ * for the first and the last sample. In between 50 files a second are read, or a tenth of all if that is
+ * more, so that each is read at least every 10 s.
  */
 #include "engine/agent/controls/plan.h"
 #include "engine/agent/probes/probe.h"
@@ -13,7 +14,7 @@
 enum { ROUND_SECONDS = 10, LEAST_A_SECOND = 50 };
 
 struct expectation {
-    char *path; /* owned; the value behind its NUL */
+    char *path; /* owned; the value follows its NUL */
     const char *value;
     bool drifted;
 };
@@ -21,12 +22,13 @@ struct expectation {
 struct drift {
     struct expectation *items;
     size_t count, next, drifted;
-    bool looked; /* at all of them, once */
+    bool all_read; /* the first sample, which reads all files, was taken */
     int64_t began_ns;
-    uint64_t done; /* since then */
+    uint64_t done; /* files read since began_ns */
 };
 
-static void look(struct probing *probing, struct drift *drift, struct expectation *item) {
+/* Reads one file, and reports an event when its state changes: `drift`, or `drift-over`. */
+static void check_file(struct probing *probing, struct drift *drift, struct expectation *item) {
     char content[PLAN_VALUE_SIZE];
     int r = machine_read_value(probing->machine, item->path, content, sizeof content);
     if (r < 0)
@@ -42,9 +44,10 @@ static void look(struct probing *probing, struct drift *drift, struct expectatio
                   item->value, content);
 }
 
-static size_t how_many(struct probing *probing, struct drift *drift) {
-    if (!drift->looked || probing->last) {
-        drift->looked = true;
+/* How many files to read for this sample. */
+static size_t files_due(struct probing *probing, struct drift *drift) {
+    if (!drift->all_read || probing->last) {
+        drift->all_read = true;
         drift->began_ns = probing->now_ns;
         drift->done = 0;
         return drift->count;
@@ -59,14 +62,14 @@ static size_t how_many(struct probing *probing, struct drift *drift) {
 
 static void sample(struct probing *probing) {
     struct drift *drift = probing->state;
-    for (size_t left = how_many(probing, drift); left > 0; left--) {
-        look(probing, drift, &drift->items[drift->next]);
+    for (size_t left = files_due(probing, drift); left > 0; left--) {
+        check_file(probing, drift, &drift->items[drift->next]);
         drift->next = (drift->next + 1) % drift->count;
     }
     probing_put_number(probing, drift->drifted);
 }
 
-/* TEXT is "/PATH=VALUE". */
+/* Adds the expectation TEXT, "/PATH=VALUE". */
 static int add_expectation(struct drift *drift, const char *text) {
     struct expectation *item = &drift->items[drift->count];
     item->path = strdup(text + 1);

@@ -1,7 +1,8 @@
 /*
- * The energy that RAPL's zones have used since the probe began (Linux, Documentation/power/powercap). A
- * zone's counter wraps after max_energy_range_uj, which for small ranges (65.7 kJ) is after a minute at
- * 1 kW: one wrap between two readings is seen, a second would not be. So they are read every 10 s at least.
+ * The probe `energy`: the energy that RAPL's zones have used since the probe began (Linux,
+ * Documentation/power/powercap). A zone's counter wraps after max_energy_range_uj, which for small ranges
+ * (65.7 kJ) takes a minute at 1 kW. One wrap between two readings is detected, a second is not: so the
+ * counters are read at least every 10 s.
  */
 #include "engine/agent/probes/gauges.h"
 #include "engine/foundation/cleanup.h"
@@ -14,8 +15,8 @@
 #define REFRESH_NS (10 * PROBE_SECOND)
 #define CLASS "sys/class/powercap"
 
-/* "package-0", "package-0-dram": a zone's own name, and before it those of the zones above: intel-rapl:0:1 is
- * part of intel-rapl:0. Returns whether there is such a zone. */
+/* Makes the name of a zone, "package-0-dram": its own name after those of the zones that contain it
+ * (intel-rapl:0:1 is part of intel-rapl:0). False: a name cannot be read, or does not fit. */
 static bool name_zone(const struct machine *machine, const char *entry, char *buffer, size_t size) {
     size_t length = 0;
     for (const char *colon = strchr(entry, ':'); colon; colon = strchr(colon + 1, ':')) {
@@ -40,7 +41,7 @@ static int compare(const void *a, const void *b) {
     return strverscmp(((const struct zone *)a)->name, ((const struct zone *)b)->name);
 }
 
-/* A zone whose counter cannot be read is left out, with a note. */
+/* Adds the counter of a zone. A zone that cannot be read is left out, with a note. */
 static void begin_zone(struct probing *probing, const struct zone *zone) {
     int64_t range = 0, counter = 0;
     const char *path = machine_path(CLASS "/%s/max_energy_range_uj", zone->entry),
@@ -61,7 +62,8 @@ static void begin_zone(struct probing *probing, const struct zone *zone) {
     gauge->read_ns = probing->now_ns;
 }
 
-/* "intel-rapl:" has AMD's zones too; "intel-rapl-mmio:" the same counters once more. */
+/* Adds all zones of "intel-rapl:", which has AMD's zones, too. "intel-rapl-mmio:" is not read: it has the
+ * same counters. */
 static void begin(struct probing *probing) {
     cleanup(machine_names_clear) struct machine_names entries = {0};
     if (machine_list(probing->machine, CLASS, "intel-rapl:", &entries) < 0 || entries.count == 0)

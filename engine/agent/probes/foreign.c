@@ -14,11 +14,11 @@
 
 enum { CONTENT = 16 << 10, ANCESTORS = 8 };
 
-/* Absolute paths are the real machine's, whatever its root. */
+/* The real machine: its paths are absolute. */
 static const struct machine real = {.root = -1};
 
 struct family {
-    pid_t *members; /* those found so far */
+    pid_t *members; /* processes found so far */
     size_t count, capacity;
     char *content;
 };
@@ -52,7 +52,7 @@ static bool add(struct family *family, pid_t pid) {
     return true;
 }
 
-/* Those of one thread. False: there are more than can be looked at. */
+/* Adds the children of one thread. False: there are too many. */
 static bool add_children(struct family *family, pid_t pid, const char *thread) {
     const char *path = machine_path("/proc/%d/task/%s/children", (int)pid, thread);
     ssize_t length = machine_read_small(&real, path, family->content, CONTENT);

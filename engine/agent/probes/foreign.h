@@ -1,9 +1,9 @@
 /*
- * The CPU time of our own family: the agent that started this sampler, and all that descends from it. What
- * the machine is busy with beyond that is somebody else's.
+ * The CPU time of assay's own processes on a node, the family: the agent that started this sampler, and all
+ * its descendants. Other CPU time of the machine is used by foreign processes.
  *
- * Whom we descend from: our parent, and above it as many as run the same program (the worker's guardian,
- * which adopts what loses its parent). A child's time goes over to its parent when it is waited for, so the
+ * The family begins with our parent, or its ancestors as long as they run the same program (the worker's
+ * guardian, which adopts orphans). A child's time is added to its parent's when it is waited for, so that the
  * sum hardly ever falls.
  */
 #ifndef ASSAY_PROBES_FOREIGN_H
@@ -15,9 +15,9 @@
 
 enum { FOREIGN_PROCESS_LIMIT = 16384 };
 
-/* 0 if it cannot be known: a kernel without CONFIG_PROC_CHILDREN. */
+/* The first process of the family; 0: not known, on a kernel without CONFIG_PROC_CHILDREN. */
 pid_t foreign_find_family(void);
-/* The time of FAMILY so far in clock ticks; false if it cannot be known (too many processes, no memory). */
+/* The CPU time of FAMILY so far, in clock ticks; false: not known (too many processes, no memory). */
 bool foreign_family_ticks(pid_t family, uint64_t *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* What every gauge shares; and the probes that need no more: frequency, throttle, memory. */
+/* Gauges, and the probes that consist of gauges only: frequency, throttle, memory. */
 #include "engine/agent/probes/gauges.h"
 
 #include "engine/foundation/list.h"
@@ -28,14 +28,15 @@ struct gauge *gauges_add(struct probing *probing, const char *path, enum gauge_s
     if (!probing_add_column(probing, unit, "%s", text))
         return NULL;
     struct gauge *gauge = &gauges->items[gauges->count++];
-    /* A value with all bits set means "unknown" where a device measures. Counters and numbers without a unit
-     * are counted by the kernel, and may reach 65535. */
+    /* A device that measures sets all bits of a value to say "unknown". Counters and numbers without a unit
+     * come from the kernel, and may really be 65535. */
     *gauge = (struct gauge){.scale = scale, .is_measured = strcmp(unit, "1") != 0 && scale != GAUGE_COUNTER};
     if (source_init(&gauge->source, path) < 0)
         probing->error = -ENOMEM;
     return gauge;
 }
 
+/* Puts DIGITS, in thousandths, as a decimal number: "45000" as 45.000. */
 static void put_thousandth(struct probing *probing, char *digits, size_t length) {
     size_t first = digits[0] == '-';
     while (length - first < 4) { /* 50 is 0.050 */
@@ -48,7 +49,8 @@ static void put_thousandth(struct probing *probing, char *digits, size_t length)
     probing_put(probing, digits, length + 1);
 }
 
-/* "MemFree:        24198396 kB", at the beginning of a line: that of the next column. */
+/* Puts the value of the next column, in bytes, from its line of /proc/meminfo: "MemFree:        24198396 kB".
+ */
 static void put_kibibytes(struct probing *probing, struct source *source) {
     char content[16 << 10], field[PROBE_NAME_SIZE];
     size_t length = (size_t)snprintf(field, sizeof field, "Mem%s:", probing->columns[probing->at].name);
@@ -69,8 +71,9 @@ static void put_kibibytes(struct probing *probing, struct source *source) {
     probing_put_gone(probing);
 }
 
-/* DIGITS: what it reads now; "" if it cannot be read. */
-static void count(struct gauge *gauge, int64_t now_ns, const char *digits) {
+/* Adds to a counter what it has counted since the last reading. DIGITS: its present value; "": it cannot be
+ * read. */
+static void update_counter(struct gauge *gauge, int64_t now_ns, const char *digits) {
     uint64_t counter;
     gauge->unknown = now_ns - gauge->read_ns > LOST_AFTER_NS ||
                      !number_parse_uint64(digits, strlen(digits), &counter) || counter > gauge->range;
@@ -81,10 +84,10 @@ static void count(struct gauge *gauge, int64_t now_ns, const char *digits) {
     gauge->read_ns = now_ns;
 }
 
-/* Whether firmware says by DIGITS that it does not know what it should measure: all bits of 16, 32 or 64 set,
- * with a sign or without, as they are or scaled by the driver (0xffffffff mW of an ACPI meter is
- * 4294967295000 uW); or what no chip can measure, a power or frequency below 0, or a temperature outside of
- * -273.15 to 255 Cel (8 bits set). */
+/* True where DIGITS is no measured value. Firmware sets all of 16, 32 or 64 bits, signed or unsigned, where
+ * it cannot measure, and drivers may scale that (0xffffffff mW of an ACPI meter is 4294967295000 uW). Other
+ * impossible values are a power or frequency below 0, and a temperature outside of -273.15 to 255 Cel (8 bits
+ * set). */
 static bool is_unknown(const struct gauge *gauge, const char *digits) {
     static const int64_t all_ones[] = {-1, INT16_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX, INT64_MAX};
     bool is_temperature = gauge->scale == GAUGE_THOUSANDTH;
@@ -99,6 +102,7 @@ static bool is_unknown(const struct gauge *gauge, const char *digits) {
     return false;
 }
 
+/* Reads a gauge. PUT: puts its value in the sample; otherwise only a counter is updated. */
 static void read_gauge(struct probing *probing, struct gauge *gauge, bool put) {
     char digits[64];
     ssize_t length =
@@ -106,7 +110,7 @@ static void read_gauge(struct probing *probing, struct gauge *gauge, bool put) {
     if (gauge->is_measured && length >= 0 && is_unknown(gauge, digits))
         length = -ENODATA;
     if (gauge->scale == GAUGE_COUNTER)
-        count(gauge, probing->now_ns, length < 0 ? "" : digits);
+        update_counter(gauge, probing->now_ns, length < 0 ? "" : digits);
     if (!put)
         return;
     if (gauge->unknown || (gauge->scale != GAUGE_COUNTER && (length < 0 || length > PROBE_VALUE_SIZE - 5))) {
@@ -145,7 +149,7 @@ void gauges_end(struct probing *probing) {
     free(gauges->items);
 }
 
-/* ---- of PUs */
+/* ---- gauges of PUs */
 
 #define CPU "sys/devices/system/cpu"
 
@@ -171,8 +175,8 @@ static unsigned topology(const struct machine *machine, unsigned pu, const char 
     return value < 0 ? 0 : (unsigned)value;
 }
 
-/* How often cores and packages were slowed down because they were too hot, since boot. The threads of a core
- * count the same: the first one speaks for it. So does a package's first. */
+/* Adds counters of thermal throttling of cores and packages since boot. All threads of a core have the same
+ * count, so that only the first one's file is read; likewise for packages. */
 static void begin_throttle(struct probing *probing) {
     const struct machine *machine = probing->machine;
     struct pu_set online = read_online(probing), packages = {0}, siblings;

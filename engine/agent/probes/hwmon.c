@@ -1,8 +1,8 @@
 /*
- * Chips that measure, in /sys/class/hwmon, found by name: their numbers change from boot to boot.
+ * Sensor chips in /sys/class/hwmon, found by name, because their numbers change from boot to boot.
  *
- * temperature: how hot packages and cores are, by the chips that processors have (coretemp, k10temp,
- * zenpower, apm_xgene); without such a chip, by the thermal zones of processors.
+ * temperature: of packages and cores, from the chips of processors (coretemp, k10temp, zenpower, apm_xgene);
+ * without such a chip, from the thermal zones of processors.
  *
  * power: of whole machines (power_meter), graphics boards, rails.
  */
@@ -22,13 +22,13 @@
 enum { CHIPS_MAX = 256, LABEL_SIZE = 64 };
 
 struct chip {
-    char folder[MACHINE_PATH_LIMIT / 2]; /* where its files are */
+    char folder[MACHINE_PATH_LIMIT / 2]; /* of its files */
     char name[64];
-    char device[MACHINE_PATH_LIMIT / 2]; /* where the device is; "" if that is not known */
+    char device[MACHINE_PATH_LIMIT / 2]; /* path of its device, as the class's link has it; "": not known */
 };
 
 struct chips {
-    struct chip *items; /* by name, then by device: the same order after each boot */
+    struct chip *items; /* sorted by name, then by device: the same order after each boot */
     size_t count;
 };
 
@@ -36,10 +36,11 @@ static void clear_chips(struct chips *chips) {
     free(chips->items);
 }
 
-/* Where the link of the class leads: "../../devices/platform/coretemp.0/hwmon/hwmon3", without what comes
- * after the device. */
+/* Reads the chip in ENTRY of the class: its name, the folder of its files, and its device, which is the
+ * class's link without "/hwmon/...": "../../devices/platform/coretemp.0/hwmon/hwmon3". False: it has no name.
+ */
 static bool read_chip(const struct machine *machine, const char *entry, struct chip *chip) {
-    static const char *const places[] = {"", "/device" /* until Linux 3.10, of many chips */};
+    static const char *const places[] = {"", "/device" /* many chips until Linux 3.10 */};
     int r = -1;
     for (size_t i = 0; r < 0 && i < sizeof places / sizeof *places; i++) {
         snprintf(chip->folder, sizeof chip->folder, CLASS "/%.128s%s", entry, places[i]);
@@ -106,7 +107,7 @@ static void read_label(const struct machine *machine, const struct chip *chip, c
 
 /* ---- power */
 
-/* What a chip averages is meant to be read; the value of a moment only where there is no other. */
+/* Adds a gauge for each power sensor of CHIP: its average or, where it has none, its momentary value. */
 static void add_power(struct probing *probing, const struct chip *chip) {
     cleanup(machine_names_clear) struct machine_names files = {0};
     list_files(probing, chip, "power", &files);
@@ -140,10 +141,10 @@ const struct probe probe_power = {.name = "power",
 
 /* ---- temperature */
 
-/* Of coretemp's chip, one a package, by its label; where that is missing (before Sandy Bridge), by the
- * device's name, "coretemp.0". */
+/* The package of a coretemp chip (there is one chip for each package): by a sensor's label or, where that is
+ * missing (before Sandy Bridge), by the device's name, "coretemp.0"; else OTHERWISE. */
 static unsigned find_package(const struct machine *machine, const struct chip *chip,
-                             const struct machine_names *sensors, unsigned otherwise) {
+                             const struct machine_names *sensors, unsigned default_package) {
     unsigned package;
     for (size_t i = 0; i < sensors->count; i++) {
         char label[LABEL_SIZE];
@@ -152,10 +153,10 @@ static unsigned find_package(const struct machine *machine, const struct chip *c
             return package;
     }
     const char *device = strrchr(chip->device, '/');
-    return device && sscanf(device, "/coretemp.%u", &package) == 1 ? package : otherwise;
+    return device && sscanf(device, "/coretemp.%u", &package) == 1 ? package : default_package;
 }
 
-/* Labels "Package id 0" and "Core 3". */
+/* Names a column of coretemp after its label, "Package id 0" or "Core 3". */
 static void name_coretemp(const char *label, const char *sensor, unsigned package,
                           char name[static PROBE_NAME_SIZE]) {
     unsigned core;
@@ -167,9 +168,10 @@ static void name_coretemp(const char *label, const char *sensor, unsigned packag
         snprintf(name, PROBE_NAME_SIZE, "package-%u-%.40s", package, sensor);
 }
 
-/* Of k10temp, zenpower, apm_xgene ("SoC Temperature"): a chip a package (of Zen 1, a die); labels Tctl, Tdie,
- * Tccd1. Tctl is what fans go by, and may be a fixed offset over Tdie, which is then there as well. WHOLE is
- * the one of the two that is the package's. */
+/* Names a column of k10temp, zenpower or apm_xgene ("SoC Temperature"), which have one chip for each package
+ * (Zen 1: each die) and the labels Tctl, Tdie, Tccd1. Tctl controls fans, and may be Tdie plus a fixed
+ * offset. WHOLE is the label that is taken as the package's temperature: Tdie where it exists, else Tctl.
+ * ALONE: the chip has one sensor. */
 static void name_other(const char *label, const char *sensor, unsigned package, const char *whole, bool alone,
                        char name[static PROBE_NAME_SIZE]) {
     if (strcmp(label, whole) == 0 || strncmp(label, "SoC", 3) == 0 || (label[0] == '\0' && alone))
@@ -180,7 +182,7 @@ static void name_other(const char *label, const char *sensor, unsigned package, 
         snprintf(name, PROBE_NAME_SIZE, "package-%u-%.40s", package, label[0] ? label : sensor);
 }
 
-/* NUMBER: how many chips of the same name came before. */
+/* Adds a gauge for each temperature sensor of CHIP. NUMBER: how many chips of the same name came before. */
 static void add_temperatures(struct probing *probing, const struct chip *chip, unsigned number) {
     cleanup(machine_names_clear) struct machine_names files = {0};
     char label[LABEL_SIZE], name[PROBE_NAME_SIZE];
@@ -214,8 +216,9 @@ static void add_temperatures(struct probing *probing, const struct chip *chip, u
     snprintf(probing->source, sizeof probing->source, "hwmon %s", chip->name);
 }
 
+/* Adds a gauge for each thermal zone of a processor. */
 static void add_zones(struct probing *probing) {
-    static const char *const of_processors[] = {"cpu", "pkg", "soc", "core"};
+    static const char *const processor_words[] = {"cpu", "pkg", "soc", "core"};
     cleanup(machine_names_clear) struct machine_names zones = {0};
     unsigned packages = 0;
     if (machine_list(probing->machine, "sys/class/thermal", "thermal_zone", &zones) == -ENOMEM)
@@ -225,8 +228,8 @@ static void add_zones(struct probing *probing) {
         bool known = false;
         (void)machine_read_value(probing->machine, machine_path("sys/class/thermal/%s/type", zones.items[i]),
                                  type, sizeof type);
-        for (size_t k = 0; k < sizeof of_processors / sizeof *of_processors; k++)
-            known = known || strcasestr(type, of_processors[k]);
+        for (size_t k = 0; k < sizeof processor_words / sizeof *processor_words; k++)
+            known = known || strcasestr(type, processor_words[k]);
         if (!known)
             continue;
         if (strcmp(type, "x86_pkg_temp") == 0)

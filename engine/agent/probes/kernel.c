@@ -1,7 +1,7 @@
 /*
- * What the kernel complains of: records of its log of priority err or worse since the probe began (each an
- * event `kernel-error` as well), and the errors that memory controllers have corrected, or could not (EDAC),
- * since boot.
+ * The probe `kernel`: the number of records in the kernel's log of priority err or worse since the probe
+ * began (each is also an event `kernel-error`), and the corrected and uncorrected errors of memory
+ * controllers since boot (EDAC).
  */
 #include "engine/agent/probes/probe.h"
 #include "engine/agent/probes/source.h"
@@ -17,7 +17,8 @@
 
 #define EDAC "sys/devices/system/edac/mc"
 
-/* A machine in distress logs much: so many records are read a sample, and so many become events. */
+/* A machine in distress logs much: at most READS records are read for each sample, and EVENTS of them become
+ * events. */
 enum { RECORD = 8 << 10, READS = 256, EVENTS = 16, TEXT = 256, CONTROLLERS = 64, WORST = 3, KINDS = 2 };
 
 static const struct {
@@ -33,8 +34,9 @@ struct kernel {
     char record[RECORD];
 };
 
-/* "PRIORITY,NUMBER,TIME,FLAGS;TEXT", and lines with a blank before them that say more (/dev/kmsg, dev-kmsg in
- * Documentation/ABI/testing). PRIORITY is 8 times the facility, the kernel's being 0, and the level. */
+/* Counts a line of the log, "PRIORITY,NUMBER,TIME,FLAGS;TEXT" (/dev/kmsg, dev-kmsg in
+ * Documentation/ABI/testing), if it is an error of the kernel. PRIORITY is 8 times the facility, 0 for the
+ * kernel, plus the level. Continuation lines begin with a blank and are skipped. */
 static void read_line(struct probing *probing, struct kernel *kernel, const char *line) {
     char *end;
     unsigned long priority = strtoul(line, &end, 10);
@@ -46,13 +48,14 @@ static void read_line(struct probing *probing, struct kernel *kernel, const char
         probing_event(probing, "kernel-error", "%.*s", TEXT, text + 1);
 }
 
-/* A read is one record; from a file that stands for the log, many. */
+/* Reads new records of the log. A read of /dev/kmsg gives one record; one of a captured log, a plain file,
+ * may give many. */
 static void read_log(struct probing *probing, struct kernel *kernel) {
     kernel->events = 0;
     for (int reads = 0; reads < READS; reads++) {
         ssize_t got = read(kernel->log, kernel->record, RECORD - 1);
         if (got < 0 && (errno == EPIPE || errno == EINTR))
-            continue; /* EPIPE: the oldest were overwritten before we came */
+            continue; /* EPIPE: the oldest records were overwritten before they were read */
         if (got <= 0)
             return;
         kernel->record[got] = '\0';
@@ -62,6 +65,7 @@ static void read_log(struct probing *probing, struct kernel *kernel) {
     }
 }
 
+/* Puts the sum of the counts of all memory controllers. */
 static void put_sum(struct probing *probing, struct source *sources, size_t count) {
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++) {

@@ -1,8 +1,9 @@
 /*
- * How busy the machine is, and with whose work. /proc/stat counts in ticks of 10 ms and costs the kernel a
- * walk over all PUs and interrupts, so it is read ten times a second at most; /proc/loadavg changes every 5 s
- * and is read once a second at most, and so is the family's time, which costs three files a process: the
- * longer that takes, the less often, so that it costs a thousandth of one PU.
+ * The probe `load`: how busy the machine is, and how much of that is foreign work. /proc/stat counts in ticks
+ * of 10 ms and costs the kernel a walk over all PUs and interrupts, so it is read at most ten times a second.
+ * /proc/loadavg changes every 5 s and is read at most once a second. The time of the agent's family costs
+ * three files for each process: it is read at most once a second, and less often the longer it takes, so that
+ * it costs at most a thousandth of one PU.
  */
 #include "engine/agent/probes/foreign.h"
 #include "engine/agent/probes/probe.h"
@@ -27,9 +28,9 @@ struct load {
     char *content;
     struct ticks begun, last;
     int64_t average_due_ns, family_due_ns;
-    pid_t family; /* 0: not known */
-    uint64_t family_ticks, busy_then;
-    int64_t family_read_ns; /* 0: its ticks are not known */
+    pid_t family;                     /* 0: not known */
+    uint64_t family_ticks, busy_then; /* ticks of the family and of the machine at family_read_ns */
+    int64_t family_read_ns;           /* 0: the family's ticks are not known */
 };
 
 static uint64_t number_after(const char *content, const char *word) {
@@ -37,8 +38,9 @@ static uint64_t number_after(const char *content, const char *word) {
     return at ? strtoull(at + strlen(word), NULL, 10) : 0;
 }
 
-/* "cpu  user nice system idle iowait irq softirq steal guest guest_nice": guests are in user and nice as
- * well, and stolen time was not spent by this machine. */
+/* Reads /proc/stat into *RET: "cpu  user nice system idle iowait irq softirq steal guest guest_nice", and the
+ * counts of context switches and interrupts. Busy is user to system, irq and softirq: the time of guests is
+ * in user and nice already, and stolen time was not spent by this machine. 0 or a negative errno. */
 static int read_stat(struct probing *probing, struct load *load, struct ticks *ret) {
     unsigned long long user, nice, system, idle, waiting, irq, softirq, stolen = 0;
     ssize_t length = source_read(&load->stat, probing->machine, probing->now_ns, load->content, STAT_SIZE);
@@ -55,6 +57,7 @@ static int read_stat(struct probing *probing, struct load *load, struct ticks *r
     return 0;
 }
 
+/* Puts the load average of one minute, or nothing if it was read less than a second ago. */
 static void put_average(struct probing *probing, struct load *load) {
     char content[64];
     if (!probing->last && probing->now_ns < load->average_due_ns) {
@@ -71,7 +74,9 @@ static void put_average(struct probing *probing, struct load *load) {
         probing_put(probing, content, digits);
 }
 
-/* Whole ticks of another time than ours: a difference may be a tick below 0. */
+/* Puts the PUs that foreign processes kept busy since the last reading: the machine's busy time less the
+ * family's. The two are read at slightly different times, so that the difference may be a tick below 0, and
+ * is then 0. */
 static void put_foreign(struct probing *probing, struct load *load, const struct ticks *now) {
     uint64_t ticks = 0;
     if (load->family == 0 || (!probing->last && probing->now_ns < load->family_due_ns)) {
@@ -111,7 +116,7 @@ static void sample(struct probing *probing) {
     if (now.all > load->last.all && now.busy >= load->last.busy && busy <= all)
         probing_put_decimal(probing, (double)busy / (double)all, 4);
     else
-        probing_put_empty(probing); /* no tick since */
+        probing_put_empty(probing); /* no tick since the last sample */
     put_foreign(probing, load, &now);
     probing_put_number(probing, now.switches - load->begun.switches);
     probing_put_number(probing, now.interrupts - load->begun.interrupts);

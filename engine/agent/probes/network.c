@@ -1,4 +1,5 @@
-/* What each network interface has received and sent since boot. Read ten times a second at most. */
+/* The probe `network`: bytes and packets that each interface has received and sent since boot. It is read at
+ * most ten times a second. */
 #include "engine/agent/probes/probe.h"
 #include "engine/agent/probes/source.h"
 #include "engine/foundation/list.h"
@@ -30,8 +31,8 @@ struct network {
     char content[CONTENT];
 };
 
-/* bytes packets errs drop fifo frame compressed multicast | bytes packets errs drop fifo colls carrier
- * compressed */
+/* Reads the fields of an interface: bytes packets errs drop fifo frame compressed multicast (received), bytes
+ * packets errs drop fifo colls carrier compressed (sent). */
 static bool read_fields(const char *numbers, uint64_t fields[static FIELDS]) {
     for (size_t i = 0; i < FIELDS; i++) {
         char *end;
@@ -44,7 +45,8 @@ static bool read_fields(const char *numbers, uint64_t fields[static FIELDS]) {
     return true;
 }
 
-/* The next line "  eth0: 1 2 3 ..." from AT on, which is moved behind it; false at the end. */
+/* Reads the next interface but lo from *AT, "  eth0: 1 2 3 ...", and moves *AT behind its line. False at the
+ * end. */
 static bool next_interface(char **at, struct interface *ret) {
     while (*at) {
         char *line = *at, *end = strchr(line, '\n');
@@ -68,6 +70,7 @@ static ssize_t read_content(struct probing *probing, struct network *network) {
     return source_read(&network->source, probing->machine, probing->now_ns, network->content, CONTENT);
 }
 
+/* Reads /proc/net/dev, and updates the interfaces that were there at the beginning. */
 static void read_interfaces(struct probing *probing, struct network *network) {
     for (size_t i = 0; i < network->count; i++)
         network->items[i].there = false;
@@ -96,6 +99,7 @@ static void sample(struct probing *probing) {
     }
 }
 
+/* Adds the columns of an interface. */
 static void add_interface(struct probing *probing, struct network *network, const struct interface *found) {
     static const struct {
         const char *name, *unit;

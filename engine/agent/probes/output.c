@@ -11,7 +11,7 @@ void output_init(struct output *output, int descriptor) {
     struct stat status;
     *output = (struct output){.descriptor = descriptor};
     text_init(&output->waiting, OUTPUT_LIMIT);
-    /* Others may hold the same file or terminal: it is left as it is. */
+    /* Files and terminals keep their flags, which other processes may share. */
     int flags = fcntl(descriptor, F_GETFL);
     if (fstat(descriptor, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) &&
         flags >= 0)

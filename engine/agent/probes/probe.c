@@ -22,7 +22,7 @@ const struct probe *probe_find(const char *name) {
     return NULL;
 }
 
-/* ---- life */
+/* ---- begin, sample, end */
 
 int probing_begin(struct probing *probing) {
     const struct probe *probe = probing->probe;
@@ -73,7 +73,7 @@ void probing_fail(struct probing *probing, int code, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
-    memcpy(probing->why, why, sizeof why); /* the present one may be an argument */
+    memcpy(probing->why, why, sizeof why); /* via a copy, because an argument may be probing->why */
     probing->error = code;
 }
 
@@ -97,7 +97,7 @@ void probing_event(struct probing *probing, const char *kind, const char *format
 
 /* ---- columns */
 
-static bool is_taken(const struct probing *probing, const char *name) {
+static bool has_column(const struct probing *probing, const char *name) {
     for (size_t i = 0; i < probing->count; i++)
         if (strcmp(probing->columns[i].name, name) == 0)
             return true;
@@ -125,7 +125,7 @@ bool probing_add_column(struct probing *probing, const char *unit, const char *f
         if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
             *at = '-';
     snprintf(column->name, sizeof column->name, "%s", name);
-    for (unsigned again = 2; is_taken(probing, column->name); again++)
+    for (unsigned again = 2; has_column(probing, column->name); again++)
         snprintf(column->name, sizeof column->name, "%s-%u", name, again);
     probing->count++;
     return true;
@@ -133,6 +133,7 @@ bool probing_add_column(struct probing *probing, const char *unit, const char *f
 
 /* ---- values */
 
+/* Moves to the next column and appends its comma. NULL: all columns have a value. */
 static struct probe_column *next_column(struct probing *probing) {
     if (probing->at == probing->count)
         return NULL;

@@ -1,4 +1,4 @@
-/* --sample: its arguments; --probes: what could be sampled here. */
+/* The tools --sample, its arguments; and --probes, which lists what can be sampled on this machine. */
 #include "engine/agent/controls/lines.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/agent/probes/sampler.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* "NAME" or "NAME=NS" */
+/* Reads a probe to sample, "NAME" or "NAME=NS" with its own period. Returns 0, or 2 after a message. */
 static int parse_probe(struct sampler_options *options, const char *text, int64_t period_ns) {
     char name[32];
     const char *equals = strchr(text, '=');
@@ -42,7 +42,7 @@ static int parse_expectations(const struct tool_list *expected) {
     return 0;
 }
 
-/* A descriptor for each sensor; the usual soft limit is 1,024. */
+/* Raises the soft limit of open files, usually 1,024: each sensor needs a descriptor. */
 static void allow_descriptors(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
@@ -59,7 +59,7 @@ int tool_sample(int count, char **arguments) {
     const char *root = NULL;
     int64_t period_ns = -1;
     struct tool_list probes = {.items = items}, expected = {.items = items + count};
-    /* A line need not wait if the next one comes so late. */
+    /* Lines may wait for a second to be written together. */
     struct sampler_options sampling = {.machine = &machine, .flush_ns = PROBE_SECOND, .descriptor = 1};
     const struct tool_option options[] = {
         {"--root", .text = &root},
@@ -89,6 +89,7 @@ int tool_sample(int count, char **arguments) {
 
 /* ---- --probes */
 
+/* Begins PROBE to print its columns, or why it or a part of it is missing. */
 static void list(const struct machine *machine, const struct probe *probe, struct lines *lines) {
     struct probing probing = {.probe = probe, .machine = machine, .now_ns = clock_monotonic_ns()};
     cleanup(text_clear) struct text columns;

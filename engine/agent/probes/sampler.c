@@ -23,13 +23,14 @@ enum {
     NICENESS = -10,
     TIMER_SLACK_NS = 1000,
 };
-#define LOOK_FOR_READER_NS (10 * PROBE_SECOND)
+#define CHECK_READER_NS (10 * PROBE_SECOND)
 
+/* A probe that is sampled, with its times. */
 struct sampled {
     struct probing probing;
     struct sampler *sampler;
     int64_t period_ns, due_ns, refresh_ns;
-    uint64_t missed; /* since its last line */
+    uint64_t missed; /* samples missed since its last line */
 };
 
 struct sampler {
@@ -37,10 +38,10 @@ struct sampler {
     struct sampled items[PROBE_LIMIT];
     size_t count;
     struct output output;
-    int64_t oldest_ns; /* of what waits in output, when it was due */
-    uint64_t samples, missed;
+    int64_t oldest_ns;        /* due time of the oldest line that waits in `output` */
+    uint64_t samples, missed; /* of all probes */
     int64_t worst_late_ns;
-    struct lines lines; /* the one that is being made */
+    struct lines lines; /* the line that is being made */
 };
 
 /* ---- waiting */
@@ -48,7 +49,8 @@ struct sampler {
 static volatile sig_atomic_t ending;
 static struct timespec deadline;
 
-/* If it comes before the kernel has read the deadline, the deadline has passed. */
+/* Also clears the deadline: a signal that comes just before clock_nanosleep() then makes it return at once.
+ */
 static void on_signal(int number) {
     (void)number;
     ending = 1;
@@ -65,8 +67,8 @@ static void watch_signals(void) {
 
 static void sleep_until(int64_t time_ns) {
     do {
-        /* Until a time, by the system's own clock: what passes before the call does not make the sample late.
-         */
+        /* An absolute time of the system's clock, so that time that passes before the call does not make the
+         * sample late. */
         int64_t until_ns = clock_system_ns(time_ns);
         deadline = (struct timespec){.tv_sec = until_ns / PROBE_SECOND, .tv_nsec = until_ns % PROBE_SECOND};
         atomic_signal_fence(memory_order_seq_cst);
@@ -75,9 +77,9 @@ static void sleep_until(int64_t time_ns) {
     } while (!ending && clock_waits_again(time_ns));
 }
 
-/* Not in real time: such a process is woken where it ran before, although a computation runs there and
- * another PU is idle. Where all are busy a sample waits for the next tick of the scheduler more often than
- * not; with this niceness (if we may) hardly ever for a second one. */
+/* Raises this process's priority, if that is allowed, by niceness. Real-time scheduling is not used: such a
+ * process is woken on the PU where it ran before, even if a computation runs there and another PU is idle.
+ * With this niceness a sample on a busy machine hardly ever waits for a second tick of the scheduler. */
 static void raise_priority(void) {
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
@@ -85,19 +87,20 @@ static void raise_priority(void) {
 
 /* ---- lines */
 
-/* Queues the line that was made in `lines`; false: it is lost, because there is no room or no memory. */
+/* Queues the line in `lines`. False: it is lost, because there is no room or no memory. */
 static bool put_line(struct sampler *sampler, int64_t due_ns, bool is_sample) {
     struct lines *lines = &sampler->lines;
     bool was_empty = sampler->output.waiting.length == 0;
-    bool kept =
+    bool queued =
         lines->error == 0 && output_put(&sampler->output, lines->text.bytes, lines->text.length, is_sample);
-    if (kept && was_empty)
+    if (queued && was_empty)
         sampler->oldest_ns = due_ns;
     lines->error = 0;
     text_reset(&lines->text);
-    return kept;
+    return queued;
 }
 
+/* Queues the line `probe`: the probe's columns with their units. */
 static void put_header(struct sampler *sampler, size_t index) {
     const struct sampled *item = &sampler->items[index];
     const struct probing *probing = &item->probing;
@@ -120,6 +123,7 @@ static void put_event(void *context, const char *kind, const char *text) {
     put_line(item->sampler, now_ns, false);
 }
 
+/* Queues the line of a sample; a lost line counts as missed. */
 static void put_sample(struct sampler *sampler, size_t index, int64_t wall_ns, int64_t now_ns,
                        int64_t late_ns) {
     struct sampled *item = &sampler->items[index];
@@ -140,7 +144,8 @@ static void put_sample(struct sampler *sampler, size_t index, int64_t wall_ns, i
 
 /* ---- sampling */
 
-static void take(struct sampler *sampler, size_t index, int64_t due_ns, bool last) {
+/* Samples a probe now and queues its line. LAST: the final sample, which has no due time. */
+static void take_sample(struct sampler *sampler, size_t index, int64_t due_ns, bool last) {
     struct sampled *item = &sampler->items[index];
     int64_t wall_ns = clock_wall_ns(), now_ns = clock_monotonic_ns(), late_ns = last ? 0 : now_ns - due_ns;
     if (late_ns > sampler->worst_late_ns)
@@ -152,15 +157,16 @@ static void take(struct sampler *sampler, size_t index, int64_t due_ns, bool las
     put_sample(sampler, index, wall_ns, now_ns, late_ns);
 }
 
-/* After a delay of more than a period only the latest sample that is due is taken; the others are missed. */
-static void take_if_due(struct sampler *sampler, size_t index) {
+/* Samples a probe if it is due, or refreshes it. After a delay of more than a period only the latest due
+ * sample is taken, and the others count as missed. */
+static void sample_if_due(struct sampler *sampler, size_t index) {
     struct sampled *item = &sampler->items[index];
     int64_t now_ns = clock_monotonic_ns();
     if (item->due_ns <= now_ns) {
         int64_t skipped = (now_ns - item->due_ns) / item->period_ns;
         item->missed += (uint64_t)skipped;
         item->due_ns += skipped * item->period_ns;
-        take(sampler, index, item->due_ns, false);
+        take_sample(sampler, index, item->due_ns, false);
         item->due_ns += item->period_ns;
     } else if (item->probing.probe->refresh && item->refresh_ns <= now_ns) {
         item->refresh_ns = now_ns + item->probing.probe->refresh_ns;
@@ -169,8 +175,9 @@ static void take_if_due(struct sampler *sampler, size_t index) {
     }
 }
 
-static int64_t find_next(const struct sampler *sampler) {
-    int64_t next = clock_monotonic_ns() + LOOK_FOR_READER_NS;
+/* The time of the next sample or refresh, at most CHECK_READER_NS from now. */
+static int64_t find_next_wakeup(const struct sampler *sampler) {
+    int64_t next = clock_monotonic_ns() + CHECK_READER_NS;
     for (size_t i = 0; i < sampler->count; i++) {
         const struct sampled *item = &sampler->items[i];
         if (item->due_ns < next)
@@ -181,8 +188,9 @@ static int64_t find_next(const struct sampler *sampler) {
     return next;
 }
 
-/* Writes as late as the lines may wait, without a wake-up for that alone. */
-static void write_if_time(struct sampler *sampler, int64_t next_ns) {
+/* Writes the queued lines as late as they may wait, but never wakes up only to write. NEXT_NS: the next
+ * wake-up. With nothing to write, checks whether the reader is still there. */
+static void write_if_due(struct sampler *sampler, int64_t next_ns) {
     struct output *output = &sampler->output;
     if (output->waiting.length == 0) {
         struct pollfd reader = {.fd = output->descriptor};
@@ -196,20 +204,21 @@ static void write_if_time(struct sampler *sampler, int64_t next_ns) {
 
 static void loop(struct sampler *sampler) {
     for (;;) {
-        int64_t next_ns = find_next(sampler);
-        write_if_time(sampler, next_ns);
+        int64_t next_ns = find_next_wakeup(sampler);
+        write_if_due(sampler, next_ns);
         if (sampler->output.broken)
             return;
         sleep_until(next_ns);
         if (ending)
             return;
         for (size_t i = 0; i < sampler->count; i++)
-            take_if_due(sampler, i);
+            sample_if_due(sampler, i);
     }
 }
 
-/* ---- from begin to end */
+/* ---- begin and end */
 
+/* Begins the probe number WANTED of the options, and queues its header, or a line `missing`. */
 static void begin_probe(struct sampler *sampler, size_t wanted) {
     const struct sampler_options *options = sampler->options;
     struct sampled *item = &sampler->items[sampler->count];
@@ -232,6 +241,7 @@ static void begin_probe(struct sampler *sampler, size_t wanted) {
         put_header(sampler, sampler->count++);
 }
 
+/* Begins all probes, and takes a first sample of each. */
 static void begin(struct sampler *sampler) {
     for (size_t i = 0; i < sampler->options->count; i++)
         begin_probe(sampler, i);
@@ -240,11 +250,11 @@ static void begin(struct sampler *sampler) {
     lines->error =
         text_printf(&lines->text, "begin\t%lld\t%lld\n", (long long)clock_wall_ns(), (long long)now_ns);
     put_line(sampler, now_ns, false);
-    /* A first sample at once: what begins before the next one has something to be compared with. */
+    /* The first sample is taken at once, so that every later moment lies between two samples. */
     for (size_t i = 0; i < sampler->count; i++) {
         struct sampled *item = &sampler->items[i];
         item->due_ns = (now_ns / item->period_ns + 1) * item->period_ns;
-        take(sampler, i, clock_monotonic_ns(), false);
+        take_sample(sampler, i, clock_monotonic_ns(), false);
     }
     output_flush(&sampler->output);
 }
@@ -277,9 +287,9 @@ static int finish(struct sampler *sampler) {
     if (sampler->output.broken)
         return -EPIPE;
     for (size_t i = 0; i < sampler->count; i++)
-        take(sampler, i, 0, true);
+        take_sample(sampler, i, 0, true);
     for (size_t i = 0; i < sampler->count; i++)
-        sampler->missed += sampler->items[i].missed; /* without a line of its own */
+        sampler->missed += sampler->items[i].missed; /* not reported by any line */
     put_cost(sampler);
     return output_drain(&sampler->output, DRAIN_MS) ? 0 : sampler->output.broken ? -EPIPE : -ETIMEDOUT;
 }

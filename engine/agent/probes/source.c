@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 enum { DIGITS_LIMIT = 19 };
-#define LOOK_AGAIN_NS INT64_C(1000000000)
+#define REOPEN_NS INT64_C(1000000000)
 #define SYSFS 0x62656572
 #define PROCFS 0x9fa0
 
 int source_init(struct source *source, const char *path) {
     *source = (struct source){
-        .path = strdup(path), .descriptor = -1, .looked_ns = INT64_MIN, .refused_ns = INT64_MIN};
+        .path = strdup(path), .descriptor = -1, .opened_ns = INT64_MIN, .refused_ns = INT64_MIN};
     return source->path ? 0 : -ENOMEM;
 }
 
@@ -28,9 +28,10 @@ void source_clear(struct source *source) {
     *source = (struct source){.descriptor = -1};
 }
 
-static int look(struct source *source, const struct machine *machine, int64_t now_ns) {
+/* Opens the file, again if need be. 0 or a negative errno. */
+static int open_file(struct source *source, const struct machine *machine, int64_t now_ns) {
     cleanup_close_descriptor(&source->descriptor);
-    source->looked_ns = now_ns;
+    source->opened_ns = now_ns;
     int descriptor = machine_open_file(machine, source->path, O_RDONLY | O_NONBLOCK);
     if (descriptor < 0)
         return descriptor;
@@ -40,13 +41,13 @@ static int look(struct source *source, const struct machine *machine, int64_t no
     return 0;
 }
 
-/* The kernel refuses to read an attribute that has gone (ENODEV); a plain file that was removed can still be
- * read, so it is checked. */
-static void check(struct source *source, int64_t now_ns) {
-    if (!source->plain || now_ns - source->looked_ns < LOOK_AGAIN_NS)
+/* Closes a plain file that was removed, checked at most once a second. Attributes of the kernel need no
+ * check: reading a removed one fails with ENODEV. */
+static void close_if_removed(struct source *source, int64_t now_ns) {
+    if (!source->plain || now_ns - source->opened_ns < REOPEN_NS)
         return;
     struct stat status;
-    source->looked_ns = now_ns;
+    source->opened_ns = now_ns;
     if (fstat(source->descriptor, &status) < 0 || status.st_nlink == 0)
         cleanup_close_descriptor(&source->descriptor);
 }
@@ -59,7 +60,7 @@ static ssize_t read_all(int descriptor, char *buffer, size_t size) {
             continue;
         if (got < 0)
             return -errno;
-        /* A small file comes whole or not at all. */
+        /* One read is enough for a small file. */
         length += (size_t)got;
         if (length == size)
             return -EFBIG;
@@ -70,22 +71,22 @@ static ssize_t read_all(int descriptor, char *buffer, size_t size) {
     return length == 0 ? -ENODATA : (ssize_t)length;
 }
 
-/* Whether it is too early to look for the file again. */
+/* True where the file was opened too recently to be opened again. */
 static bool is_pause(const struct source *source, int64_t now_ns) {
-    int64_t since_ns = source->descriptor < 0 ? source->looked_ns : source->refused_ns;
-    return since_ns != INT64_MIN && now_ns - since_ns < LOOK_AGAIN_NS;
+    int64_t since_ns = source->descriptor < 0 ? source->opened_ns : source->refused_ns;
+    return since_ns != INT64_MIN && now_ns - since_ns < REOPEN_NS;
 }
 
 ssize_t source_read(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
                     size_t size) {
     if (source->descriptor >= 0)
-        check(source, now_ns);
+        close_if_removed(source, now_ns);
     ssize_t length = -ENODEV;
     if (source->descriptor >= 0)
         length = read_all(source->descriptor, buffer, size);
     if (length >= 0 || is_pause(source, now_ns))
         return length;
-    int r = look(source, machine, now_ns);
+    int r = open_file(source, machine, now_ns);
     if (r < 0)
         return r;
     length = read_all(source->descriptor, buffer, size);

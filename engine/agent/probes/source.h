@@ -1,7 +1,7 @@
 /*
  * A file of the machine that is read again and again: its descriptor stays open, so that a reading is one
- * pread(2). What has gone away (a PU that was taken offline, a driver that was unloaded) is looked for again
- * once a second; so is what opens and cannot be read.
+ * pread(2). A file that disappears (its PU went offline, its driver was unloaded), or that opens and cannot
+ * be read, is opened again once a second.
  */
 #ifndef ASSAY_PROBES_SOURCE_H
 #define ASSAY_PROBES_SOURCE_H
@@ -11,25 +11,25 @@
 #include <sys/types.h>
 
 struct source {
-    char *path;     /* owned */
-    int descriptor; /* -1 while it cannot be opened */
-    bool plain;     /* no attribute of the kernel's: once removed, it could still be read */
-    int64_t looked_ns;
-    int64_t refused_ns; /* when it could not be read although it had just been opened */
+    char *path;         /* owned */
+    int descriptor;     /* -1 while it cannot be opened */
+    bool plain;         /* not in sysfs or procfs: once removed, it could still be read */
+    int64_t opened_ns;  /* when it was last opened or checked */
+    int64_t refused_ns; /* when reading failed although it had just been opened */
 };
 
 /* Takes a copy of PATH; opens nothing yet. 0 or -ENOMEM. */
 int source_init(struct source *source, const char *path);
-/* Of zeroed memory, too. */
+/* Closes and frees; zeroed memory is fine. */
 void source_clear(struct source *source);
 
-/* All of the file into BUFFER, a NUL after it. NOW_NS: any monotonic time. Its length (more than 0), or a
- * negative errno: -ENODATA if it is empty, -EFBIG if it has SIZE bytes or more. */
+/* Reads the whole file into BUFFER, with a NUL after it. NOW_NS: the present monotonic time. Returns its
+ * length, above 0, or a negative errno: -ENODATA if it is empty, -EFBIG if it has SIZE bytes or more. */
 ssize_t source_read(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
                     size_t size);
 
-/* The same for a file that is one whole number: its digits, with a sign if it has one, at the start of
- * BUFFER, blanks at its end cut off. -EINVAL if it is anything else. */
+/* As source_read() for a file that is one whole number: BUFFER has its digits, with a sign if it has one,
+ * without blanks at the end. -EINVAL for any other content. */
 ssize_t source_read_digits(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
                            size_t size);
 

@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-enum { OUTBOX_LIMIT = 32 << 20 }; /* an engine that leaves so much unacknowledged is not reading */
+enum { OUTBOX_LIMIT = 32 << 20 }; /* bytes; an engine that leaves more unacknowledged does not read */
 
 /* ---- leaving */
 
@@ -19,6 +19,8 @@ static void on_flush(struct event_source *self, void *context) {
     agent_flush(context);
 }
 
+/* Moves on commands whose first process has ended. An agent that is leaving has gone with its last command.
+ */
 static void on_settle(struct event_source *self, void *context) {
     (void)self;
     struct agent *agent = context;
@@ -50,14 +52,14 @@ void agent_leave(struct agent *agent, const char *sentence) {
 
 /* ---- the lease */
 
-/* The timer is not moved whenever something comes: when it expires, it is set to the time that remains since
- * then. */
+/* The timer of the lease, which is not moved for each frame: when it expires, it is set to the time that
+ * remains since the last frame. An expired lease is checked once more in the next turn. */
 static void on_lease(struct event_source *self, void *context) {
     struct agent *agent = context;
     int64_t silence = event_loop_now(agent->loop) - agent->heard_ns;
     bool was_over = agent->lease_over;
     agent->lease_over = silence >= agent->lease_ns;
-    /* If this process was stopped or starved, what has come meanwhile is read in this turn. */
+    /* If this process was stopped or starved, frames that came meanwhile are read before the next turn. */
     if (!agent->lease_over || !was_over) {
         event_source_set_timer(self, agent->lease_over ? 0 : agent->lease_ns - silence, 0);
         return;
@@ -77,7 +79,7 @@ static void set_lease(struct agent *agent, int64_t lease_ns) {
 
 /* ---- messages */
 
-static int take_lease(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+static int receive_lease(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     uint64_t lease_ms;
     int r = protocol_get_message(frame, &lease_ms, failure);
     if (r == 0)
@@ -85,7 +87,7 @@ static int take_lease(struct agent *agent, const struct protocol_frame *frame, s
     return r;
 }
 
-static int take_leave(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+static int receive_leave(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     int r = protocol_get_message(frame, NULL, failure);
     if (r == 0)
         agent_leave(agent, NULL);
@@ -101,9 +103,9 @@ int agent_serve(struct agent *agent, const struct protocol_frame *frame, struct 
     case PROTOCOL_CLOCK:
         return request_answer(agent, frame, failure);
     case PROTOCOL_LEASE:
-        return take_lease(agent, frame, failure);
+        return receive_lease(agent, frame, failure);
     case PROTOCOL_LEAVE:
-        return take_leave(agent, frame, failure);
+        return receive_leave(agent, frame, failure);
     case PROTOCOL_RUN:
         return command_run(agent, frame, failure);
     case PROTOCOL_INPUT:
@@ -130,7 +132,7 @@ static void on_orphan(struct event_source *self, const struct event_child_exit *
     event_source_defer(agent->settle);
 }
 
-/* ---- life */
+/* ---- start and end */
 
 static int open_folders(struct agent *agent, const struct agent_options *options, struct failure *failure) {
     int r = machine_open(options->root, &agent->machine, failure);

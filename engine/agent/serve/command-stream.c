@@ -1,10 +1,10 @@
 /*
- * The pipes of a command. What matters here is how rarely the agent wakes, for it runs on the machine that is
- * being measured. Without coalescing a pipe is served when it is ready. With it, the first byte of output
- * arms a tick, ticks of equal length of all commands fall together, and each reads whatever has gathered; a
- * tick that finds nothing goes back to waiting for a first byte. A pipe found half full makes the ticks of
- * its command twice as frequent, one found nearly empty makes them rarer again, so that a program is not held
- * up by a full pipe. stdin works the same way: the pipe is filled, and filled again on the tick.
+ * The pipes of a command. The agent must wake rarely, because it runs on the machine that is~~
+ * measured. Without coalescing a pipe is read when it is ready. With coalescing the first byte of output
+ * starts a timer, the tick, and each tick reads all output since the last. Ticks of one length coincide for
+ * all commands. A tick that finds no output stops the timer until the next first byte. A pipe found half full
+ * doubles the rate of its command's ticks, one found nearly empty halves it, so that no program waits for a
+ * full pipe. stdin works the same way: each tick fills the pipe again.
  */
 #include "engine/agent/serve/command.h"
 #include "engine/agent/serve/spawn.h"
@@ -17,17 +17,17 @@
 
 enum {
     READ_SIZE = 64 << 10,
-    DEFAULT_CAPACITY = 64 << 10, /* of a pipe as the kernel makes it */
-    KEEP_CAPACITY = 64 << 10,    /* an empty queue with more memory than this gives it back */
-    TICK_SHIFT_MAX = 6,          /* 64 ticks in the time of one */
+    DEFAULT_CAPACITY = 64 << 10, /* bytes of a pipe as the kernel makes it */
+    KEEP_CAPACITY = 64 << 10,    /* an empty queue with more memory than this is freed */
+    TICK_SHIFT_MAX = 6,          /* ticks become at most 2^6 times as frequent */
 };
 
 #define SHORTEST_TICK EVENT_MILLISECOND
 
-/* An ordinary user may have 64 MiB in pipes (pipe-user-pages-soft), and when that is used up new pipes are
- * tiny. So the first ones are large, and the more there are, the smaller: 256 commands with two pipes each
- * stay below it. */
-static size_t widen(struct agent *agent, int pipe) {
+/* Enlarges PIPE and returns its capacity in bytes. An ordinary user may have 64 MiB in pipes
+ * (pipe-user-pages-soft), after which new pipes are tiny. So the size falls with the memory used so far: 256
+ * commands with two pipes each stay below the limit. */
+static size_t widen_pipe(struct agent *agent, int pipe) {
     size_t size = agent->pipe_bytes < (size_t)16 << 20   ? (size_t)1 << 20
                   : agent->pipe_bytes < (size_t)32 << 20 ? (size_t)256 << 10
                                                          : (size_t)64 << 10;
@@ -37,7 +37,7 @@ static size_t widen(struct agent *agent, int pipe) {
 }
 
 static void widen_output(struct command_output *output) {
-    output->capacity = widen(output->command->agent, output->pipe);
+    output->capacity = widen_pipe(output->command->agent, output->pipe);
     output->widened = true;
 }
 
@@ -45,7 +45,8 @@ static void widen_output(struct command_output *output) {
 
 static void on_tick(struct event_source *self, void *context);
 
-/* Ticks are counted on the clock, not from now, so that those of all commands coincide. */
+/* Starts the timer of the next tick, unless it runs. Ticks fall on multiples of the interval, so that those
+ * of all commands coincide. */
 static void arm_tick(struct command *command) {
     int64_t interval = command->coalesce_ns >> command->tick_shift;
     if (interval < SHORTEST_TICK)
@@ -54,12 +55,13 @@ static void arm_tick(struct command *command) {
         event_source_set_timer(command->tick, interval - clock_monotonic_ns() % interval, 0);
 }
 
-/* How full a pipe was found, in sixteenths. */
-static size_t filling(size_t bytes, size_t capacity) {
+/* How full a pipe was, in sixteenths: BYTES moved through it of its CAPACITY. */
+static size_t fullness(size_t bytes, size_t capacity) {
     return capacity ? bytes / (capacity / 16 + 1) : 0;
 }
 
-static void adapt(struct command *command, size_t fullest) {
+/* Doubles or halves the rate of ticks. FULLEST: the fullest pipe of the last tick, in sixteenths. */
+static void adapt_tick_rate(struct command *command, size_t fullest) {
     if (fullest >= 8 && command->tick_shift < TICK_SHIFT_MAX)
         command->tick_shift++;
     else if (fullest < 1 && command->tick_shift > 0)
@@ -78,8 +80,9 @@ static void close_output(struct command_output *output) {
     output->waiting = output->ticking = false;
 }
 
-/* One read, passed on as far as the limit allows. How many bytes, 0 at the end, or a negative errno. */
-static ssize_t pass_on(struct command_output *output) {
+/* Reads OUTPUT's pipe once and sends the bytes to the engine, up to the command's limit. Returns the bytes
+ * read, 0 at the end of the stream, or a negative errno. */
+static ssize_t forward_output(struct command_output *output) {
     struct agent *agent = output->command->agent;
     uint64_t left = output->limit ? output->limit - output->passed : UINT64_MAX;
     struct protocol_writer writer;
@@ -97,7 +100,7 @@ static ssize_t pass_on(struct command_output *output) {
         protocol_cancel(&writer);
         return got < 0 ? r : 0;
     }
-    if (got == READ_SIZE && !output->widened) /* it was full */
+    if (got == READ_SIZE && !output->widened) /* the pipe was full */
         widen_output(output);
     size_t passed = (uint64_t)got < left ? (size_t)got : (size_t)left;
     output->total += (uint64_t)got;
@@ -112,8 +115,8 @@ static ssize_t pass_on(struct command_output *output) {
     return got;
 }
 
-/* Reads until nothing is left, the window is full, or as much as the pipe can hold has come: a program
- * that writes faster than this reads must not block the loop. Returns how many bytes. */
+/* Reads and sends until the pipe is empty, the window is full, or one capacity of the pipe was read: a
+ * program that writes faster than this loop reads must not block it. Returns the number of bytes. */
 static size_t drain_output(struct command_output *output) {
     size_t bytes = 0;
     while (output->pipe >= 0 && bytes <= output->capacity) {
@@ -121,7 +124,7 @@ static size_t drain_output(struct command_output *output) {
             output->waiting = true;
             break;
         }
-        ssize_t got = pass_on(output);
+        ssize_t got = forward_output(output);
         if (got == -EINTR)
             continue;
         if (got == -EAGAIN)
@@ -135,7 +138,8 @@ static size_t drain_output(struct command_output *output) {
     return bytes;
 }
 
-/* What wakes the agent for this pipe next: nothing while the window is full, the tick, or the pipe itself. */
+/* Chooses what wakes the agent for this pipe next: nothing while the window is full, else the tick or the
+ * pipe itself. */
 static void choose_wake(struct command_output *output) {
     if (output->pipe < 0)
         return;
@@ -146,6 +150,7 @@ static void choose_wake(struct command_output *output) {
         arm_tick(output->command);
 }
 
+/* The pipe is readable: with coalescing ticks begin, otherwise it is read once. */
 static void on_output(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)descriptor;
@@ -156,7 +161,7 @@ static void on_output(struct event_source *self, int descriptor, unsigned events
         output->ticking = true;
     else if (!agent_may_send(command->agent))
         output->waiting = true;
-    else if (pass_on(output) == 0)
+    else if (forward_output(output) == 0)
         close_output(output);
     choose_wake(output);
     if (output->pipe < 0 && command->state == COMMAND_DRAINING)
@@ -177,6 +182,7 @@ bool command_is_held_back(const struct command *command) {
 
 /* ---- stdin */
 
+/* Closes the pipe of stdin; bytes that are queued or still come are dropped, and count as consumed. */
 static void close_input(struct command *command) {
     struct command_input *input = &command->input;
     input->consumed = input->received;
@@ -190,8 +196,9 @@ static void close_input(struct command *command) {
     input->closed = true;
 }
 
-/* The engine may send what fits into our queue; CREDIT is sent when that has grown by half a window. */
-static void grant(struct command *command) {
+/* Allows the engine to send more input: as much as fits into the queue. CREDIT is sent only when that has
+ * grown by half a window. */
+static void send_credit(struct command *command) {
     struct command_input *input = &command->input;
     uint64_t allowed = input->consumed + PROTOCOL_INPUT_WINDOW;
     if (input->ended || allowed - input->granted < PROTOCOL_INPUT_WINDOW / 2)
@@ -205,7 +212,8 @@ static void grant(struct command *command) {
     agent_end(command->agent, &writer);
 }
 
-/* Fills the pipe from the queue. How many bytes it took. */
+/* Writes queued input into the pipe and returns the number of bytes. Sets `full` where some are left, and
+ * closes the pipe after the last byte. */
 static size_t fill_pipe(struct command *command) {
     struct command_input *input = &command->input;
     size_t bytes = 0;
@@ -236,7 +244,7 @@ static size_t fill_pipe(struct command *command) {
     }
     if (input->ended && input->queue.length == 0)
         close_input(command);
-    grant(command);
+    send_credit(command);
     if (input->pipe >= 0 && command->coalesce_ns == 0 &&
         event_source_set_events(input->source, input->full ? EVENT_WRITE : 0) < 0)
         close_input(command);
@@ -257,11 +265,10 @@ void command_feed(struct command *command, const char *bytes, size_t length) {
     input->received += length;
     if (input->closed) {
         input->consumed = input->received;
-        grant(command);
+        send_credit(command);
         return;
     }
-    /* The queue's limit is the window, which the caller has checked; what the pipe has taken leaves room for
-     * it. */
+    /* The queue's limit is the window, which the caller has checked, once the written bytes are removed. */
     if (input->taken) {
         text_consume(&input->queue, input->taken);
         input->taken = 0;
@@ -282,22 +289,23 @@ void command_end_input(struct command *command) {
 
 /* ---- both */
 
+/* The timer of coalesced pipes: moves what has gathered since the last tick. */
 static void on_tick(struct event_source *self, void *context) {
     (void)self;
     struct command *command = context;
     size_t fullest = 0;
     if (command->input.full)
-        fullest = filling(fill_pipe(command), command->input.capacity);
+        fullest = fullness(fill_pipe(command), command->input.capacity);
     for (int i = 0; i < 2; i++) {
         struct command_output *output = &command->outputs[i];
         if (!output->ticking || output->waiting || output->pipe < 0)
             continue;
-        size_t bytes = drain_output(output), full = filling(bytes, output->capacity);
+        size_t bytes = drain_output(output), full = fullness(bytes, output->capacity);
         fullest = full > fullest ? full : fullest;
         output->ticking = bytes > 0;
         choose_wake(output);
     }
-    adapt(command, fullest);
+    adapt_tick_rate(command, fullest);
     if (command->state == COMMAND_DRAINING)
         event_source_defer(command->agent->settle);
 }
@@ -321,7 +329,7 @@ static int open_output(struct command *command, int which, int *pipe) {
         return 0;
     output->pipe = take_descriptor(*pipe);
     output->capacity = DEFAULT_CAPACITY;
-    if (command->coalesce_ns > 0) /* much is to gather in it */
+    if (command->coalesce_ns > 0) /* output gathers in the pipe between ticks */
         widen_output(output);
     struct event_loop *loop = command->agent->loop;
     output->source = event_loop_add_descriptor(loop, output->pipe, EVENT_READ, on_output, output);
@@ -334,7 +342,7 @@ static int open_input(struct command *command, int *pipe) {
     if (input->closed)
         return 0;
     input->pipe = take_descriptor(*pipe);
-    input->capacity = widen(command->agent, input->pipe);
+    input->capacity = widen_pipe(command->agent, input->pipe);
     input->granted = PROTOCOL_INPUT_WINDOW;
     input->source = event_loop_add_descriptor(command->agent->loop, input->pipe, 0, on_input, command);
     return input->source ? 0 : -errno;

@@ -12,12 +12,11 @@
 #define LINGER (100 * EVENT_MILLISECOND)
 #define DEFAULT_GRACE (2 * EVENT_SECOND)
 #define AFTER_KILL                                                                                           \
-    (5 * EVENT_SECOND) /* who is still there then cannot be ended: by the kernel (state D), or by our user   \
-                        */
+    (5 * EVENT_SECOND) /* processes that live longer cannot be killed: state D, or of another user */
 
 enum { ABANDONED_CODE = 255 };
 
-/* ---- life */
+/* ---- lifecycle */
 
 static void command_free(struct command *command) {
     struct agent *agent = command->agent;
@@ -39,7 +38,7 @@ static void command_free(struct command *command) {
         event_source_defer(agent->settle);
 }
 
-static struct command *find(struct agent *agent, uint32_t number) {
+static struct command *find_command(struct agent *agent, uint32_t number) {
     struct command *command = agent->commands;
     while (command && command->number != number)
         command = command->next;
@@ -51,7 +50,7 @@ static void send_signal(struct command *command, int number) {
         (void)spawn_signal(command->pid, number);
 }
 
-/* SIGTERM now, SIGKILL after the grace. */
+/* Ends a command: SIGTERM to its process group now, SIGKILL after its grace. */
 static void command_end(struct command *command) {
     if (command->terminated || command->state == COMMAND_DRAINING)
         return;
@@ -60,7 +59,8 @@ static void command_end(struct command *command) {
     event_source_set_timer(command->killer, command->grace_ns, 0);
 }
 
-static void finish(struct command *command) {
+/* Sends EXITED and frees the command. */
+static void send_exited(struct command *command) {
     struct protocol_exited *exited = &command->exited;
     const struct command_output *output = &command->outputs[0], *error = &command->outputs[1];
     exited->command = command->number;
@@ -78,28 +78,28 @@ static void finish(struct command *command) {
     command_free(command);
 }
 
-/* Gone with its group; its pipes may still hold something. */
-static void drain(struct command *command) {
+/* The process group is empty: sends what the pipes still have, for at most LINGER, and then EXITED. */
+static void drain_pipes(struct command *command) {
     if (command->state != COMMAND_DRAINING) {
         command->state = COMMAND_DRAINING;
         event_source_set_timer(command->timeout, -1, 0);
         event_source_set_timer(command->killer, LINGER, 0);
     }
     if (command_drain(command))
-        finish(command);
+        send_exited(command);
 }
 
-/* Its first process has ended and is reaped: is the group empty? While anyone is in it, its number is taken.
- */
-static void settle(struct command *command) {
+/* Moves a command on whose first process has ended and is reaped. With an empty process group its pipes are
+ * drained. Otherwise the remaining processes get LINGER to end by themselves, then command_end(). */
+static void advance_ending(struct command *command) {
     if (command->state == COMMAND_DRAINING) {
-        drain(command);
+        drain_pipes(command);
         return;
     }
     if (command->state != COMMAND_LINGERING)
         return;
     if (spawn_signal(command->pid, 0) == -ESRCH) {
-        drain(command);
+        drain_pipes(command);
         return;
     }
     if (!command->left_others) {
@@ -109,23 +109,25 @@ static void settle(struct command *command) {
     }
 }
 
-/* Its first process has another user (sudo, a set-user-id program), or the kernel does not let go of it. It
- * is an orphan like others from here on. The code is one that cannot be taken for success. */
+/* Gives up a first process that SIGKILL does not end: it has another user (sudo, a set-user-id program), or
+ * hangs in the kernel. EXITED then has PROTOCOL_EXIT_ABANDONED and a code that no one takes for success; the
+ * process is reaped as an orphan. */
 static void abandon(struct command *command) {
     event_source_remove(take_pointer(command->child_source));
     command->exited.wall_ns = clock_wall_ns();
     command->exited.monotonic_ns = clock_monotonic_ns();
     command->exited.flags = PROTOCOL_EXIT_ABANDONED;
     command->exited.code = ABANDONED_CODE;
-    drain(command);
+    drain_pipes(command);
 }
 
+/* The timer of the next step of ending: SIGTERM, SIGKILL, giving up; or the end of draining. */
 static void on_killer(struct event_source *self, void *context) {
     struct command *command = context;
     if (command->state == COMMAND_DRAINING) {
-        /* If it is held back, it continues when the window opens, and LINGER starts again then. */
+        /* While the window is full, draining waits until it opens, and LINGER starts again then. */
         if (command_drain(command) || !command_is_held_back(command))
-            finish(command); /* somebody outside the group holds a pipe open */
+            send_exited(command); /* a process outside the group has a pipe open: not waited for */
         return;
     }
     if (!command->terminated) {
@@ -138,10 +140,10 @@ static void on_killer(struct event_source *self, void *context) {
         abandon(command);
         return;
     } else {
-        drain(command);
+        drain_pipes(command);
         return;
     }
-    settle(command);
+    advance_ending(command);
 }
 
 static void on_timeout(struct event_source *self, void *context) {
@@ -151,10 +153,10 @@ static void on_timeout(struct event_source *self, void *context) {
     command_end(command);
 }
 
-/* ---- its birth and its end */
+/* ---- messages about its start and its end */
 
-/* It is batched with later messages, of a short command even with its end, unless the engine waits to send
- * input. */
+/* Sends STARTED. It is batched with later messages, for a short command even with EXITED, unless the engine
+ * waits for it to send input. */
 static void send_started(struct command *command, const struct spawned *spawned) {
     struct protocol_writer writer;
     agent_begin(command->agent, &writer, PROTOCOL_STARTED);
@@ -173,7 +175,9 @@ static int64_t microseconds(struct timeval time) {
     return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
 }
 
-static void on_exit_of(struct event_source *self, const struct event_child_exit *exit, void *context) {
+/* The first process has ended: notes its status and usage. */
+static void on_first_process_exit(struct event_source *self, const struct event_child_exit *exit,
+                                  void *context) {
     (void)self;
     struct command *command = context;
     command->child_source = NULL;
@@ -187,19 +191,21 @@ static void on_exit_of(struct event_source *self, const struct event_child_exit 
     exited->system_us = microseconds(exit->usage.ru_stime);
     exited->rss_peak_bytes = (uint64_t)exit->usage.ru_maxrss * 1024;
     command->state = COMMAND_LINGERING;
-    /* It is a zombie until this returns, and would count as a member of its group. */
+    /* Deferred: the process is a zombie until this returns, and would count as a member of its group. */
     event_source_defer(command->agent->settle);
 }
 
 /* ---- messages */
 
-static int set_up(struct command *command, const struct protocol_run *run, struct failure *failure) {
+/* Starts the program of RUN with its timers and pipes. On failure no process is left; the caller frees
+ * COMMAND. */
+static int start_program(struct command *command, const struct protocol_run *run, struct failure *failure) {
     struct event_loop *loop = command->agent->loop;
     command->timeout = event_loop_add_timer(loop, -1, 0, on_timeout, command);
     command->killer = event_loop_add_timer(loop, -1, 0, on_killer, command);
     if (!command->timeout || !command->killer)
         return failure_memory(failure);
-    if (run->timeout_ms > 0) /* counted from before the command begins, however late this process goes on */
+    if (run->timeout_ms > 0) /* counted from before the start, which may take long on a busy node */
         event_source_set_timer(command->timeout, (int64_t)run->timeout_ms * EVENT_MILLISECOND, 0);
     struct spawn_folders folders = {.directory = command->agent->directory, .null = command->agent->null};
     struct spawned spawned;
@@ -207,7 +213,7 @@ static int set_up(struct command *command, const struct protocol_run *run, struc
     if (r < 0)
         return r;
     command->pid = spawned.pid;
-    command->child_source = spawn_watch(loop, command->pid, on_exit_of, command);
+    command->child_source = spawn_watch(loop, command->pid, on_first_process_exit, command);
     r = command->child_source ? 0 : -errno;
     if (r == 0)
         r = command_open_streams(command, &spawned);
@@ -237,6 +243,7 @@ static struct command *command_new(struct agent *agent, uint32_t number) {
     return command;
 }
 
+/* Starts COMMAND, or sends FAILED and frees it. */
 static void start(struct agent *agent, struct command *command, const struct protocol_run *run) {
     command->grace_ns = run->grace_ms ? run->grace_ms * EVENT_MILLISECOND : DEFAULT_GRACE;
     command->coalesce_ns = run->coalesce_ms * EVENT_MILLISECOND;
@@ -245,7 +252,7 @@ static void start(struct agent *agent, struct command *command, const struct pro
     struct failure own = {0};
     int r = protocol_check_run(run, &own);
     if (r == 0)
-        r = set_up(command, run, &own);
+        r = start_program(command, run, &own);
     if (r < 0) {
         agent_send_error(agent, PROTOCOL_FAILED, command->number, &own);
         command_free(command);
@@ -258,7 +265,7 @@ int command_run(struct agent *agent, const struct protocol_frame *frame, struct 
     if (r < 0)
         return r;
     struct command *command = NULL;
-    if (find(agent, run.command))
+    if (find_command(agent, run.command))
         r = failure_set(failure, -EPROTO, "a RUN message with number %u, which is running", run.command);
     else if (agent->command_count >= PROTOCOL_COMMAND_LIMIT)
         r = failure_set(failure, -EPROTO, "more than %d commands at once", PROTOCOL_COMMAND_LIMIT);
@@ -273,7 +280,7 @@ int command_run(struct agent *agent, const struct protocol_frame *frame, struct 
     return r;
 }
 
-static int take_input(struct command *command, const struct protocol_data *data, struct failure *failure) {
+static int receive_input(struct command *command, const struct protocol_data *data, struct failure *failure) {
     if (data->length > command->input.granted - command->input.received || command->input.ended)
         return failure_set(failure, -EPROTO, "INPUT for command %u %s", data->number,
                            command->input.ended ? "comes after its end"
@@ -289,11 +296,11 @@ int command_message(struct agent *agent, const struct protocol_frame *frame, str
         struct protocol_amount amount;
     } message;
     int r = protocol_get_message(frame, &message, failure);
-    struct command *command = r < 0 ? NULL : find(agent, message.number);
+    struct command *command = r < 0 ? NULL : find_command(agent, message.number);
     if (!command)
-        return r; /* it ended while this was on its way */
+        return r; /* the command ended while the message was on its way */
     if (frame->type == PROTOCOL_INPUT)
-        return take_input(command, &message.data, failure);
+        return receive_input(command, &message.data, failure);
     if (frame->type == PROTOCOL_INPUT_END)
         command_end_input(command);
     else
@@ -301,7 +308,7 @@ int command_message(struct agent *agent, const struct protocol_frame *frame, str
     return 0;
 }
 
-/* ---- all of them */
+/* ---- all commands */
 
 void command_end_all(struct agent *agent) {
     for (struct command *command = agent->commands; command; command = command->next)
@@ -311,7 +318,7 @@ void command_end_all(struct agent *agent) {
 void command_settle_all(struct agent *agent) {
     for (struct command *command = agent->commands, *next; command; command = next) {
         next = command->next;
-        settle(command);
+        advance_ending(command);
     }
 }
 
@@ -322,7 +329,7 @@ void command_continue_all(struct agent *agent) {
         if (command->state != COMMAND_DRAINING)
             continue;
         event_source_set_timer(command->killer, LINGER, 0);
-        drain(command);
+        drain_pipes(command);
     }
 }
 

@@ -1,8 +1,9 @@
 /*
- * The agent's end of a link: frames in and out, the greeting, and links that take the place of broken ones.
+ * The agent's end of a link: frames in and out, the greeting, and links that replace broken ones.
  *
- * While there is no link, or one that has not greeted yet, the outbox is held: frames gather in it, and what
- * HELLO says decides which of them go out first. When they are too many, who produces them waits.
+ * While there is no link, or no HELLO has come on it yet, the outbox sends nothing: frames gather in it. The
+ * engine's HELLO says which frames it has, and the others are sent. When too many frames gather, the commands
+ * that produce them wait.
  */
 #include "engine/agent/serve/agent.h"
 #include "engine/agent/serve/program.h"
@@ -22,8 +23,8 @@
 enum {
     READS_A_TURN = 8,
     ALONE_WINDOW = 16 << 20, /* unacknowledged bytes at which programs wait, while there is no link */
-    NARROW_PIPE = 4 << 10,   /* bytes that a link's pipe holds, */
-    WIDE_PIPE = 64 << 10,    /* and when so many bytes wait to go out through it: */
+    NARROW_PIPE = 4 << 10,   /* capacity of a link's pipe, bytes */
+    WIDE_PIPE = 64 << 10,    /* its capacity once WIDE_AT bytes wait to be sent */
     WIDE_AT = 256 << 10,
 };
 
@@ -33,9 +34,10 @@ void agent_begin(struct agent *agent, struct protocol_writer *writer, enum proto
     outbox_begin(&agent->outbox, writer, type);
 }
 
-/* True if it is to go out. */
+/* Adds a finished frame to the outbox. True where there is a link to send it on; while leaving only REFUSE is
+ * sent, and other frames are dropped. */
 static bool end_frame(struct agent *agent, struct protocol_writer *writer) {
-    /* REFUSE is the last word, and a stream that has ended has no reader. */
+    /* REFUSE is the last frame of a link. */
     if (agent->state >= AGENT_LEAVING && writer->type != PROTOCOL_REFUSE) {
         protocol_cancel(writer);
         return false;
@@ -83,8 +85,9 @@ bool agent_may_send(struct agent *agent) {
     return may;
 }
 
-/* The stream has ended, or its reader has closed it. */
-static void stream_is_over(struct agent *agent) {
+/* The engine's end of the link is closed. An agent of session 0 ends with it; a daemon waits for the next
+ * link. */
+static void on_stream_end(struct agent *agent) {
     if (agent->session == 0 || agent->state >= AGENT_LEAVING) {
         agent_leave(agent, NULL);
         return;
@@ -95,7 +98,7 @@ static void stream_is_over(struct agent *agent) {
 }
 
 void agent_flush(struct agent *agent) {
-    event_source_set_timer(agent->idle, -1, 0); /* takes all that waits along */
+    event_source_set_timer(agent->idle, -1, 0); /* frames that are not urgent are sent now, too */
     if (!agent_is_attached(agent))
         return;
     if (agent->greeted && inbox_owes(&agent->inbox) && outbox_put_acknowledgement(&agent->outbox) < 0)
@@ -113,7 +116,7 @@ void agent_flush(struct agent *agent) {
         }
         if (written < 0) {
             event_source_set_events(agent->output_source, 0);
-            stream_is_over(agent);
+            on_stream_end(agent);
             return;
         }
         outbox_sent(&agent->outbox, (size_t)written);
@@ -131,19 +134,21 @@ static void on_writable(struct event_source *self, int descriptor, unsigned even
 
 /* ---- the greeting */
 
-/* Sends SENTENCE to the engine, unless it is NULL. This ends a session's new link only, since
- * another engine may have more right to the session; otherwise it ends the agent. */
-static void reject(struct agent *agent, const char *sentence) {
+/* Sends SENTENCE to the engine, unless it is NULL, and ends the link or the agent. Before the greeting only
+ * the new link of a daemon ends, since the session may belong to another engine; otherwise the agent ends. */
+static void refuse_link(struct agent *agent, const char *sentence) {
     if (agent->session == 0 || agent->state != AGENT_SERVING || agent->greeted) {
         agent_leave(agent, sentence);
         return;
     }
     agent_refuse(agent, sentence);
-    agent_flush(agent); /* all at once, for the stream has taken nothing but a few bytes yet */
+    agent_flush(agent); /* sent at once: the pipe of a new link has room */
     if (agent_is_attached(agent))
-        stream_is_over(agent);
+        on_stream_end(agent);
 }
 
+/* Refuses a HELLO of another protocol version or session, and that of an engine that does not own the
+ * session: it has acknowledged no frame, but an earlier engine has. */
 static int check_hello(const struct agent *agent, const struct protocol_frame *frame,
                        const struct protocol_hello *hello, struct failure *failure) {
     if (hello->version != PROTOCOL_VERSION)
@@ -166,7 +171,9 @@ static int check_hello(const struct agent *agent, const struct protocol_frame *f
     return 0;
 }
 
-static int greet(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+/* Handles the first frame of a link, which must be HELLO: answers with HELLO and resends what the engine
+ * lacks. */
+static int handle_hello(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     struct protocol_hello hello;
     if (frame->type != PROTOCOL_HELLO)
         return failure_set(failure, -EPROTO, "a %s message came before HELLO",
@@ -192,25 +199,26 @@ static int greet(struct agent *agent, const struct protocol_frame *frame, struct
     agent_end(agent, &writer);
     r = outbox_resume(&agent->outbox, frame->acknowledged, failure);
     if (r < 0) {
-        outbox_restart(&agent->outbox); /* takes HELLO back: REFUSE is the answer */
+        outbox_restart(&agent->outbox); /* removes our HELLO: the answer is REFUSE */
         return r;
     }
     agent->greeted = true;
     if (agent->state == AGENT_GREETING)
         agent->state = AGENT_SERVING;
-    event_source_defer(agent->work); /* what waited for a link */
+    event_source_defer(agent->work); /* output that waited for a link */
     return 0;
 }
 
 /* ---- receiving */
 
-static int take_frames(struct agent *agent, struct failure *failure) {
+/* Handles all complete frames of the inbox. A negative return is a violation of the protocol. */
+static int handle_frames(struct agent *agent, struct failure *failure) {
     struct protocol_frame frame;
     int r = 0;
     while (agent->state < AGENT_LEAVING && agent_is_attached(agent) &&
            (r = inbox_next(&agent->inbox, &frame, failure)) > 0) {
         if (frame.type == PROTOCOL_REFUSE) {
-            reject(agent, NULL);
+            refuse_link(agent, NULL);
             return 0;
         }
         if (agent->greeted) {
@@ -218,7 +226,7 @@ static int take_frames(struct agent *agent, struct failure *failure) {
             if (r == 0)
                 r = agent_serve(agent, &frame, failure);
         } else {
-            r = greet(agent, &frame, failure);
+            r = handle_hello(agent, &frame, failure);
         }
         if (r < 0)
             return r;
@@ -226,7 +234,7 @@ static int take_frames(struct agent *agent, struct failure *failure) {
     return r;
 }
 
-/* One read; 1 if there may be more. */
+/* Reads from the link once and handles the frames. Returns 1 if there may be more to read, 0 if not. */
 static int receive(struct agent *agent, struct failure *failure) {
     char *space;
     size_t size;
@@ -236,12 +244,12 @@ static int receive(struct agent *agent, struct failure *failure) {
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return errno == EINTR;
     if (got <= 0) {
-        stream_is_over(agent);
+        on_stream_end(agent);
         return 0;
     }
     agent->heard_ns = event_loop_now(agent->loop);
     inbox_fill(&agent->inbox, (size_t)got);
-    int r = take_frames(agent, failure);
+    int r = handle_frames(agent, failure);
     return r < 0 ? r : (size_t)got == size;
 }
 
@@ -256,7 +264,7 @@ static void on_readable(struct event_source *self, int descriptor, unsigned even
          i++)
         r = receive(agent, &failure);
     if (r < 0)
-        reject(agent, failure.text);
+        refuse_link(agent, failure.text);
     if (!agent_is_attached(agent))
         return;
     if (inbox_owes(&agent->inbox))
@@ -265,7 +273,7 @@ static void on_readable(struct event_source *self, int descriptor, unsigned even
         event_source_defer(agent->work);
 }
 
-/* ---- links that come and go */
+/* ---- attaching and detaching links */
 
 bool agent_is_attached(const struct agent *agent) {
     return agent->input_source != NULL;
@@ -289,8 +297,9 @@ int agent_attach(struct agent *agent, int input, int output, struct failure *fai
         return failure_memory(failure);
     }
     agent_detach(agent);
-    /* sshd makes one packet of what it finds in the pipe, and libssh keeps three buffers as large as the
-     * largest packet that came: 96 KiB for each of a thousand nodes. What is no pipe stays as it is. */
+    /* sshd sends the content of the pipe as one packet, and libssh keeps three buffers as large as the
+     * largest packet: with a small pipe 96 KiB are saved for each of a thousand nodes. Sockets are unchanged.
+     */
     (void)fcntl(output, F_SETPIPE_SZ, NARROW_PIPE);
     agent->input = input;
     agent->output = output;
@@ -310,5 +319,5 @@ void agent_detach(struct agent *agent) {
     inbox_restart(&agent->inbox);
     outbox_restart(&agent->outbox);
     if (agent->held_back)
-        event_source_defer(agent->work); /* now there is more room */
+        event_source_defer(agent->work); /* the window is larger without a link */
 }

@@ -15,7 +15,7 @@ enum { LARGE_BLOCK = 128 << 10 };
 
 void memory_return_blocks(void) {
 #ifdef __GLIBC__
-    /* Said aloud, the thresholds stay; otherwise each large block that is freed raises them. */
+    /* Set explicitly, the thresholds stay fixed; otherwise each large block that is freed raises them. */
     mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
     mallopt(M_TRIM_THRESHOLD, LARGE_BLOCK);
 #endif

@@ -1,4 +1,4 @@
-/* Requests: each is answered at once. */
+/* The requests INSPECT, STATISTICS and CLOCK: each is answered at once. */
 #include "engine/agent/machine/facts.h"
 #include "engine/agent/serve/agent.h"
 #include "engine/foundation/clock.h"
@@ -14,6 +14,7 @@ static void answer(struct agent *agent, enum protocol_type type, const void *mes
     agent_end(agent, &writer);
 }
 
+/* Sends FACTS: the machine, the run directory and the note; or ERROR. */
 static void inspect(struct agent *agent, uint32_t request) {
     struct failure failure = {0};
     struct protocol_writer writer;
@@ -33,6 +34,7 @@ static int64_t microseconds(struct timeval time) {
     return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
 }
 
+/* Sends STATISTICS_REPLY: what the agent itself has used of time and memory, and its frames. */
 static void report_statistics(struct agent *agent, uint32_t request) {
     static const struct machine real = {.root = -1};
     char pages[128] = "";

@@ -37,18 +37,18 @@ size_t spawn_widen_pipe(int descriptor, size_t size) {
     return now > 0 ? (size_t)now : 0;
 }
 
-/* ---- what is made ready before the child is there: it may do only what is safe between vfork and exec */
+/* ---- prepared before vfork: the child itself may do only what is safe between vfork and exec */
 
 enum spawn_step { SPAWN_SESSION, SPAWN_FOLDER, SPAWN_STREAMS, SPAWN_AFFINITY, SPAWN_EXEC };
 
 struct child {
-    int folder;     /* -1: the run directory itself */
-    int streams[3]; /* -1: /dev/null, or for stderr where stdout goes */
-    bool merge;     /* stderr goes there */
+    int folder;     /* the working folder; -1: the run directory itself */
+    int streams[3]; /* -1: /dev/null or, for stderr with `merge`, where stdout goes */
+    bool merge;     /* stderr goes where stdout goes */
     pid_t parent;
-    struct pu_set pus; /* empty: as the agent */
+    struct pu_set pus; /* empty: the agent's PUs */
     char **arguments, **environment;
-    /* What the child could not do, and why (errno; 0: it has done all). It writes it into our memory. */
+    /* The step that failed and its errno; 0: none failed. The child writes them, into the shared memory. */
     enum spawn_step step;
     int code;
 };
@@ -69,8 +69,8 @@ static bool same_name(const char *a, const char *b) {
     return length == name_length(b) && memcmp(a, b, length) == 0;
 }
 
-/* Ours, with the additions: a later one of a name takes the place of an earlier one, a bare name takes it
- * away. */
+/* Makes the child's environment: the agent's with the variables of RUN. A variable replaces an earlier one of
+ * its name; a name without '=' removes it. The array is the caller's, its texts are borrowed. */
 static int make_environment(const struct protocol_run *run, char ***ret) {
     size_t count = 0, used = 0;
     while (environ[count])
@@ -82,11 +82,11 @@ static int make_environment(const struct protocol_run *run, char ***ret) {
         result[used++] = environ[i];
     for (uint32_t i = 0; i < run->environment_count; i++) {
         char *addition = (char *)run->environment[i];
-        size_t kept = 0;
+        size_t remaining = 0;
         for (size_t k = 0; k < used; k++)
             if (!same_name(result[k], addition))
-                result[kept++] = result[k];
-        used = kept;
+                result[remaining++] = result[k];
+        used = remaining;
         if (strchr(addition, '='))
             result[used++] = addition;
     }
@@ -95,7 +95,8 @@ static int make_environment(const struct protocol_run *run, char ***ret) {
     return 0;
 }
 
-/* THEIRS is the child's end, OURS the agent's. */
+/* Makes a pipe for a stream of MODE STREAM, with the child's end THEIRS and the agent's end OURS; other modes
+ * have none. */
 static int make_stream(uint8_t mode, bool input, int *theirs, int *ours) {
     int ends[2];
     if (mode != PROTOCOL_MODE_STREAM)
@@ -104,7 +105,7 @@ static int make_stream(uint8_t mode, bool input, int *theirs, int *ours) {
         return -errno;
     *theirs = ends[input ? 0 : 1];
     *ours = ends[input ? 1 : 0];
-    /* Only our end: the program must find its streams blocking, as everywhere. */
+    /* The agent's end only: the program expects blocking streams. */
     return fcntl(*ours, F_SETFL, O_NONBLOCK | (input ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
 }
 
@@ -118,14 +119,15 @@ static int make_streams(const struct protocol_run *run, struct child *child, str
 
 /* ---- the child */
 
-static _Noreturn void give_up(struct child *child, enum spawn_step step) {
+/* Ends the child before exec, with the failed STEP and errno for the parent. */
+static _Noreturn void exit_failed(struct child *child, enum spawn_step step) {
     child->step = step;
     child->code = errno;
     _exit(127);
 }
 
-/* Exec makes all signals default but those that are ignored. Which ones are is asked once: the agent changes
- * none when it has begun to serve. */
+/* The signals that the agent ignores, which exec would not reset. They are read once: the agent changes none
+ * after it has begun to serve. */
 static const sigset_t *ignored_signals(void) {
     static sigset_t ignored;
     static bool known;
@@ -147,9 +149,9 @@ static void reset_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The kernel takes away what does not exist or is not allowed, as long as something is left; so it is read
- * back. */
-static bool pin(const struct child *child) {
+/* Binds the child to its PUs. False, with errno, where that failed or some of the PUs are not allowed: the
+ * kernel silently leaves those out, so the set is read back. */
+static bool bind_to_pus(const struct child *child) {
     static struct pu_set got;
     if (pu_set_first(&child->pus) == PROTOCOL_PU_LIMIT)
         return true;
@@ -159,8 +161,8 @@ static bool pin(const struct child *child) {
     return memcmp(&got, &child->pus, sizeof got) == 0;
 }
 
-static struct rlimit inherited; /* of descriptors */
-static bool raised;
+static struct rlimit inherited; /* the agent's limits of open files as it was started */
+static bool raised;             /* the agent has raised its own soft limit */
 
 enum { DESCRIPTORS_WANTED = 3 * PROTOCOL_COMMAND_LIMIT + 1024 };
 
@@ -172,36 +174,38 @@ void spawn_allow_descriptors(void) {
     raised = setrlimit(RLIMIT_NOFILE, &more) == 0;
 }
 
-static _Noreturn void become(struct child *child, const struct spawn_folders *folders) {
+/* Runs in the child: sets up session, folder, streams, PUs and signals, and executes the program. */
+static _Noreturn void run_child(struct child *child, const struct spawn_folders *folders) {
     if (setsid() < 0)
-        give_up(child, SPAWN_SESSION);
+        exit_failed(child, SPAWN_SESSION);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != child->parent) { /* it died before prctl */
+    if (getppid() != child->parent) { /* the agent died before prctl */
         errno = ESRCH;
-        give_up(child, SPAWN_SESSION);
+        exit_failed(child, SPAWN_SESSION);
     }
     if (fchdir(child->folder < 0 ? folders->directory : child->folder) < 0)
-        give_up(child, SPAWN_FOLDER);
+        exit_failed(child, SPAWN_FOLDER);
     for (int i = 0; i < 3; i++) {
         int stream = child->streams[i] >= 0 ? child->streams[i] : i == 2 && child->merge ? 1 : folders->null;
         if (dup2(stream, i) < 0)
-            give_up(child, SPAWN_STREAMS);
+            exit_failed(child, SPAWN_STREAMS);
     }
-    if (!pin(child))
-        give_up(child, SPAWN_AFFINITY);
+    if (!bind_to_pus(child))
+        exit_failed(child, SPAWN_AFFINITY);
     reset_signals();
     if (raised)
         setrlimit(RLIMIT_NOFILE, &inherited);
     environ = child->environment; /* PATH is looked up in it */
     execvp(child->arguments[0], child->arguments);
-    give_up(child, SPAWN_EXEC);
+    exit_failed(child, SPAWN_EXEC);
 }
 
-/* Not inlined, so that the compiler keeps nothing in a register that the child changes. */
-static __attribute__((noinline)) pid_t start(struct child *child, const struct spawn_folders *folders) {
+/* Forks and runs the child. Not inlined, so that the compiler keeps no value in a register that the child
+ * changes in memory. */
+static __attribute__((noinline)) pid_t fork_child(struct child *child, const struct spawn_folders *folders) {
     pid_t pid = vfork();
     if (pid == 0)
-        become(child, folders);
+        run_child(child, folders);
     return pid;
 }
 
@@ -215,7 +219,9 @@ static const char *longest(const char *const *texts, uint32_t count) {
     return found;
 }
 
-static int explain_size(const struct protocol_run *run, struct failure *failure) {
+/* Fails for a program whose arguments or environment are too long: names the longest of them and the limit.
+ */
+static int describe_size_failure(const struct protocol_run *run, struct failure *failure) {
     const long text_max = 32 * sysconf(_SC_PAGESIZE) - 1; /* MAX_ARG_STRLEN without the NUL */
     const char *argument = longest(run->arguments, run->argument_count),
                *variable = longest(run->environment, run->environment_count);
@@ -229,10 +235,11 @@ static int explain_size(const struct protocol_run *run, struct failure *failure)
         is_variable ? "" : "...", strlen(is_variable ? variable : argument), text_max);
 }
 
-static int explain_exec(const struct protocol_run *run, int code, struct failure *failure) {
+/* Fails for a program that could not be executed, with its path or the PATH that was searched. */
+static int describe_exec_failure(const struct protocol_run *run, int code, struct failure *failure) {
     const char *program = run->arguments[0];
     if (code == E2BIG)
-        return explain_size(run, failure);
+        return describe_size_failure(run, failure);
     if (strchr(program, '/'))
         return failure_set(failure, -code, "cannot run '%.256s' in folder '%.256s': %s%s", program,
                            run->folder, strerror(code),
@@ -245,7 +252,9 @@ static int explain_exec(const struct protocol_run *run, int code, struct failure
                        path ? path : "");
 }
 
-static int explain(const struct protocol_run *run, const struct child *child, struct failure *failure) {
+/* Turns the child's failed step and errno into FAILURE. */
+static int describe_failure(const struct protocol_run *run, const struct child *child,
+                            struct failure *failure) {
     const char *program = run->arguments[0], *why = strerror(child->code);
     char wanted[256], allowed[256];
     struct pu_set pus;
@@ -260,13 +269,14 @@ static int explain(const struct protocol_run *run, const struct child *child, st
                            pu_set_allowed(&pus) < 0 ? "unknown"
                                                     : pu_set_format(&pus, allowed, sizeof allowed));
     case SPAWN_EXEC:
-        return explain_exec(run, child->code, failure);
+        return describe_exec_failure(run, child->code, failure);
     default:
         return failure_set(failure, -child->code, "cannot run '%.256s': cannot prepare its process: %s",
                            program, why);
     }
 }
 
+/* Opens the working folder of RUN; "." is the run directory, for which nothing is opened. */
 static int open_folder(const struct protocol_run *run, const struct spawn_folders *folders,
                        struct child *child, struct failure *failure) {
     if (strcmp(run->folder, ".") == 0)
@@ -278,12 +288,13 @@ static int open_folder(const struct protocol_run *run, const struct spawn_folder
     return child->folder;
 }
 
-/* 0: it runs, and PID is set; 1: the child says what it could not do; or a negative errno. */
+/* Starts the child. Returns 0 with its pid where the program runs; 1 where the child failed before exec and
+ * CHILD tells the step; or a negative errno. */
 static int start_child(struct child *child, const struct spawn_folders *folders, struct spawned *spawned) {
     char **ours = environ;
     spawned->wall_ns = clock_wall_ns();
     spawned->monotonic_ns = clock_monotonic_ns();
-    spawned->pid = start(child, folders);
+    spawned->pid = fork_child(child, folders);
     environ = ours;
     if (spawned->pid < 0)
         return -errno;
@@ -326,6 +337,6 @@ int spawn(const struct protocol_run *run, const struct spawn_folders *folders, s
     }
     spawned_clear(&spawned);
     if (r > 0)
-        return explain(run, &child, failure);
+        return describe_failure(run, &child, failure);
     return failure_set(failure, r, "cannot run '%.64s': %s", run->arguments[0], strerror(-r));
 }

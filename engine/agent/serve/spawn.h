@@ -1,12 +1,10 @@
 /*
  * Starting a program: a child in a session of its own, with its streams, its folder and its PUs. It gets
- * SIGKILL when the agent dies (PR_SET_PDEATHSIG); the rest of its family is the guardian's business
- * (guardian.h).
+ * SIGKILL when the agent dies (PR_SET_PDEATHSIG); its descendants are killed by the guardian (guardian.h).
  *
- * The child shares the agent's memory until it executes the program (vfork), and the agent waits so long: it
- * costs a third of what fork costs, and whether exec succeeded is known at once. What the wait is for is the
- * loading of the program; a file server that does not answer holds the agent up as it holds up every other
- * process that wants that file.
+ * The child is started by vfork: it shares the agent's memory, and the agent waits, until the child executes
+ * the program. This costs a third of fork, and the agent knows at once whether exec succeeded. A file server
+ * that does not answer delays the agent while the program is loaded.
  */
 #ifndef ASSAY_SERVE_SPAWN_H
 #define ASSAY_SERVE_SPAWN_H
@@ -17,36 +15,37 @@
 #include <sys/types.h>
 
 struct spawn_folders {
-    int directory; /* what `folder` is relative to, and may not leave */
+    int directory; /* the run directory: `folder` of RUN is relative to it and must be below it */
     int null;      /* /dev/null */
 };
 
 struct spawned {
     pid_t pid;                     /* also its session and process group */
     int64_t wall_ns, monotonic_ns; /* just before fork */
-    int input, output, error;      /* our ends, non-blocking; -1 where the mode is not STREAM */
+    int input, output, error;      /* the agent's ends, non-blocking; -1 where the mode is not STREAM */
 };
 
-/* -1 in all descriptors. */
+/* Sets all descriptors to -1; spawned_clear() closes them. */
 void spawned_init(struct spawned *spawned);
 void spawned_clear(struct spawned *spawned);
 
-/* 0: it runs. A negative errno and a sentence: it does not, and there is no child. */
+/* Starts the program of RUN. 0: it runs; otherwise a negative errno with FAILURE, and there is no child. */
 int spawn(const struct protocol_run *run, const struct spawn_folders *folders, struct spawned *ret,
           struct failure *failure);
 
-/* As event_loop_add_child() and kill(2), for a program that spawn() has started: its end, and a signal to its
- * whole group, with 0 or a negative errno. Tests run made-up programs in place of these three. */
+/* As event_loop_add_child() and kill(2), for a program that spawn() has started: the callback at its end, and
+ * a signal to its whole process group (0 or a negative errno). Tests replace these three functions by made-up
+ * programs. */
 struct event_source *spawn_watch(struct event_loop *loop, pid_t pid, event_child_callback *callback,
                                  void *context);
 int spawn_signal(pid_t pid, int number);
 
-/* Each program takes up to three descriptors of the agent's, and the usual soft limit is 1,024: it is raised
- * to what PROTOCOL_COMMAND_LIMIT programs need, as far as the hard limit lets. Programs get the limit that
- * the agent was started with. */
+/* Raises the soft limit of open files, usually 1,024, as far as the hard limit allows: each program takes up
+ * to three descriptors of the agent's, and there may be PROTOCOL_COMMAND_LIMIT programs. Programs get the
+ * limit that the agent was started with. */
 void spawn_allow_descriptors(void);
 
-/* Raises the capacity of a pipe to SIZE or to what the system grants; returns what it has now. */
+/* Raises the capacity of a pipe to SIZE, or to what the system grants; returns the capacity in bytes. */
 size_t spawn_widen_pipe(int descriptor, size_t size);
 
 #endif

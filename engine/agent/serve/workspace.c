@@ -19,7 +19,7 @@ bool workspace_is_name(const char *name) {
            strcmp(name, "..") != 0;
 }
 
-/* A folder that is missing is refused as any other; only that in the home folder is ours to make. */
+/* Opens the run directory NAME in WORKSPACE. A workspace that does not exist is refused, not made. */
 static int open_in(struct run_directory *ret, const char *workspace, const char *name, unsigned flags,
                    struct failure *failure) {
     struct stat status;
@@ -57,7 +57,7 @@ int workspace_open(struct run_directory *ret, const char *workspace, const char 
     for (size_t i = 0; r < 0 && i < sizeof candidates / sizeof *candidates; i++) {
         struct failure why;
         struct statvfs system;
-        if (i == 3) /* not made before it is needed */
+        if (i == 3) /* the folder in the home folder is made only when it is needed */
             candidates[i] = cache = workspace_cache();
         if (!candidates[i])
             continue;
@@ -65,7 +65,7 @@ int workspace_open(struct run_directory *ret, const char *workspace, const char 
             r = failure_set(&why, -ENOEXEC, "programs cannot be run from '%s'", candidates[i]);
         else
             r = open_in(ret, candidates[i], name, flags, &why);
-        if (r < 0) /* what does not fit any more is left out */
+        if (r < 0) /* reasons beyond the limit are dropped */
             (void)text_printf(&reasons, "%s%s", reasons.length ? "; " : "", why.text);
     }
     if (r < 0)

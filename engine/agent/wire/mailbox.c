@@ -6,10 +6,10 @@
 enum {
     READ_SIZE = 64 << 10,
     INBOX_LIMIT = PROTOCOL_HEADER_SIZE + PROTOCOL_PAYLOAD_LIMIT + READ_SIZE,
-    KEEP_CAPACITY = 256 << 10, /* more memory than this goes back when a box is empty */
+    KEEP_CAPACITY = 256 << 10, /* an empty box with more memory than this is freed */
 };
 
-static void give_memory_back(struct text *text) {
+static void free_if_large(struct text *text) {
     if (text->length == 0 && text->capacity > KEEP_CAPACITY)
         text_clear(text);
 }
@@ -29,7 +29,7 @@ void inbox_clear(struct inbox *inbox) {
 int inbox_reserve(struct inbox *inbox, char **ret, size_t *ret_size) {
     text_consume(&inbox->bytes, inbox->taken);
     inbox->taken = 0;
-    give_memory_back(&inbox->bytes);
+    free_if_large(&inbox->bytes);
     size_t room = INBOX_LIMIT - inbox->bytes.length;
     if (room > READ_SIZE)
         room = READ_SIZE;
@@ -124,10 +124,10 @@ const char *outbox_unsent(const struct outbox *outbox, size_t *ret_length) {
     return *ret_length ? outbox->frames.bytes + outbox->sent : NULL;
 }
 
-/* Frames at the start that need not be kept: acknowledged ones, and unnumbered ones, which are never sent
- * again. Only whole frames that have been sent can go. The bytes move when they are half of all, so each
- * moves once on average. */
-static void forget(struct outbox *outbox) {
+/* Removes frames at the start that were sent whole and need not be kept: acknowledged and unnumbered ones.
+ * The rest is moved only when the removed bytes are half of all, so that each byte is moved once on average.
+ */
+static void remove_acknowledged(struct outbox *outbox) {
     struct protocol_frame frame;
     while (outbox->done < outbox->sent &&
            protocol_decode_frame(outbox->frames.bytes + outbox->done, outbox->frames.length - outbox->done,
@@ -142,7 +142,7 @@ static void forget(struct outbox *outbox) {
     text_consume(&outbox->frames, outbox->done);
     outbox->sent -= outbox->done;
     outbox->done = 0;
-    give_memory_back(&outbox->frames);
+    free_if_large(&outbox->frames);
 }
 
 void outbox_sent(struct outbox *outbox, size_t length) {
@@ -152,10 +152,10 @@ void outbox_sent(struct outbox *outbox, size_t length) {
         return;
     }
     outbox->sent += length;
-    forget(outbox);
+    remove_acknowledged(outbox);
 }
 
-/* Unnumbered frames are of the moment: of those that are kept among the others, none is sent again. */
+/* Removes unnumbered frames, which are never sent again, from the frames that are kept. */
 static void drop_unnumbered(struct outbox *outbox) {
     struct text *frames = &outbox->frames;
     struct protocol_frame frame;
@@ -189,7 +189,7 @@ int outbox_resume(struct outbox *outbox, uint64_t sequence, struct failure *fail
     int r = outbox_acknowledge(outbox, sequence, failure);
     if (r < 0)
         return r;
-    /* All that was received need not go again, though this stream has not taken it. */
+    /* Frames that the other side has received are not sent again. */
     struct protocol_frame frame;
     while (outbox->sent < outbox->frames.length &&
            protocol_decode_frame(outbox->frames.bytes + outbox->sent, outbox->frames.length - outbox->sent,
@@ -197,7 +197,7 @@ int outbox_resume(struct outbox *outbox, uint64_t sequence, struct failure *fail
            frame.sequence <= sequence)
         outbox->sent += PROTOCOL_HEADER_SIZE + frame.length;
     outbox->held = false;
-    forget(outbox);
+    remove_acknowledged(outbox);
     return 0;
 }
 
@@ -208,7 +208,7 @@ int outbox_acknowledge(struct outbox *outbox, uint64_t sequence, struct failure 
     if (sequence <= outbox->acknowledged)
         return 0;
     outbox->acknowledged = sequence;
-    forget(outbox);
+    remove_acknowledged(outbox);
     return 0;
 }
 

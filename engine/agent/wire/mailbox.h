@@ -1,9 +1,9 @@
 /*
- * The two ends of one direction of a link, for either side of it. No I/O.
+ * The inbox and the outbox of a link, for either side of it. No I/O.
  *
- * The outbox numbers frames and keeps them until the other side has acknowledged them; what is kept is what a
- * new link has to send again. Acknowledgements ride on every frame that goes the other way;
- * the inbox says when so much has come in that one is owed without such a frame.
+ * The outbox numbers frames and keeps them until the other side has acknowledged them, so that a new link can
+ * send them again. Every frame acknowledges what its sender has received; the inbox tells when so much has
+ * come that an ACK of its own must be sent.
  */
 #ifndef ASSAY_WIRE_MAILBOX_H
 #define ASSAY_WIRE_MAILBOX_H
@@ -13,61 +13,64 @@
 #include <stdbool.h>
 
 struct inbox {
-    struct text bytes; /* not yet taken */
-    size_t taken;      /* bytes at its start that frames given out have used */
-    uint64_t received; /* the highest sequence number */
-    size_t owed_bytes, owed_frames;
+    struct text bytes;              /* received, from the first frame that inbox_next() may still use */
+    size_t taken;                   /* bytes at its start of frames that inbox_next() has returned */
+    uint64_t received;              /* the highest sequence number received */
+    size_t owed_bytes, owed_frames; /* received and not acknowledged yet */
     uint64_t total_bytes, total_frames;
 };
 
 void inbox_init(struct inbox *inbox);
 void inbox_clear(struct inbox *inbox);
-/* Where the next bytes go: *RET_SIZE of them, at least 1. Frames given out before are invalid now. 0 or
- * -ENOMEM. */
+/* Gives a buffer *RET of *RET_SIZE bytes, at least 1, to read into. Frames returned before become invalid. 0
+ * or -ENOMEM. */
 int inbox_reserve(struct inbox *inbox, char **ret, size_t *ret_size);
+/* LENGTH bytes were read into that buffer. */
 void inbox_fill(struct inbox *inbox, size_t length);
-/* 1: the next frame; 0: no whole one is there; -EPROTO: malformed, or not the number that is due. */
+/* Returns 1 with the next frame in *RET; 0: no complete frame has come; -EPROTO: it is malformed, or does not
+ * have the next number. */
 int inbox_next(struct inbox *inbox, struct protocol_frame *ret, struct failure *failure);
-/* Frees the buffer while nothing is to be read, unless part of a frame is in it. Frames that inbox_next()
- * returned before become invalid. */
+/* Frees the buffer unless it has part of a frame. Frames that inbox_next() returned become invalid. */
 void inbox_free_idle(struct inbox *inbox);
+/* True where an ACK must be sent. */
 bool inbox_owes(const struct inbox *inbox);
-/* The stream has broken and a new one begins: the beginning of a frame whose end did not come is dropped; the
- * other side will send that frame again. */
+/* Called when a new stream replaces a broken one: an incomplete frame is dropped, which the other side sends
+ * again. */
 void inbox_restart(struct inbox *inbox);
 
 struct outbox {
-    struct text frames;    /* from the first that is not acknowledged */
-    size_t done;           /* bytes at its start that are acknowledged, not yet moved away */
-    size_t sent;           /* bytes from its start that the stream has taken */
+    struct text frames;    /* frames that are not acknowledged, behind `done` bytes */
+    size_t done;           /* bytes at its start that are acknowledged and not removed yet */
+    size_t sent;           /* bytes from its start that were written to the stream */
     uint64_t next;         /* the sequence number of the next numbered frame */
-    uint64_t acknowledged; /* the highest that the other side has received */
-    struct inbox *inbox;   /* of the same link: its number goes on every frame */
-    bool held;             /* a new stream has begun, and what it has to be sent is not known yet */
-    struct text ahead;     /* unnumbered frames that go before all else, while it is held */
+    uint64_t acknowledged; /* the highest sequence number that the other side has received */
+    struct inbox *inbox;   /* of the same link: every frame acknowledges inbox->received */
+    bool held;         /* a new stream has begun, and nothing but `ahead` is sent before outbox_resume() */
+    struct text ahead; /* unnumbered frames (HELLO, REFUSE) that are sent while `held` */
     uint64_t total_bytes, total_frames;
 };
 
-/* The outbox holds at most LIMIT bytes. */
+/* LIMIT: the most bytes that the outbox may keep. */
 void outbox_init(struct outbox *outbox, struct inbox *inbox, size_t limit);
 void outbox_clear(struct outbox *outbox);
 void outbox_begin(struct outbox *outbox, struct protocol_writer *writer, enum protocol_type type);
-/* As protocol_end(). */
+/* Finishes a frame and gives it its number; returns as protocol_end(). */
 int outbox_end(struct outbox *outbox, struct protocol_writer *writer);
-/* A frame of nothing but a header. */
+/* Appends an ACK, a frame of nothing but a header. */
 int outbox_put_acknowledgement(struct outbox *outbox);
-/* What the stream is to take next; NULL and 0 when there is nothing. */
+/* The bytes to write to the stream next; NULL and 0: nothing is to be sent. */
 const char *outbox_unsent(const struct outbox *outbox, size_t *ret_length);
+/* LENGTH of these bytes were written. */
 void outbox_sent(struct outbox *outbox, size_t length);
-/* The other side has received all up to SEQUENCE. -EPROTO if that was never sent. */
+/* Called when the other side has received all frames up to SEQUENCE. -EPROTO if that was never sent. */
 int outbox_acknowledge(struct outbox *outbox, uint64_t sequence, struct failure *failure);
-/* The stream has broken and a new one begins: what was not acknowledged is to be sent again, but is held back
- * until outbox_resume(). What is begun meanwhile joins it, and HELLO and REFUSE go ahead of it. */
+/* Called when a new stream replaces a broken one: frames that were not acknowledged are kept, and sent again
+ * after outbox_resume(). New frames are kept behind them, but HELLO and REFUSE are sent at once. */
 void outbox_restart(struct outbox *outbox);
-/* The other side says that it has received all up to SEQUENCE: what comes after goes out now. -EPROTO if
- * SEQUENCE was never sent, or if frames after it are not kept any more. */
+/* Called when the other side says, in HELLO, that it has received all up to SEQUENCE: later frames are sent
+ * from now on. -EPROTO if SEQUENCE was never sent, or if frames after it are not kept any more. */
 int outbox_resume(struct outbox *outbox, uint64_t sequence, struct failure *failure);
-/* Bytes that are kept: beyond PROTOCOL_WINDOW, no more data is to be added. */
+/* The bytes of frames that are not acknowledged: beyond PROTOCOL_WINDOW no more data may be added. */
 size_t outbox_kept(const struct outbox *outbox);
 
 #endif

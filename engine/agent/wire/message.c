@@ -57,10 +57,10 @@ const char *protocol_type_name(unsigned type) {
 
 /* ---- members */
 
-/* As everywhere but on 32-bit x86. */
+/* True everywhere but on 32-bit x86. */
 _Static_assert(offsetof(struct protocol_exited, wall_ns) == 16, "numbers are aligned to their size");
 
-/* Of a field that lies in the payload as it lies in memory; 0 for any other. */
+/* The size of a field whose bytes in the payload are those in memory; 0 for any other field. */
 static size_t plain_size(char field) {
     return field == 'b'   ? sizeof(uint8_t)
            : field == 'v' ? sizeof(uint16_t)
@@ -70,8 +70,8 @@ static size_t plain_size(char field) {
                           : 0;
 }
 
-/* Where the member of SIZE bytes is, as the compiler lays it out; *OFFSET is then behind it. Bytes are not
- * aligned. */
+/* The address of the next member of MESSAGE, of SIZE bytes, as the compiler aligns it, from *OFFSET on; moves
+ * *OFFSET behind it. A hash is not aligned. */
 static void *member(void *message, size_t *offset, size_t size) {
     size_t alignment = size > sizeof(uint64_t) ? 1 : size;
     size_t start = (*offset + alignment - 1) / alignment * alignment;
@@ -85,6 +85,7 @@ static size_t string_limit(char field) {
 
 /* ---- encoding */
 
+/* Appends one field of a message; *OFFSET is moved behind its members. */
 static void put_field(struct protocol_writer *writer, char field, void *message, size_t *offset) {
     size_t size = plain_size(field);
     if (size) {
@@ -121,8 +122,9 @@ void protocol_put_message(struct protocol_writer *writer, const void *message) {
 
 /* ---- decoding */
 
-/* The limit is checked before the array is allocated, and an element takes four bytes at least, so a short
- * message cannot ask for much memory. */
+/* Reads an array of strings or PUs; NULL after an error or without memory. The count is checked before the
+ * array is allocated: against its limit, and against the payload's length, since an element has at least four
+ * bytes. So a short message cannot make us allocate much. */
 static void *get_array(struct protocol_reader *reader, char field, uint32_t *ret_count) {
     uint32_t count = protocol_get_u32(reader);
     uint32_t limit = field == 'a'   ? PROTOCOL_ARGUMENT_LIMIT
@@ -144,6 +146,7 @@ static void *get_array(struct protocol_reader *reader, char field, uint32_t *ret
     return array;
 }
 
+/* Reads one field into the members of MESSAGE; *OFFSET is moved behind them. */
 static void get_field(struct protocol_reader *reader, char field, void *message, size_t *offset) {
     size_t size = plain_size(field);
     if (size) {
@@ -166,7 +169,7 @@ static void get_field(struct protocol_reader *reader, char field, void *message,
         *bytes = get_array(reader, field, member(message, offset, sizeof(uint32_t)));
 }
 
-/* What is wrong with the values of its fields, or NULL. */
+/* The error in the values of a message's fields; NULL: they are valid. */
 static const char *check_content(enum protocol_type type, const void *message) {
     const struct protocol_error *error = message;
     const struct protocol_amount *amount = message;
@@ -223,7 +226,7 @@ void protocol_run_clear(struct protocol_run *run) {
     *run = (struct protocol_run){0};
 }
 
-static size_t bytes_of(const char *const *strings, uint32_t count) {
+static size_t count_bytes(const char *const *strings, uint32_t count) {
     size_t total = 0;
     for (uint32_t i = 0; i < count; i++)
         total += strlen(strings[i]) + 1;
@@ -233,7 +236,7 @@ static int check_environment(const struct protocol_run *run, struct failure *fai
     if (run->environment_count > PROTOCOL_ENVIRONMENT_LIMIT)
         return failure_set(failure, -E2BIG, "%u environment variables are added; at most %d are allowed",
                            run->environment_count, PROTOCOL_ENVIRONMENT_LIMIT);
-    if (bytes_of(run->environment, run->environment_count) > PROTOCOL_ENVIRONMENT_BYTES)
+    if (count_bytes(run->environment, run->environment_count) > PROTOCOL_ENVIRONMENT_BYTES)
         return failure_set(failure, -E2BIG, "the added environment has more than %d bytes",
                            PROTOCOL_ENVIRONMENT_BYTES);
     for (uint32_t i = 0; i < run->environment_count; i++)
@@ -249,7 +252,7 @@ int protocol_check_run(const struct protocol_run *run, struct failure *failure) 
     if (run->argument_count > PROTOCOL_ARGUMENT_LIMIT)
         return failure_set(failure, -E2BIG, "a command has %u arguments; at most %d are allowed",
                            run->argument_count, PROTOCOL_ARGUMENT_LIMIT);
-    if (bytes_of(run->arguments, run->argument_count) > PROTOCOL_ARGUMENT_BYTES)
+    if (count_bytes(run->arguments, run->argument_count) > PROTOCOL_ARGUMENT_BYTES)
         return failure_set(failure, -E2BIG, "the arguments of '%.64s' have more than %d bytes",
                            run->arguments[0], PROTOCOL_ARGUMENT_BYTES);
     int r = check_environment(run, failure);

@@ -27,8 +27,7 @@ int protocol_decode_frame(const void *bytes, size_t length, struct protocol_fram
         return 0;
     uint64_t payload = load(header, 4), sequence = load(header + 8, 8);
     unsigned type = header[4];
-    /* Before anything is believed or waited for: a stream that is not ours must be noticed at its first
-     * bytes. */
+    /* The header is checked before the payload is waited for, so that a foreign stream is noticed at once. */
     if (payload > PROTOCOL_PAYLOAD_LIMIT)
         return failure_set(failure, -EPROTO, "a frame of %llu bytes; at most %d are allowed",
                            (unsigned long long)payload, PROTOCOL_PAYLOAD_LIMIT);

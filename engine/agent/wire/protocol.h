@@ -3,10 +3,10 @@
  * file is the definition; this header follows its order.
  *
  * A frame is a header of 24 bytes and a payload. All numbers are little endian. A string is a u32 length, its
- * bytes and a NUL that the length does not count, so that a decoded string can be used where it lies; it
- * holds no other NUL. `rest` is the bytes up to the end of the payload.
+ * bytes and a NUL that the length does not count, so that a decoded string can be used in place; it has no
+ * other NUL. `rest` is the bytes up to the end of the payload.
  *
- * Decoders point into the payload: what they give is valid as long as the payload is. A malformed payload is
+ * Decoded strings and bytes point into the payload, and are valid as long as it is. A malformed payload is
  * -EPROTO and a sentence; nothing needs clearing then.
  */
 #ifndef ASSAY_WIRE_PROTOCOL_H
@@ -43,7 +43,7 @@ enum {
 #define PROTOCOL_MAGIC UINT32_C(0x59415341) /* "ASAY" */
 #define PROTOCOL_LEASE_LIMIT_MS (UINT64_C(366) * 24 * 3600 * 1000)
 
-/* What an agent can do beyond the messages of its protocol version. None yet. */
+/* Bits of what an agent can do beyond the messages of its protocol version. None yet. */
 #define PROTOCOL_CAPABILITIES UINT64_C(0)
 
 enum protocol_type {
@@ -73,9 +73,9 @@ enum protocol_type {
     PROTOCOL_EXITED = 84,
 };
 
-/* "RUN"; NULL for a number that is no message. */
+/* The name of a message, "RUN"; NULL for a number that is no message. */
 const char *protocol_type_name(unsigned type);
-/* Has it a sequence number? HELLO, REFUSE and ACK have none. */
+/* True where the message has a sequence number: all but HELLO, REFUSE and ACK. */
 bool protocol_type_is_numbered(enum protocol_type type);
 
 /* ---- frames */
@@ -88,12 +88,12 @@ struct protocol_frame {
     size_t length;
 };
 
-/* Looks for a frame at the start of BYTES. 1: *RET is filled, it took PROTOCOL_HEADER_SIZE + ret->length
- * bytes; 0: it is not all there yet; -EPROTO: this is no frame. */
+/* Reads the frame at the start of BYTES. Returns 1 with *RET, a frame of PROTOCOL_HEADER_SIZE + ret->length
+ * bytes; 0: the frame is not complete yet; -EPROTO: this is no frame. */
 int protocol_decode_frame(const void *bytes, size_t length, struct protocol_frame *ret,
                           struct failure *failure);
 
-/* A frame being appended to a text. An error sticks, and protocol_end() reports it. */
+/* A frame being appended to a text. The first error is stored, and protocol_end() returns it. */
 struct protocol_writer {
     struct text *out;
     size_t start;
@@ -101,10 +101,10 @@ struct protocol_writer {
     int error;
 };
 void protocol_begin(struct protocol_writer *writer, struct text *out, enum protocol_type type);
-/* 0, -ENOMEM, -EFBIG (the text's limit) or -EMSGSIZE (the payload's); then OUT is as it was before the frame.
- */
+/* Finishes the frame. 0, -ENOMEM, -EFBIG (the text's limit) or -EMSGSIZE (the payload's); on failure OUT is
+ * as before the frame. */
 int protocol_end(struct protocol_writer *writer, uint64_t sequence, uint64_t acknowledged);
-/* Gives the frame up. */
+/* Removes the unfinished frame. */
 void protocol_cancel(struct protocol_writer *writer);
 
 void protocol_put_u8(struct protocol_writer *writer, uint8_t value);
@@ -112,32 +112,34 @@ void protocol_put_u16(struct protocol_writer *writer, uint16_t value);
 void protocol_put_u32(struct protocol_writer *writer, uint32_t value);
 void protocol_put_u64(struct protocol_writer *writer, uint64_t value);
 void protocol_put_bytes(struct protocol_writer *writer, const void *bytes, size_t length);
-/* Cut at LIMIT bytes; only sentences and names may be longer than theirs, the rest was checked before. */
+/* STRING is cut at LIMIT bytes. That may happen to sentences and names only; other strings were checked
+ * before. */
 void protocol_put_string(struct protocol_writer *writer, const char *string, size_t limit);
-/* Room for SIZE bytes of `rest`, to be filled in place; NULL after an error. protocol_trim() gives UNUSED
- * ones back. */
+/* Returns room for SIZE bytes of `rest`, to be filled in place; NULL after an error. protocol_trim() removes
+ * the last UNUSED bytes again. */
 char *protocol_put_space(struct protocol_writer *writer, size_t size);
 void protocol_trim(struct protocol_writer *writer, size_t unused);
 
-/* A payload being read. Reading past the end sticks. */
+/* A payload being read. The first error is stored, and later reads give 0, "" and NULL. */
 struct protocol_reader {
     const unsigned char *at, *end;
-    const char *wrong; /* what was wrong first, or NULL */
+    const char *wrong; /* the first error, or NULL */
 };
 void protocol_read(struct protocol_reader *reader, const void *payload, size_t length);
 uint16_t protocol_get_u16(struct protocol_reader *reader);
 uint32_t protocol_get_u32(struct protocol_reader *reader);
 uint64_t protocol_get_u64(struct protocol_reader *reader);
-/* "" after an error. */
+/* A string of at most LIMIT bytes; "" after an error. */
 const char *protocol_get_string(struct protocol_reader *reader, size_t limit);
 /* COUNT bytes; NULL after an error. */
 const char *protocol_get_bytes(struct protocol_reader *reader, size_t count);
-/* All that is left. */
+/* All bytes that are left. */
 const char *protocol_get_rest(struct protocol_reader *reader, size_t *ret_length);
-/* 0 if nothing was wrong and nothing is left over; else -EPROTO, and a sentence that names the message. */
+/* Returns 0 if there was no error and no byte is left; else -EPROTO with a sentence that names the message.
+ */
 int protocol_read_end(const struct protocol_reader *reader, enum protocol_type type, struct failure *failure);
 
-/* ---- messages: what each holds, in the order in which it lies in the payload */
+/* ---- messages: their members, in the order of the payload */
 
 /* Writes the payload of the writer's type between protocol_begin() and protocol_end(). MESSAGE is the struct
  * of that type, below; a message of one number needs no struct: protocol_put_u32(), protocol_put_u64(). */
@@ -147,30 +149,30 @@ int protocol_get_message(const struct protocol_frame *frame, void *ret, struct f
 
 enum { PROTOCOL_HASH_SIZE = 32 }; /* SHA-256 */
 
-/* HELLO, after the magic number. When the version is not ours, only `version` is filled: the rest of the
- * layout is not known then. */
+/* HELLO, after the magic number. For another protocol version only `version` is filled, because the rest of
+ * its layout is not known. */
 struct protocol_hello {
     uint16_t version; /* of the protocol */
     uint64_t capabilities;
-    uint64_t session;       /* names the agent, if it outlives its links; 0: it does not */
-    uint32_t payload_limit; /* the largest payload that the sender takes */
+    uint64_t session;       /* names an agent that outlives its links; 0: it ends with its link */
+    uint32_t payload_limit; /* the largest payload that the sender accepts */
     uint32_t pid;
     const char *program; /* version of the program, "0.1.0" */
     const char *host;
-    unsigned char sha256[PROTOCOL_HASH_SIZE]; /* of the sender's program; all 0: not said */
+    unsigned char sha256[PROTOCOL_HASH_SIZE]; /* of the sender's program; all 0: not given */
 };
 
 /* REFUSE: const char * (a sentence). LEASE: uint64_t (ms of silence after which the agent leaves; 0: it waits
  * without a limit). INSPECT, STATISTICS, CLOCK and INPUT_END: uint32_t (the number of the request or
  * command). ACK and LEAVE are empty. */
 
-/* CLOCK_REPLY: the node's clocks, read one after the other when CLOCK was taken. */
+/* CLOCK_REPLY: the node's clocks, read one after the other when CLOCK came. */
 struct protocol_clock {
     uint32_t request;
     int64_t wall_ns, monotonic_ns;
 };
 
-/* INPUT and FACTS, which have no stream, and OUTPUT. */
+/* OUTPUT; and INPUT and FACTS, which have no stream. */
 struct protocol_data {
     uint32_t number; /* request or command */
     uint8_t stream;  /* OUTPUT only, 1 or 2; else 0 */
@@ -213,7 +215,7 @@ enum protocol_fact {
 enum { PROTOCOL_PU_FIRST_SIBLING = 1, PROTOCOL_PU_ALLOWED = 2 };
 enum { PROTOCOL_SPACE_NO_EXEC = 1, PROTOCOL_SPACE_READ_ONLY = 2 };
 
-/* ---- commands. All begin with the number that RUN gave. */
+/* ---- commands: their messages begin with the command's number, which RUN has given */
 
 enum protocol_stream_mode { PROTOCOL_MODE_STREAM = 0, PROTOCOL_MODE_NULL = 1, PROTOCOL_MODE_MERGE = 2 };
 
@@ -224,7 +226,7 @@ struct protocol_run {
     uint64_t timeout_ms;                /* 0: none */
     uint64_t output_limit, error_limit; /* 0: none */
     const char *folder;
-    const char **arguments; /* both end with NULL */
+    const char **arguments; /* ended by NULL, as the environment */
     uint32_t argument_count;
     const char **environment;
     uint32_t environment_count;
@@ -233,11 +235,11 @@ struct protocol_run {
 };
 /* Frees the three arrays, which protocol_get_message() has allocated. */
 void protocol_run_clear(struct protocol_run *run);
-/* -EINVAL or -E2BIG and a sentence if a limit is exceeded: the engine asks before it sends, the agent after
- * it has received. */
+/* Checks the limits of a RUN message: -EINVAL or -E2BIG with a sentence. The engine checks before it sends,
+ * the agent after it has received. */
 int protocol_check_run(const struct protocol_run *run, struct failure *failure);
 
-/* KILL: a signal (1 to 64). CREDIT: stdin bytes allowed since the start, in all. */
+/* KILL: the number of a signal (1 to 64). CREDIT: stdin bytes allowed in all since the start. */
 struct protocol_amount {
     uint32_t command;
     uint64_t amount;
@@ -256,7 +258,7 @@ enum {
     PROTOCOL_EXIT_LEFT_OTHERS = 8,
     PROTOCOL_EXIT_OUTPUT_CUT = 16,
     PROTOCOL_EXIT_ERROR_CUT = 32,
-    PROTOCOL_EXIT_ABANDONED = 64, /* it could not be ended, and may run on; its code says nothing */
+    PROTOCOL_EXIT_ABANDONED = 64, /* SIGKILL did not end it, it may still run; its code means nothing */
     PROTOCOL_EXIT_FLAGS = 127,
 };
 struct protocol_exited {

@@ -17,8 +17,8 @@
 
 enum { FREE_TIMEOUT_MS = 5000, FREE_ROUND_MS = 5 };
 
-/* Its exit and the end of its streams are separate events; after one, the other is waited for so long: what
- * it has started may keep its streams open. */
+/* The child's exit and the end of its streams are separate events. After one of them the other is waited for
+ * so long, since processes that the child has started may keep its streams open. */
 #define END_TIMEOUT EVENT_SECOND
 
 struct child_channel {
@@ -27,11 +27,14 @@ struct child_channel {
     pid_t pid; /* 0: it has ended */
     int streams, error_pipe;
     struct event_source *stream_source, *error_source, *child_source;
-    struct event_source *turn;    /* deferred: the channel is open, or has ended */
-    struct event_source *timeout; /* of its end */
-    bool open, at_end, error_at_end, input_ended, has_ended, told;
+    struct event_source *turn;    /* deferred: tells the listener that the channel is open, or has ended */
+    struct event_source *timeout; /* END_TIMEOUT is over */
+    bool open;                    /* on_open() was called */
+    bool at_end, error_at_end;    /* of stdout, of stderr */
+    bool input_ended;             /* stdin was closed */
+    bool has_ended, told;         /* all is known of the end; on_closed() was called */
     struct remote_channel_end end;
-    bool busy, freed; /* freed by a callback that is running */
+    bool busy, freed; /* a callback is running; it has freed the channel */
 };
 
 static struct child_channel *child_of(struct remote_channel *channel) {
@@ -50,9 +53,11 @@ static void tell_ready(struct child_channel *child, unsigned events) {
         free(child);
 }
 
-/* ---- its end */
+/* ---- the end */
 
-static void look_for_end(struct child_channel *child) {
+/* Called when the child has exited or stdout has ended: with both the channel has ended, with one of them the
+ * time-out starts. */
+static void check_end(struct child_channel *child) {
     if (child->pid == 0 && child->at_end) {
         child->has_ended = true;
         event_source_defer(child->turn);
@@ -77,7 +82,7 @@ static void on_child(struct event_source *self, const struct event_child_exit *e
     child->end.code = exit->code;
     if (exit->signalled)
         snprintf(child->end.signal, sizeof child->end.signal, "%s", sigabbrev_np(exit->code));
-    look_for_end(child);
+    check_end(child);
 }
 
 static void on_turn(struct event_source *self, void *context) {
@@ -102,13 +107,13 @@ static void on_turn(struct event_source *self, void *context) {
         free(child);
 }
 
-/* ---- its streams */
+/* ---- the streams */
 
 static void on_streams(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)descriptor;
     if (events & EVENT_HANGUP)
-        events |= EVENT_READ; /* reading will say what it is */
+        events |= EVENT_READ; /* reading tells the end or the error */
     tell_ready(context, events & (EVENT_READ | EVENT_WRITE));
 }
 
@@ -132,7 +137,7 @@ static ssize_t child_read(struct remote_channel *channel, void *bytes, size_t si
     int r = got < 0 ? -errno : 0;
     child->at_end = true;
     (void)event_source_set_events(child->stream_source, 0);
-    look_for_end(child);
+    check_end(child);
     return r;
 }
 
@@ -172,9 +177,9 @@ static int child_end_input(struct remote_channel *channel) {
     return shutdown(child->streams, SHUT_WR) < 0 ? -errno : 0;
 }
 
-/* ---- life */
+/* ---- starting and freeing */
 
-/* Its streams are closed, which tells it to end. */
+/* Waits up to 5 s for the child to end, after its streams were closed, and then kills its process group. */
 static void wait_for_end(pid_t pid) {
     int64_t end_ns = clock_monotonic_ns() + FREE_TIMEOUT_MS * EVENT_MILLISECOND;
     while (clock_monotonic_ns() < end_ns) {
@@ -215,6 +220,7 @@ static const struct remote_channel_operations child_operations = {
     .free = child_free,
 };
 
+/* Starts the child with a socket as stdin and stdout and a pipe as stderr. 0 or a negative errno. */
 static int spawn(struct child_channel *child, const struct child_channel_options *options, int streams,
                  int errors) {
     const char *const *environment = options->environment ? options->environment : (const char **)environ;
@@ -243,8 +249,9 @@ static int spawn(struct child_channel *child, const struct child_channel_options
     return -r;
 }
 
-/* None of them is one of the numbers that the child gets, whatever of 0 to 2 is closed here. */
-static int keep_above(int *descriptor) {
+/* Moves a descriptor above 2, so that it is not overwritten by the child's stdin, stdout and stderr: this
+ * process may have closed some of 0 to 2. */
+static int move_above_stderr(int *descriptor) {
     if (*descriptor > 2)
         return 0;
     int moved = fcntl(*descriptor, F_DUPFD_CLOEXEC, 3);
@@ -265,7 +272,7 @@ static int start(struct child_channel *child, const struct child_channel_options
         return -errno;
     child->error_pipe = pipe_ends[0];
     cleanup_close int errors = pipe_ends[1];
-    if (keep_above(&streams) < 0 || keep_above(&errors) < 0 ||
+    if (move_above_stderr(&streams) < 0 || move_above_stderr(&errors) < 0 ||
         fcntl(child->streams, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ||
         fcntl(child->error_pipe, F_SETFL, O_RDONLY | O_NONBLOCK) < 0)
         return -errno;

@@ -9,9 +9,9 @@
 
 enum {
     PIECE = 32 << 10,
-    /* Of inputs of so many bytes, an agent for instance, so many are written at once: libssh keeps buffers
-     * that are as large as the largest packet, 150 KiB for each node. Larger packets take a fifth less of its
-     * time. */
+    /* An input of at most SMALL_INPUT bytes, such as an agent, is written in packets of SMALL_PIECE: libssh
+       keeps buffers as large as the largest packet, else 150 KiB for each node. Larger packets cost libssh a
+       fifth less time, and are used for larger inputs. */
     SMALL_INPUT = 8 << 20,
     SMALL_PIECE = 8 << 10,
 };
@@ -31,7 +31,8 @@ static void run_free(struct channel_run *run) {
     free(run);
 }
 
-/* What is over the limit is read all the same: the command must not wait for us. */
+/* Reads all that has come of stdout (0) or stderr (1). Bytes beyond the limit are dropped, so that the
+ * command does not block. */
 static void read_all(struct channel_run *run, int which) {
     char bytes[PIECE];
     ssize_t got;
@@ -42,6 +43,7 @@ static void read_all(struct channel_run *run, int which) {
     }
 }
 
+/* Writes input until the channel accepts no more; after the last byte closes the command's stdin. */
 static void write_some(struct channel_run *run) {
     while (run->input_left) {
         size_t piece = run->input_left;
@@ -50,7 +52,7 @@ static void write_some(struct channel_run *run) {
         ssize_t sent = remote_channel_write(run->channel, run->input, piece);
         if (sent == -EAGAIN)
             return;
-        if (sent < 0) /* the command has ended without reading it all: its status says what that means */
+        if (sent < 0) /* the command has ended without reading all input: its status is the result */
             run->input_left = 0;
         else {
             run->input += sent;

@@ -15,62 +15,62 @@
 
 enum {
     ATTEMPTS_MAX = 5, /* to connect: the first, and four more */
-    LINE_MAX = 4096,  /* bytes of one of their lines: longer ones are not the relay's */
-    WORDS_MAX = 1024, /* bytes of stderr that are kept, the last ones */
+    LINE_MAX = 4096,  /* bytes of a line of stdout; the relay's lines are shorter */
+    WORDS_MAX = 1024, /* the last bytes of stderr are stored */
     OPTIONS_MAX = 11,
     COMMAND_MAX = 16384,
     SESSION_SIZE = 17, /* 16 hexadecimal digits */
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
-    EXIT_NO_SESSION = 69, /* of a relay that was to resume a session which is not there */
-    EXIT_NO_IMAGE = 79,   /* of an agent that was to be deployed in an image which is not there */
+    EXIT_NO_SESSION = 69, /* exit status of a relay: the session to resume has no agent */
+    EXIT_NO_IMAGE = 79,   /* exit status of an agent: the image to deploy is not on the node */
 };
 #define RETRY_FIRST (200 * EVENT_MILLISECOND)
-/* Before it serves, an agent restores what another left changed, and waits up to 300 s for whoever does so
- * already. */
+/* Before it serves, an agent restores controls that another has left changed, and waits up to 300 s for an
+ * agent that is restoring them already. */
 #define ATTACH_TIMEOUT (330 * EVENT_SECOND)
-/* For the login shell to run the agent's command: as long as for that of a delivery. */
+/* For the login shell to run the agent's command; the same as in a delivery. */
 #define LOGIN_TIMEOUT (120 * EVENT_SECOND)
-/* For the agent to end its commands and to remove its folders. Who closes many has a limit for all. */
+/* For the agent to end its commands and to remove its folders. A caller that closes many transports has a
+ * limit of its own for all. */
 #define CLOSE_TIMEOUT (120 * EVENT_SECOND)
-/* An image has gigabytes, and all nodes get it at once. */
+/* For an image, which may have gigabytes and is copied to all nodes at once. */
 #define IMAGE_TIMEOUT (3600 * EVENT_SECOND)
 
-/* An agent, shared by a transport and those that transport_renew() makes of it. */
+/* What is known of one agent; shared by the first transport and those that transport_renew() makes of it. */
 struct launch {
-    unsigned users;
+    unsigned users; /* number of transports; the last one frees it */
     struct launcher *launcher;
     const struct agent_package *package; /* NULL: a local agent */
     const struct agent_image *image;     /* NULL: none */
-    char *options[OPTIONS_MAX];          /* of the agent's command; owned, the last one NULL */
+    char *options[OPTIONS_MAX];          /* of the agent's command; owned, ended by NULL */
     char session[SESSION_SIZE];
-    char *path; /* of the agent; NULL until it is known to be elsewhere than usual */
+    char *path; /* where a delivery has put the agent; NULL: no delivery, the usual path */
     char *usual_path, *damage;
-    struct remote_channel
-        *server; /* the step in which the agent runs; NULL: there is none, or it has ended */
+    struct remote_channel *server; /* the step in which the agent runs; NULL: no step, or it has ended */
 };
 
 struct agent_transport {
     struct transport head;
     struct launch *launch;
-    struct remote_channel *channel; /* the relay's, or until the agent serves that of its step */
-    bool serving;                   /* it is that of the step */
+    struct remote_channel *channel; /* of the relay; or, before the agent serves, of its step */
+    bool serving;                   /* `channel` is that of the step */
     struct agent_delivery *delivery;
-    struct channel_run *image_run; /* brings the image */
+    struct channel_run *image_run; /* the command that copies the image */
     struct agent_arrival arrival;
-    bool ready;         /* connected */
-    bool delivered;     /* a delivery was begun: one is enough */
-    bool image_brought; /* likewise */
+    bool ready;        /* connected */
+    bool delivered;    /* a delivery was begun; there is at most one */
+    bool image_copied; /* copying the image was begun, at most once */
     unsigned attempts;
     struct event_source *retry;   /* timer: connects again */
-    struct event_source *timeout; /* timer: of the relay, to say its line or to go */
-    struct event_source *closed;  /* deferred: tells the listener */
-    struct failure failure;       /* of the end, if FAILED */
+    struct event_source *timeout; /* timer: the relay has not printed its line, or not ended */
+    struct event_source *closed;  /* deferred: tells the listener of CLOSED */
+    struct failure failure;       /* reason of the end, if `failed` */
     bool failed;
-    struct text line; /* of stdout, not complete yet */
-    size_t preamble;
+    struct text line;  /* incomplete line of stdout */
+    size_t preamble;   /* bytes of stdout before the relay's line */
     bool shell_ran;    /* the login shell has run the command */
-    struct text words; /* stderr */
+    struct text words; /* last bytes of stderr */
 };
 
 static const struct transport_operations agent_operations;
@@ -83,8 +83,9 @@ static bool is_local(const struct agent_transport *agent) {
     return !agent->launch->package;
 }
 
-/* ---- its end */
+/* ---- the end */
 
+/* Stops all timers, frees the channels and disconnects the launcher. */
 static void release(struct agent_transport *agent) {
     event_source_set_timer(agent->retry, -1, 0);
     event_source_set_timer(agent->timeout, -1, 0);
@@ -96,7 +97,8 @@ static void release(struct agent_transport *agent) {
     launcher_disconnect(agent->launch->launcher);
 }
 
-/* From the loop, never from within a callback of the launcher, which is disconnected here. */
+/* Ends the transport, from the loop: it must not be called within a callback of the launcher, which is
+ * disconnected here. */
 static void on_closed(struct event_source *self, void *context) {
     (void)self;
     struct agent_transport *agent = context;
@@ -104,7 +106,7 @@ static void on_closed(struct event_source *self, void *context) {
     transport_set_state(&agent->head, TRANSPORT_CLOSED, agent->failed ? &agent->failure : NULL);
 }
 
-/* WHY: NULL when it went as it should. The first reason counts. */
+/* Ends the transport soon, with the reason WHY; NULL: as asked for. A second reason is ignored. */
 static void end(struct agent_transport *agent, const struct failure *why) {
     if (agent->head.state == TRANSPORT_CLOSED)
         return;
@@ -122,8 +124,9 @@ static void end_with(struct agent_transport *agent, int code, const char *senten
     end(agent, &why);
 }
 
-/* ---- what comes on stderr */
+/* ---- stderr */
 
+/* Reads stderr, and stores its last WORDS_MAX bytes. */
 static void read_words(struct agent_transport *agent) {
     char bytes[512];
     ssize_t got;
@@ -134,10 +137,10 @@ static void read_words(struct agent_transport *agent) {
     }
 }
 
-static const char own_words[] = "assay-agent: "; /* before everything that the agent complains of */
+static const char message_prefix[] = "assay-agent: "; /* prefix of all messages of the agent */
 
-/* The last line that says something: of the agent if there is one, for the program that leads to it may have
- * said more. */
+/* The last line of stderr that is not empty: the agent's last message if there is one, since the launcher's
+ * program may have printed more after it. */
 static const char *last_line(struct agent_transport *agent) {
     struct text *words = &agent->words;
     while (words->length && (unsigned char)words->bytes[words->length - 1] <= ' ')
@@ -145,24 +148,24 @@ static const char *last_line(struct agent_transport *agent) {
     char *newline = words->length ? strrchr(words->bytes, '\n') : NULL, *line = words->bytes;
     if (newline)
         line = newline + 1;
-    for (char *own = words->bytes; (own = strstr(own, own_words)); own++)
+    for (char *own = words->bytes; (own = strstr(own, message_prefix)); own++)
         if (own == words->bytes || own[-1] == '\n')
             line = own;
     line[strcspn(line, "\n")] = '\0';
     return line;
 }
 
-static bool is_own(const char *line) {
-    return strncmp(line, own_words, sizeof own_words - 1) == 0;
+static bool is_agent_message(const char *line) {
+    return strncmp(line, message_prefix, sizeof message_prefix - 1) == 0;
 }
 
-/* Ends the transport with "WHAT HOW: WORDS", HOW being that of END and WORDS the last of stderr. */
-static void end_as(struct agent_transport *agent, int code, const char *what,
-                   const struct remote_channel_end *relay) {
+/* Ends the transport with the sentence "WHAT HOW: LINE": HOW the relay ended, and the last line of stderr. */
+static void end_with_status(struct agent_transport *agent, int code, const char *what,
+                            const struct remote_channel_end *relay) {
     char how[128];
     const char *line = last_line(agent);
     struct failure why;
-    line += is_own(line) ? sizeof own_words - 1 : 0;
+    line += is_agent_message(line) ? sizeof message_prefix - 1 : 0;
     failure_set(&why, code, "%s %s%s%s", what, remote_channel_end_describe(relay, how, sizeof how),
                 line[0] ? ": " : "", line);
     end(agent, &why);
@@ -172,6 +175,7 @@ static void end_as(struct agent_transport *agent, int code, const char *what,
 
 static int start_agent(struct agent_transport *agent, struct failure *failure);
 
+/* The delivery has ended: starts the delivered agent, or ends the transport with FAILURE. */
 static void on_delivered(const struct agent_delivered *delivered, const struct failure *failure,
                          void *context) {
     struct agent_transport *agent = context;
@@ -192,18 +196,20 @@ static void on_delivered(const struct agent_delivered *delivered, const struct f
         end(agent, &why);
 }
 
+/* Delivers the agent to the node. */
 static void deliver(struct agent_transport *agent) {
     struct failure why;
     agent->delivered = true;
-    agent->head.begun = false;                     /* what was tried before could not be started */
-    event_source_set_timer(agent->timeout, -1, 0); /* the delivery has its own */
+    agent->head.begun = false;                     /* the agent that was tried did not start */
+    event_source_set_timer(agent->timeout, -1, 0); /* a delivery has timers of its own */
     if (agent_delivery_start(agent->launch->launcher, agent->launch->package, on_delivered, agent,
                              &agent->delivery, &why) < 0)
         end(agent, &why);
 }
 
-/* ---- bringing the image */
+/* ---- copying the image */
 
+/* The command that copies the image has ended: starts the agent, or ends the transport. */
 static void on_image(const struct channel_run_result *result, const struct failure *failure, void *context) {
     struct agent_transport *agent = context;
     struct failure why;
@@ -213,16 +219,17 @@ static void on_image(const struct channel_run_result *result, const struct failu
         end(agent, failure);
     } else if (!result->end.exited || result->end.code != 0) {
         text_reset(&agent->words);
-        size_t kept = result->error_length < WORDS_MAX ? result->error_length : WORDS_MAX;
-        (void)text_append(&agent->words, result->error + result->error_length - kept, kept);
-        end_as(agent, -EIO, "cannot bring the image: the node's sh", &result->end);
+        size_t length = result->error_length < WORDS_MAX ? result->error_length : WORDS_MAX;
+        (void)text_append(&agent->words, result->error + result->error_length - length, length);
+        end_with_status(agent, -EIO, "cannot bring the image: the node's sh", &result->end);
     } else if (start_agent(agent, &why) < 0) {
         end(agent, &why);
     }
 }
 
-/* In single quotes, for a login shell of any kind: no newline, exclamation mark or backslash. What is whole
- * gets its name in one step; another that brings the same may be faster. */
+/* In single quotes for any kind of login shell: without newlines, exclamation marks and backslashes. The
+ * image gets its name in one step, when it is complete; another engine may have copied the same image first.
+ */
 const char agent_image_script[] =
     "umask 077; d=$HOME/.cache/assay; i=$d/image-$1; n=$d/.image-$(uname -n)-$$; [ -d \"$i\" ] && exit 0; "
     "[ $(id -u) = 0 ] || { echo deploying a system needs root on the node >&2; exit 1; }; "
@@ -235,7 +242,8 @@ const char agent_image_script[] =
     "}; "
     "sync; mv -T \"$n/root\" \"$i\" 2>/dev/null || [ -d \"$i\" ]";
 
-static int bring_image(struct agent_transport *agent, struct failure *failure) {
+/* Starts the command that copies the image to the node. */
+static int copy_image(struct agent_transport *agent, struct failure *failure) {
     const struct launch *launch = agent->launch;
     const struct agent_image *image = launch->image;
     cleanup_free char *command =
@@ -252,49 +260,52 @@ static int bring_image(struct agent_transport *agent, struct failure *failure) {
     }
     channel_run_started(run, channel);
     agent->image_run = run;
-    agent->image_brought = true;
+    agent->image_copied = true;
     event_source_set_timer(agent->timeout, IMAGE_TIMEOUT, 0);
     return 0;
 }
 
-/* Whether the agent itself said what is wrong. Any other end is that of a file which is not there, cannot be
- * run, or is not what its name says: a node that lost its power may have kept the name and not the bytes, and
- * then an empty file does nothing with success, and half a program is killed by a signal. */
-static bool relay_explained_itself(struct agent_transport *agent, const struct remote_channel_end *relay) {
+/* True where the relay's end is explained by a message of the agent itself. Any other end means that the
+ * program is missing, cannot be run, or is damaged: after a power cut a node may have the file's name and not
+ * its bytes, and an empty file ends with success, half a program by a signal. */
+static bool has_agent_message(struct agent_transport *agent, const struct remote_channel_end *relay) {
     bool its_status = relay->exited && (relay->code == EXIT_FAILED || relay->code == EXIT_USAGE ||
                                         relay->code == EXIT_NO_SESSION);
-    return its_status && is_own(last_line(agent));
+    return its_status && is_agent_message(last_line(agent));
 }
 
-/* It ended before its line. A delivery finds and checks what is there, and replaces what is damaged. A relay
- * to an agent that is running needs a program too: what that was started from may be gone. */
-static void relay_refused(struct agent_transport *agent, const struct remote_channel_end *relay) {
+/* The relay ended before its line: copies the image, or delivers the agent, if that may help and was not
+ * tried; otherwise ends the transport. A relay to a running agent may need a delivery, too, since the agent's
+ * file may be gone. */
+static void on_relay_refused(struct agent_transport *agent, const struct remote_channel_end *relay) {
     bool resumed = agent->head.resumed;
     struct failure why;
-    if (relay->exited && relay->code == EXIT_NO_IMAGE && agent->launch->image && !agent->image_brought) {
-        if (bring_image(agent, &why) < 0)
+    if (relay->exited && relay->code == EXIT_NO_IMAGE && agent->launch->image && !agent->image_copied) {
+        if (copy_image(agent, &why) < 0)
             end(agent, &why);
-    } else if (!agent->delivered && !relay_explained_itself(agent, relay))
+    } else if (!agent->delivered && !has_agent_message(agent, relay))
         deliver(agent);
     else
-        end_as(agent, resumed && relay->exited && relay->code == EXIT_NO_SESSION ? -ESTALE : -ECONNABORTED,
-               resumed ? "cannot reach the agent: it" : "cannot start the agent: it", relay);
+        end_with_status(agent,
+                        resumed && relay->exited && relay->code == EXIT_NO_SESSION ? -ESTALE : -ECONNABORTED,
+                        resumed ? "cannot reach the agent: it" : "cannot start the agent: it", relay);
 }
 
-static void stream_lost(struct agent_transport *agent, const struct remote_channel_end *relay) {
+static void on_stream_lost(struct agent_transport *agent, const struct remote_channel_end *relay) {
     bool unknown = !relay->exited && !relay->signal[0];
     if (is_local(agent) ? unknown : relay->exited && relay->code == 0)
         end_with(agent, -ECONNRESET, "the agent closed the connection");
     else
-        end_as(agent, -ECONNRESET, is_local(agent) ? "the agent" : "the agent's relay", relay);
+        end_with_status(agent, -ECONNRESET, is_local(agent) ? "the agent" : "the agent's relay", relay);
 }
 
+/* The channel has ended: in order, while starting, or the stream is lost. */
 static void on_channel_closed(struct remote_channel *channel, const struct remote_channel_end *relay,
                               const struct failure *why, void *context) {
     struct agent_transport *agent = context;
     read_words(agent);
     agent->channel = NULL;
-    /* A relay that was killed may not have passed on that the agent is to leave. */
+    /* A relay that was killed may not have passed on that the agent must end. */
     bool in_order = agent->head.state == TRANSPORT_CLOSING &&
                     (is_local(agent) || (relay && !relay->signal[0] && relay->code == 0));
     if (in_order)
@@ -302,17 +313,18 @@ static void on_channel_closed(struct remote_channel *channel, const struct remot
     else if (why)
         end(agent, why);
     else if (agent->head.state == TRANSPORT_STARTING && !is_local(agent))
-        relay_refused(agent, relay);
+        on_relay_refused(agent, relay);
     else
-        stream_lost(agent, relay);
+        on_stream_lost(agent, relay);
     remote_channel_free(channel);
 }
 
-/* ---- waiting for its line */
+/* ---- waiting for the relay's line */
 
-static void attached(struct agent_transport *agent) {
+/* The stream leads to the agent: the transport is open. */
+static void on_attached(struct agent_transport *agent) {
     event_source_set_timer(agent->timeout, -1, 0);
-    text_reset(&agent->words); /* what a login script complained about is not the agent's word */
+    text_reset(&agent->words); /* messages of login scripts */
     agent->arrival.path = agent->launch->path ? agent->launch->path : agent->launch->usual_path;
     remote_channel_want(agent->channel, 0);
     transport_set_state(&agent->head, TRANSPORT_OPEN, NULL);
@@ -327,7 +339,7 @@ static void on_server_ready(struct remote_channel *server, unsigned events, void
         continue;
 }
 
-/* The agent has gone with its step: the relay's stream ends too, and says so. */
+/* The agent has ended with its step. The relay's stream ends, too, and ends the transport. */
 static void on_server_closed(struct remote_channel *server, const struct remote_channel_end *how,
                              const struct failure *why, void *context) {
     (void)how;
@@ -337,8 +349,8 @@ static void on_server_closed(struct remote_channel *server, const struct remote_
     remote_channel_free(server);
 }
 
-/* The agent serves in its step, which is kept; now a relay is to lead to it. */
-static void keep_server(struct agent_transport *agent) {
+/* The agent serves in its step: stores the step's channel, and starts a relay to the agent. */
+static void store_server(struct agent_transport *agent) {
     struct launch *launch = agent->launch;
     launch->server = take_pointer(agent->channel);
     launch->server->listener = (struct remote_channel_listener){
@@ -348,7 +360,8 @@ static void keep_server(struct agent_transport *agent) {
         end(agent, &why);
 }
 
-/* A byte at a time: what follows the line is the link's to read. */
+/* Reads stdout up to the line of the relay or, in a step, of the agent. One byte is read at a time, because
+ * the bytes after the line belong to the link. */
 static void read_preamble(struct agent_transport *agent) {
     char expected[64], byte;
     int length = snprintf(expected, sizeof expected, "ASSAY-AGENT %s %s",
@@ -361,8 +374,7 @@ static void read_preamble(struct agent_transport *agent) {
             return;
         }
         if (byte != '\n') {
-            (void)text_append_character(&agent->line,
-                                        byte); /* none of the relay's is longer than the limit */
+            (void)text_append_character(&agent->line, byte); /* bytes beyond the limit are dropped */
             continue;
         }
         bool found = agent->line.length == (size_t)length &&
@@ -373,9 +385,9 @@ static void read_preamble(struct agent_transport *agent) {
         }
         text_reset(&agent->line);
         if (found && agent->serving)
-            keep_server(agent);
+            store_server(agent);
         else if (found)
-            attached(agent);
+            on_attached(agent);
         if (found)
             return;
     }
@@ -406,9 +418,10 @@ static void on_channel_open(struct remote_channel *channel, void *context) {
     if (!is_local(agent))
         remote_channel_want(channel, EVENT_READ);
     else if (agent->head.state == TRANSPORT_STARTING)
-        attached(agent);
+        on_attached(agent);
 }
 
+/* Appends the command of the agent or, where it runs already, of a relay to it. */
 static int write_command(const struct agent_transport *agent, struct text *ret, struct failure *failure) {
     const struct launch *launch = agent->launch;
     const char *arguments[2 + OPTIONS_MAX] = {NULL, launch->session, NULL};
@@ -419,7 +432,7 @@ static int write_command(const struct agent_transport *agent, struct text *ret, 
     return agent_package_command(launch->package, launch->path, arguments, ret, failure);
 }
 
-/* Or, where it has been started, the relay to it. */
+/* Starts the agent or, where it runs already, a relay to it. */
 static int start_agent(struct agent_transport *agent, struct failure *failure) {
     struct launch *launch = agent->launch;
     agent->serving =
@@ -430,7 +443,7 @@ static int start_agent(struct agent_transport *agent, struct failure *failure) {
         int r = write_command(agent, &command, failure);
         if (r < 0)
             return r;
-        /* A step of a scheduler's may have to wait for its turn. */
+        /* A step of a scheduler may have to wait for its turn: no limit for the login shell. */
         agent->shell_ran = agent->serving;
         event_source_set_timer(agent->timeout, agent->serving ? ATTACH_TIMEOUT : LOGIN_TIMEOUT, 0);
     }
@@ -448,20 +461,22 @@ static int start_agent(struct agent_transport *agent, struct failure *failure) {
 
 /* ---- connecting */
 
+/* The launcher is connected: starts the agent; with AGENT_SOURCE it is delivered first. */
 static void on_ready(struct launcher *launcher, void *context) {
     (void)launcher;
     struct agent_transport *agent = context;
     const struct launch *launch = agent->launch;
     agent->ready = true;
     struct failure why;
-    /* A node of which it is known that the binary is not wanted needs no try. */
+    /* With AGENT_SOURCE the usual path, that of the binary, is not tried. */
     if (!launch->path && !agent->head.resumed && launch->package->kind == AGENT_SOURCE)
         deliver(agent);
     else if (start_agent(agent, &why) < 0)
         end(agent, &why);
 }
 
-/* 0.2 s, doubling, each by half more or less: many who were refused together do not come back together. */
+/* The delay before attempt number ATTEMPTS + 1: 0.2 s, doubling, times a random factor of 0.5 to 1.5, so that
+ * connections that were refused together are not tried again together. */
 static int64_t retry_delay(unsigned attempts) {
     uint32_t chance = 0;
     (void)!getrandom(&chance, sizeof chance, GRND_NONBLOCK);
@@ -469,6 +484,7 @@ static int64_t retry_delay(unsigned attempts) {
     return delay / 2 + (int64_t)((double)delay * ((double)chance / (double)UINT32_MAX));
 }
 
+/* The connection is lost: tries again if it was refused temporarily, otherwise ends the transport. */
 static void on_lost(struct launcher *launcher, const struct failure *why, void *context) {
     (void)launcher;
     struct agent_transport *agent = context;
@@ -485,7 +501,7 @@ static int connect_launcher(struct agent_transport *agent, struct failure *failu
     agent->attempts++;
     int r = launcher_connect(agent->launch->launcher, &listener, failure);
     if (r == 1 && is_local(agent))
-        return agent->launch->image ? bring_image(agent, failure) : start_agent(agent, failure);
+        return agent->launch->image ? copy_image(agent, failure) : start_agent(agent, failure);
     if (r == 1)
         on_ready(agent->launch->launcher, agent);
     return r;
@@ -551,8 +567,8 @@ static int agent_want(struct transport *transport, unsigned events) {
     return 0;
 }
 
-/* The link has told the agent to leave; the relay goes when the agent has gone. What still comes is of no
- * interest, but the relay must not wait for somebody to read it. */
+/* The link has told the agent to end, and the relay ends when the agent has. Further output is read and
+ * dropped, so that the relay does not block. */
 static void agent_close(struct transport *transport) {
     struct agent_transport *agent = agent_of(transport);
     if (!agent->channel || agent->failed) {
@@ -566,7 +582,8 @@ static void agent_close(struct transport *transport) {
         end_with(agent, -EPIPE, "the connection to the agent has broken");
 }
 
-static void drop_launch(struct launch *launch) {
+/* Frees what is known of the agent with its last transport. */
+static void release_launch(struct launch *launch) {
     if (--launch->users > 0)
         return;
     remote_channel_free(launch->server);
@@ -587,12 +604,13 @@ static void agent_free(struct transport *transport) {
     event_source_remove(agent->closed);
     text_clear(&agent->line);
     text_clear(&agent->words);
-    drop_launch(agent->launch);
+    release_launch(agent->launch);
     free(transport->node);
     free(agent);
 }
 
-static int make(struct launch *launch, struct transport **ret, struct failure *failure) {
+/* Makes one more transport to the agent of LAUNCH. */
+static int make_transport(struct launch *launch, struct transport **ret, struct failure *failure) {
     struct agent_transport *agent = xcalloc(1, sizeof *agent);
     struct event_loop *loop = launch->launcher->loop;
     launch->users++;
@@ -615,7 +633,7 @@ static int agent_renew(struct transport *old, struct transport **ret, struct fai
     struct transport *made = NULL;
     if (is_local(from))
         return failure_set(failure, -ENOTSUP, "an agent on this machine ends with its connection");
-    int r = make(from->launch, &made, failure);
+    int r = make_transport(from->launch, &made, failure);
     if (r < 0) {
         transport_free(made);
         return r;
@@ -638,7 +656,7 @@ static const struct transport_operations agent_operations = {
     .renew = agent_renew,
 };
 
-/* ---- life */
+/* ---- making transports */
 
 static int draw_session(char ret[static SESSION_SIZE], struct failure *failure) {
     uint64_t session = 0;
@@ -649,8 +667,8 @@ static int draw_session(char ret[static SESSION_SIZE], struct failure *failure) 
     return 0;
 }
 
-/* What the options have that no command may have is found here, before anything is started. */
-static int check(const struct agent_transport *agent, struct failure *failure) {
+/* Refuses options with characters that no command may have, before anything is started. */
+static int check_options(const struct agent_transport *agent, struct failure *failure) {
     cleanup(text_clear) struct text command;
     text_init(&command, COMMAND_MAX);
     return write_command(agent, &command, failure);
@@ -664,7 +682,7 @@ static void add_option(struct launch *launch, const char *name, const char *valu
     launch->options[count + 1] = value ? xstrdup(value) : NULL;
 }
 
-static void take_options(struct launch *launch, const struct agent_transport_options *options) {
+static void set_options(struct launch *launch, const struct agent_transport_options *options) {
     if (options->folder)
         add_option(launch, "--folder", options->folder);
     if (options->workspace)
@@ -685,17 +703,17 @@ int agent_transport_new(struct launcher *launcher, const struct agent_transport_
                         struct transport **ret, struct failure *failure) {
     struct launch *launch = xcalloc(1, sizeof *launch);
     *launch = (struct launch){.launcher = launcher, .package = options->package, .image = options->image};
-    take_options(launch, options);
+    set_options(launch, options);
     int r = 0;
     if (launch->package) {
         launch->usual_path = agent_package_usual_path(launch->package);
         r = draw_session(launch->session, failure);
     }
     struct transport *made = NULL;
-    int made_well = make(launch, &made, failure);
+    int made_well = make_transport(launch, &made, failure);
     r = r < 0 ? r : made_well;
     if (r == 0 && launch->package)
-        r = check(agent_of(made), failure);
+        r = check_options(agent_of(made), failure);
     if (r < 0) {
         transport_free(made);
         return r;

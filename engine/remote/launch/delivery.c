@@ -18,18 +18,18 @@
 #include <sys/random.h>
 
 enum {
-    ANSWER_MAX = AGENT_LOGIN_OUTPUT_MAX + (64 << 10), /* bytes of login scripts and of what a verb prints */
+    ANSWER_MAX = AGENT_LOGIN_OUTPUT_MAX + (64 << 10), /* bytes of login scripts and of an answer */
     COMMAND_MAX = 512,
     REASON_SIZE = 512,
     SENTENCE_SIZE = 2048,  /* room for a path and a reason */
     PATH_BYTES_MAX = 1024, /* of the agent on the node */
-    REASONS_MAX = 1200,    /* bytes of why folders would not do: they are to fit in a failure */
+    REASONS_MAX = 1200,    /* bytes of the reasons against folders, which must fit in a failure */
     UNIQUE_SIZE = 17,      /* 16 hexadecimal digits */
 };
 #define STEP_TIMEOUT (120 * EVENT_SECOND)
 #define BUILD_TIMEOUT (600 * EVENT_SECOND)
 
-/* What the node's sh is doing; the verbs of delivery.sh. */
+/* The steps of a delivery, which are the verbs of delivery.sh. */
 enum step { STEP_FIND, STEP_PUT, STEP_BUILD };
 
 static const struct {
@@ -51,14 +51,14 @@ struct agent_delivery {
     struct event_source *timeout; /* timer */
     enum step step;
     char unique[UNIQUE_SIZE];
-    unsigned folder;                   /* its number: where to look on, or what was found */
-    char where[PATH_BYTES_MAX];        /* its path; "" while there is none */
-    char reject_reason[SENTENCE_SIZE]; /* why the binary will not do there; "" as far as is known */
-    struct text reasons;
-    char damage[REASON_SIZE]; /* "" for none */
+    unsigned folder;                   /* number of the folder: the next to try, or the one that was found */
+    char folder_path[PATH_BYTES_MAX];  /* its path; "": none was found yet */
+    char reject_reason[SENTENCE_SIZE]; /* why the binary cannot be used on the node; "": it may be usable */
+    struct text reasons;               /* why folders are not suitable */
+    char damage[REASON_SIZE];          /* why an earlier agent was removed; "": none was */
 };
 
-/* What a verb answered. "" and 0: nothing. */
+/* The answer of a verb; "" and 0 where it has no such part. */
 struct answer {
     unsigned folder;
     char hash[HASH_HEX_SIZE], path[PATH_BYTES_MAX]; /* of the agent */
@@ -78,8 +78,9 @@ void agent_delivery_cancel(struct agent_delivery *delivery) {
     free_delivery(delivery);
 }
 
-/* ---- its end */
+/* ---- the end */
 
+/* Ends the delivery with WHY, and calls back. */
 static void fail(struct agent_delivery *delivery, const struct failure *why) {
     struct failure failure = *why;
     if (!failure.place[0])
@@ -102,6 +103,7 @@ __attribute__((format(printf, 3, 4))) static void fail_with(struct agent_deliver
     fail(delivery, &failure);
 }
 
+/* Ends the delivery with the agent of ANSWER, and calls back. */
 static void succeed(struct agent_delivery *delivery, const struct answer *answer) {
     char damage[REASON_SIZE];
     memcpy(damage, delivery->damage, sizeof damage);
@@ -120,6 +122,7 @@ static void succeed(struct agent_delivery *delivery, const struct answer *answer
 
 static void on_answer(const struct channel_run_result *result, const struct failure *failure, void *context);
 
+/* Runs COMMAND on the node with INPUT on its stdin; its result goes to on_answer(). */
 static int start_run(struct agent_delivery *delivery, const char *command, const char *input, size_t length,
                      struct failure *failure) {
     struct channel_run *run = channel_run_new(input, length, ANSWER_MAX, on_answer, delivery);
@@ -135,12 +138,12 @@ static int start_run(struct agent_delivery *delivery, const char *command, const
     return 0;
 }
 
-static const char *or_none(const char *hash) {
+static const char *hash_or_dash(const char *hash) {
     return hash[0] ? hash : "-";
 }
 
-/* The verb and its arguments. The script is read byte by byte, so that what follows it on stdin is left for
- * what it starts. */
+/* Starts a step: runs the verb with its arguments. The node's sh reads the script byte by byte (dd bs=1), so
+ * that the bytes after it on stdin are left for the programs that the script starts. */
 static int start_step(struct agent_delivery *delivery, enum step step, struct failure *failure) {
     const struct agent_package *package = delivery->package;
     const char *binary = package->binary_hash, *source = package->source_hash;
@@ -152,7 +155,7 @@ static int start_step(struct agent_delivery *delivery, enum step step, struct fa
                  "exec /bin/sh -c 'eval \"$(dd bs=1 count=%zu 2>/dev/null)\"' assay-delivery %s %s %u "
                  "%s %s %s",
                  package->script_length, steps[step].verb, delivery->unique, delivery->folder,
-                 or_none(binary), or_none(source), or_none(package->machine));
+                 hash_or_dash(binary), hash_or_dash(source), hash_or_dash(package->machine));
     if ((size_t)length >= sizeof command)
         return failure_set(failure, -ENAMETOOLONG, "the command that delivers the agent is too long");
     const struct text *input = &package->inputs[steps[step].input];
@@ -161,7 +164,7 @@ static int start_step(struct agent_delivery *delivery, enum step step, struct fa
     return start_run(delivery, command, input->bytes, input->length, failure);
 }
 
-static void take_step(struct agent_delivery *delivery, enum step step) {
+static void start_step_or_fail(struct agent_delivery *delivery, enum step step) {
     struct failure failure = {0};
     if (start_step(delivery, step, &failure) < 0)
         fail(delivery, &failure);
@@ -182,14 +185,15 @@ static bool is_hash(const char *text) {
     return strlen(text) == HASH_HEX_SIZE - 1 && strspn(text, "0123456789abcdef") == strlen(text);
 }
 
-/* Of the characters that a command may have: the script sees to it, but it was the node that said so. */
+/* True for an absolute path of plain characters. The script prints no others, but the answer of a node is
+ * checked all the same. */
 static bool is_path(const char *text) {
     return text[0] == '/' && strlen(text) < PATH_BYTES_MAX && agent_package_is_plain(text);
 }
 
 static void note_reason(struct agent_delivery *delivery, const char *reason) {
     struct text *reasons = &delivery->reasons;
-    /* Beyond its limit the rest is left out: that there is none has been said often enough. */
+    /* Reasons beyond the limit are dropped. */
     (void)text_printf(reasons, "%s%s", reasons->length > 0 ? "; " : "", reason);
 }
 
@@ -197,7 +201,7 @@ static void copy(char *ret, size_t size, const char *text) {
     snprintf(ret, size, "%s", text);
 }
 
-/* One line of an answer, without its mark, which is taken apart. False when it makes no sense. */
+/* Reads one line of an answer, without its mark; LINE is changed in place. False: the line is not valid. */
 static bool read_line(struct agent_delivery *delivery, char *line, struct answer *answer) {
     char *rest = line, *word = strsep(&rest, " ");
     if (!rest)
@@ -220,7 +224,7 @@ static bool read_line(struct agent_delivery *delivery, char *line, struct answer
         } else if (strcmp(word, "folder") == 0 && number_parse_uint64(first, strlen(first), &number) &&
                    number >= 1 && number < 100 && is_path(rest)) {
             answer->folder = (unsigned)number;
-            copy(delivery->where, sizeof delivery->where, rest);
+            copy(delivery->folder_path, sizeof delivery->folder_path, rest);
         } else if (strcmp(word, "agent") == 0 && is_hash(first) && is_path(rest)) {
             copy(answer->hash, sizeof answer->hash, first);
             copy(answer->path, sizeof answer->path, rest);
@@ -231,8 +235,8 @@ static bool read_line(struct agent_delivery *delivery, char *line, struct answer
     return true;
 }
 
-/* The lines that have our mark; what login scripts print is passed over. False when there is none, or one
- * makes no sense. */
+/* Reads the lines of OUTPUT that have our mark; others, of login scripts, are skipped. False: there is no
+ * such line, or one is not valid. */
 static bool read_answer(struct agent_delivery *delivery, const char *output, struct answer *answer) {
     char mark[32];
     size_t length = (size_t)snprintf(mark, sizeof mark, "assay-%s ", delivery->unique);
@@ -249,16 +253,19 @@ static bool read_answer(struct agent_delivery *delivery, const char *output, str
     return any;
 }
 
-/* ---- deciding what is next */
+/* ---- the next step */
 
-static void bring(struct agent_delivery *delivery) {
+/* Copies the binary or, where that cannot be used, builds the sources; with AGENT_BINARY the delivery fails.
+ */
+static void copy_or_build(struct agent_delivery *delivery) {
     bool fits = !delivery->reject_reason[0];
     if (!fits && delivery->package->kind == AGENT_BINARY)
         fail_with(delivery, -ENOEXEC, "%s", delivery->reject_reason);
     else
-        take_step(delivery, fits ? STEP_PUT : STEP_BUILD);
+        start_step_or_fail(delivery, fits ? STEP_PUT : STEP_BUILD);
 }
 
+/* Handles the answer to `find`: no folder is suitable, an agent was found, or one must be brought. */
 static void on_found(struct agent_delivery *delivery, const struct answer *answer) {
     if (!answer->folder) {
         fail_with(delivery, -EACCES, "no folder on the node can hold the agent: %s",
@@ -269,19 +276,21 @@ static void on_found(struct agent_delivery *delivery, const struct answer *answe
     if (answer->path[0])
         succeed(delivery, answer);
     else
-        bring(delivery);
+        copy_or_build(delivery);
 }
 
+/* Handles the answer that a verb failed: tries the next folder, a build instead of the binary, or gives up.
+ */
 static void on_failed(struct agent_delivery *delivery, const struct answer *answer) {
     char reason[SENTENCE_SIZE];
     bool ran = strcmp(answer->kind, "run") == 0;
     if (strcmp(answer->kind, "tools") == 0) {
         fail_with(delivery, -ENOEXEC, "%s", answer->reason);
     } else if (strcmp(answer->kind, "folder") == 0) {
-        snprintf(reason, sizeof reason, "%s: %s", delivery->where, answer->reason);
+        snprintf(reason, sizeof reason, "%s: %s", delivery->folder_path, answer->reason);
         note_reason(delivery, reason);
         delivery->folder++;
-        take_step(delivery, STEP_FIND);
+        start_step_or_fail(delivery, STEP_FIND);
     } else if (delivery->step == STEP_BUILD) {
         fail_with(delivery, -ENOEXEC, "%s, and %s: %s", delivery->reject_reason,
                   ran ? "what was built there does not run" : "it cannot be built there", answer->reason);
@@ -289,13 +298,13 @@ static void on_failed(struct agent_delivery *delivery, const struct answer *answ
         snprintf(delivery->reject_reason, sizeof delivery->reject_reason,
                  "the binary does not run there (%s)", answer->reason);
         if (delivery->package->kind == AGENT_BINARY)
-            bring(delivery); /* that is: it fails */
+            copy_or_build(delivery); /* fails the delivery */
         else
-            take_step(delivery, STEP_FIND); /* one may have been built there before */
+            start_step_or_fail(delivery, STEP_FIND); /* an agent may have been built on the node before */
     }
 }
 
-/* After put and build. */
+/* Handles the answer to `put` or `build`. */
 static void on_brought(struct agent_delivery *delivery, const struct answer *answer) {
     const char *binary = delivery->package->binary_hash;
     if (!answer->path[0] || (delivery->step == STEP_PUT && strcmp(answer->hash, binary) != 0))
@@ -305,13 +314,14 @@ static void on_brought(struct agent_delivery *delivery, const struct answer *ans
         succeed(delivery, answer);
 }
 
-/* The script itself failed: there is no sh, or it is none, or the login shell did not get to it. */
-static void explain_end(struct agent_delivery *delivery, const struct channel_run_result *result) {
+/* Fails the delivery, because the script itself failed or did not run: the node has no sh, or the login shell
+ * did not run the command. */
+static void fail_without_answer(struct agent_delivery *delivery, const struct channel_run_result *result) {
     char how[128];
     int length;
-    const char *said = text_reason(result->error, &length);
+    const char *last_words = text_reason(result->error, &length);
     if (length == 0)
-        said = text_reason(result->output, &length);
+        last_words = text_reason(result->output, &length);
     const char *colon = length > 0 ? ": " : "";
     if (result->output_length >= ANSWER_MAX)
         fail_with(delivery, -EPROTO,
@@ -322,10 +332,10 @@ static void explain_end(struct agent_delivery *delivery, const struct channel_ru
         fail_with(delivery, -EPROTO,
                   "the login shell ended with exit status 0 and did not run the command for '%s'; a startup "
                   "file such as ~/.bashrc may have 'exit', or the account no shell%s%.*s",
-                  steps[delivery->step].verb, colon, length, said);
+                  steps[delivery->step].verb, colon, length, last_words);
     else
         fail_with(delivery, -EPROTO, "the node's sh %s%s%.*s",
-                  remote_channel_end_describe(&result->end, how, sizeof how), colon, length, said);
+                  remote_channel_end_describe(&result->end, how, sizeof how), colon, length, last_words);
 }
 
 static void on_answer(const struct channel_run_result *result, const struct failure *failure, void *context) {
@@ -339,7 +349,7 @@ static void on_answer(const struct channel_run_result *result, const struct fail
     struct answer answer;
     bool ended_well = result->end.exited && result->end.code == 0;
     if (!ended_well || !read_answer(delivery, result->output, &answer))
-        explain_end(delivery, result);
+        fail_without_answer(delivery, result);
     else if (answer.kind[0])
         on_failed(delivery, &answer);
     else if (delivery->step == STEP_FIND)

@@ -42,7 +42,7 @@ void launcher_free(struct launcher *launcher) {
     launcher->operations->free(launcher);
 }
 
-/* ---- by libssh */
+/* ---- launchers that use libssh */
 
 struct launcher_ssh {
     struct launcher head;
@@ -103,17 +103,17 @@ struct launcher *launcher_ssh_new(struct event_loop *loop, struct ssh_client *cl
     return &ssh->head;
 }
 
-/* ---- by a program */
+/* ---- launchers that run a program */
 
 #define PLACE_OF_COMMAND "{command}"
 #define PLACE_OF_WORDS "{command...}"
 enum { WORDS_OF_COMMAND = 3 };
 
 const struct launcher_words *launcher_words_find(const char *name) {
-    /* A step shares the job's processors with those that the user's own commands start, and is bound to none
-     * of them; --export hands it the environment whatever SLURM_EXPORT_ENV says; buffered output would wait
-     * for the end of a line. An Open MPI in there would take the step's one task for all that it may start.
-     */
+    /* --overlap and --cpu-bind=none: the step shares all of the job's processors with steps of the user's
+     * commands. --export passes the environment whatever SLURM_EXPORT_ENV says, and keeps Open MPI from
+     * taking the step's single task for the limit of its ranks. --unbuffered: output does not wait for the
+     * end of a line. */
     static const char *const srun[] = {"srun",
                                        "--overlap",
                                        "--nodes=1",
@@ -142,7 +142,7 @@ static bool is_place_of_command(const char *word) {
     return strcmp(word, PLACE_OF_COMMAND) == 0 || strcmp(word, PLACE_OF_WORDS) == 0;
 }
 
-/* How many names of the node WORD has; -1: it has something else in braces. */
+/* The number of {node} and {host} in WORD; -1: it has other braces. */
 static int count_names(const char *word) {
     int names = 0;
     for (const char *at = strchr(word, '{'); at; at = strchr(at + 1, '{')) {
@@ -175,11 +175,11 @@ const char *launcher_words_problem(const char *const *words) {
 struct launcher_command {
     struct launcher head;
     bool is_local;
-    char **words[2]; /* by step; owned, each ends with NULL; NULL: none */
+    char **words[2]; /* by enum launcher_step; owned, ended by NULL; NULL: no such step */
 };
 
-/* WORD with the names in it; NULL: none. */
-static char *place_names(const char *word, const char *node, const char *host) {
+/* WORD with {node} and {host} replaced by NODE and HOST; NULL: not replaced. The caller frees. */
+static char *replace_names(const char *word, const char *node, const char *host) {
     struct text text;
     text_init(&text, SIZE_MAX / 2);
     while (*word) {
@@ -205,20 +205,20 @@ static char **copy_words(const char *const *words, const char *node, const char 
     size_t count = words ? count_words(words) : 0;
     char **copy = words ? xcalloc(count + 1, sizeof *copy) : NULL;
     for (size_t i = 0; i < count; i++)
-        copy[i] = place_names(words[i], node, host);
+        copy[i] = replace_names(words[i], node, host);
     return copy;
 }
 
-/* This process's environment without secrets: experiments need compilers, libraries and modules, and no
- * passwords. A login on a node would not have them either. FOR_STEP: srun may need SLURM_JWT to reach Slurm;
- * the agent removes it. The caller frees the array alone. */
+/* This process's environment without variables that look like secrets: a login on the node would not have
+ * them either. FOR_STEP: SLURM_JWT is kept, which srun may need to reach Slurm; the agent removes it. The
+ * caller frees the array only. */
 static const char **environment_without_secrets(bool for_step) {
     size_t count = 0;
-    const char **kept = xcalloc(count_words((const char *const *)environ) + 1, sizeof *kept);
+    const char **safe = xcalloc(count_words((const char *const *)environ) + 1, sizeof *safe);
     for (char **variable = environ; *variable; variable++)
         if (!secret_is_variable(*variable) || (for_step && strncmp(*variable, "SLURM_JWT=", 10) == 0))
-            kept[count++] = *variable;
-    return kept;
+            safe[count++] = *variable;
+    return safe;
 }
 
 static int command_connect(struct launcher *launcher, struct failure *failure) {
@@ -227,6 +227,7 @@ static int command_connect(struct launcher *launcher, struct failure *failure) {
     return 1;
 }
 
+/* Runs the program of STEP as a child, with its placeholders replaced by COMMAND. */
 static int command_open(struct launcher *launcher, enum launcher_step step, const char *command,
                         const struct remote_channel_listener *listener, struct remote_channel **ret,
                         struct failure *failure) {
@@ -241,17 +242,17 @@ static int command_open(struct launcher *launcher, enum launcher_step step, cons
         }
         arguments[count++] = command && is_place_of_command(words[i]) ? command : words[i];
     }
-    /* Programs with a step for the agent hand it their environment; others log in somewhere, and may need it.
-     */
-    bool inherited = self->is_local || launcher->has_start;
-    cleanup_free const char **environment = inherited ? environment_without_secrets(!self->is_local) : NULL;
+    /* A program with a start step (srun) passes its environment to the agent, which must get no secrets.
+     * Others log in to the node, and may need all variables themselves. */
+    bool is_filtered = self->is_local || launcher->has_start;
+    cleanup_free const char **environment = is_filtered ? environment_without_secrets(!self->is_local) : NULL;
     const struct child_channel_options options = {
         .arguments = arguments, .environment = environment, .ends_in_order = self->is_local};
     return child_channel_open(launcher->loop, &options, listener, ret, failure);
 }
 
 static void command_disconnect(struct launcher *launcher) {
-    (void)launcher; /* each channel is a child of its own, which its user frees */
+    (void)launcher; /* each channel is a separate child, which its user frees */
 }
 
 static void command_free(struct launcher *launcher) {
@@ -264,7 +265,8 @@ static void command_free(struct launcher *launcher) {
     free(self);
 }
 
-/* PLACED: what {node} stands for; NULL: the words are as they are. */
+/* Makes a launcher of programs. PLACED: the text for {node}; NULL: a local launcher, whose words are not
+ * changed. */
 static struct launcher *new_command(struct event_loop *loop, const struct launcher_words *words,
                                     const char *placed, const char *host, const char *node) {
     static const struct launcher_operations operations = {command_connect, command_open, command_disconnect,

@@ -1,6 +1,7 @@
 /*
- * A launcher runs commands on one node. Over ssh it has a connection, on which commands are channels;
- * otherwise each command is a child process that leads to the node (ssh(1), oarsh, srun), or that runs here.
+ * A launcher runs commands on one node. By libssh it has a connection, on which commands are channels.
+ * Otherwise each command is a child process that runs it on the node (ssh(1), oarsh, srun), or on this
+ * machine.
  */
 #ifndef ASSAY_LAUNCH_LAUNCHER_H
 #define ASSAY_LAUNCH_LAUNCHER_H
@@ -14,28 +15,29 @@ struct launcher;
 
 struct launcher_listener {
     void (*on_ready)(struct launcher *launcher, void *context);
-    /* Once after each connect; also of a connection that was never ready. Its channels have been told. */
+    /* Called at most once after each connect, when the connection is lost or could not be made. Its channels
+     * have been told before. */
     void (*on_lost)(struct launcher *launcher, const struct failure *why, void *context);
     void *context;
 };
 
 /*
- * What a program that leads to a node is called with. In each word {node} stands for the node's name and
- * {host} for its host, as the user wrote it; the word {command} stands for the command as one word, for
- * programs that hand it to a login shell (ssh, oarsh), and the word {command...} for the words /bin/sh, -c
- * and the command, for programs that execute what they are given (srun).
+ * The command line of a program that runs commands on a node. In each word {node} is replaced by the node's
+ * name and {host} by its host, as the user wrote it. The word {command} is replaced by the command as one
+ * word, for programs that pass it to a login shell (ssh, oarsh); the word {command...} by the words /bin/sh,
+ * -c and the command, for programs that execute their arguments (srun).
  *
- * `attach` runs a command that ends by itself, such as the relay to the agent. Where everything that a
- * command has started is killed when it ends, as in a step of Slurm's, the agent cannot stay behind as a
- * daemon: then `start` is what runs it in the foreground, for as long as it serves.
+ * `attach` runs a command that ends by itself, such as the relay to the agent. `start` runs the agent in the
+ * foreground, for as long as it serves. It is needed where all processes of a command are killed at its end,
+ * as in a step of Slurm, so that the agent cannot stay as a daemon.
  */
 struct launcher_words {
-    const char *const *start;  /* NULL: attaching starts the agent */
-    const char *const *attach; /* both end with NULL */
+    const char *const *start;  /* NULL: `attach` starts the agent, too */
+    const char *const *attach; /* both are ended by NULL */
 };
-/* The words of a program that is known by NAME ("oarsh", "srun"), or NULL. */
+/* The words of the known program NAME ("oarsh", "srun"), or NULL. */
 const struct launcher_words *launcher_words_find(const char *name);
-/* What is wrong with WORDS, as in "expected ...", or NULL. */
+/* What WORDS lack, to be put after "expected ..."; NULL: they are valid. */
 const char *launcher_words_problem(const char *const *words);
 
 enum launcher_step { LAUNCHER_ATTACH, LAUNCHER_START };
@@ -52,31 +54,33 @@ struct launcher_operations {
 struct launcher {
     const struct launcher_operations *operations;
     struct event_loop *loop;
-    char *node;     /* its name in failures */
-    bool has_start; /* the agent is to be started by LAUNCHER_START */
+    char *node;     /* the node's name, for failures */
+    bool has_start; /* the agent must be started by LAUNCHER_START */
     struct launcher_listener listener;
 };
 
-/* By libssh. CLIENT is borrowed; DESTINATION is [user@]host[:port]. */
+/* Makes a launcher that uses libssh. CLIENT is borrowed; DESTINATION is [user@]host[:port]. */
 struct launcher *launcher_ssh_new(struct event_loop *loop, struct ssh_client *client, const char *destination,
                                   const char *node);
-/* By programs. WORDS is copied; HOST may be NULL where no word has {host}. */
+/* Makes a launcher that runs a program. WORDS is copied; HOST may be NULL where no word has {host}. */
 struct launcher *launcher_command_new(struct event_loop *loop, const struct launcher_words *words,
                                       const char *host, const char *node);
-/* By programs on this machine, which are no way to a node: each ends by itself when its streams are closed
- * (child.h, ends_in_order). WORDS is copied: `attach` runs the agent, and `start`, if there is one, brings
- * the image that it is deployed in. */
+/* Makes a launcher for this machine. WORDS is copied: `attach` is the agent's own command, and `start`, if
+ * not NULL, copies the image in which it is deployed. The programs end by themselves when their streams are
+ * closed (child.h, ends_in_order). */
 struct launcher *launcher_local_new(struct event_loop *loop, const struct launcher_words *words,
                                     const char *node);
 
-/* 1: ready, at once; 0: the listener is called; or negative. After launcher_disconnect() again. */
+/* Connects to the node, also again after launcher_disconnect(). Returns 1: ready at once; 0: the listener
+ * will be called; or negative with FAILURE. */
 int launcher_connect(struct launcher *launcher, const struct launcher_listener *listener,
                      struct failure *failure);
-/* Runs COMMAND, a line for a shell of the user there; NULL: the launcher's own words are all. */
+/* Runs COMMAND, a line for the user's shell on the node, in a channel *RET. NULL: runs the launcher's words
+ * alone. */
 int launcher_open(struct launcher *launcher, enum launcher_step step, const char *command,
                   const struct remote_channel_listener *listener, struct remote_channel **ret,
                   struct failure *failure);
-/* Ends the connection, with its channels; calls no listener. From its callbacks too. */
+/* Ends the connection with its channels, without calling the listener. May be called within its callbacks. */
 void launcher_disconnect(struct launcher *launcher);
 void launcher_free(struct launcher *launcher); /* NULL is fine */
 

@@ -42,14 +42,14 @@ bool agent_package_is_plain(const char *word) {
     return word[0] && strspn(word, name_characters) == strlen(word);
 }
 
-/* Says that the installation is not whole, which is the user's to mend, whatever made it so. */
+/* Prefixes the failure of a file of the installation, which the user must install again. */
 static int prefix_installation(struct failure *failure) {
     return failure_prefix(failure, "cannot deliver the agent to nodes");
 }
 
 /* ---- the script */
 
-/* Without comments and indentation, which the node's sh would read byte by byte for nothing. */
+/* Reads delivery.sh, without comments and indentation: the node's sh reads it byte by byte. */
 static int read_script(struct agent_package *package, const char *folder, struct failure *failure) {
     cleanup(text_clear) struct text content;
     text_init(&content, SCRIPT_MAX);
@@ -70,8 +70,9 @@ static int read_script(struct agent_package *package, const char *folder, struct
 
 /* ---- the binary */
 
-/* `uname -m` of the machines that have a Linux and a name; "unknown" runs nowhere, and so is built there. */
-static const char *machine_of(const struct text *binary) {
+/* The name, as `uname -m` prints it, of the machines on which BINARY runs; "unknown" matches no node, so that
+ * the agent is built there. */
+static const char *find_machine(const struct text *binary) {
     static const struct {
         uint16_t machine;
         uint8_t class;
@@ -99,7 +100,7 @@ static int read_binary(struct agent_package *package, const char *path, struct f
     text_init(&binary, BINARY_MAX);
     if (file_read(path, &binary, failure) < 0)
         return prefix_installation(failure);
-    package->machine = machine_of(&binary);
+    package->machine = find_machine(&binary);
     struct text *input = &package->inputs[AGENT_INPUT_BINARY];
     const struct text *script = &package->inputs[AGENT_INPUT_SCRIPT];
     if (hash_bytes(binary.bytes, binary.length, package->binary_hash) < 0 ||
@@ -111,7 +112,8 @@ static int read_binary(struct agent_package *package, const char *path, struct f
 
 /* ---- the sources */
 
-/* A here-document, whose last line is the hash of what is before it, and so is not in it. */
+/* Appends commands that write the source file PATH, as a here-document. Its end mark is the hash of the
+ * content, which the content cannot contain. */
 static int append_source(struct text *stream, const char *folder, const char *path, struct failure *failure) {
     const char *name = path + strlen(folder) + 1;
     char hex[HASH_HEX_SIZE];
@@ -180,10 +182,10 @@ int agent_package_new(const struct installation *installation, enum agent_kind k
     return r;
 }
 
-/* ---- starting it */
+/* ---- the command that starts the agent */
 
-/* Of the folder and the file, `ls` prints a line each. For csh there is no exclamation mark in it, and no
- * newline; for C, no trigraph. */
+/* `ls` prints a line each for the folder and the file, whose mode and owner are checked. The script has no
+ * exclamation mark and no newline, because of csh, and no trigraph, because of C. */
 static const char start_script[] =
     "echo; echo " AGENT_SHELL_LINE
     "; u=$(id -u); case $(ls -ldn \"${0%/*}\" \"$0\" 2>/dev/null | while read -r mode links owner rest; do "

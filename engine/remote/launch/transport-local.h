@@ -1,6 +1,6 @@
-/* The transport to this very machine: the agent as a child process on a socket pair, in a session of its own,
- * so that Ctrl-C at the terminal reaches the engine only. What the agent says on stderr goes into the reason
- * of its end. */
+/* The transport to an agent on this machine: a child process on a socket pair, in a session of its own, so
+ * that Ctrl-C at the terminal reaches the engine only. The agent's stderr is quoted in the reason of its end.
+ */
 #ifndef ASSAY_LAUNCH_TRANSPORT_LOCAL_H
 #define ASSAY_LAUNCH_TRANSPORT_LOCAL_H
 
@@ -11,15 +11,17 @@
 
 struct transport_local_options {
     const char *agent;     /* path of the agent program (libexec/assay/assay-agent) */
-    const char *directory; /* its run directory, absolute; made, mode 0700, if it is not there */
-    bool remove_directory; /* the agent removes it when it leaves, however its link ended, unless it was there
-                              before with something in it (engine/agent/PROTOCOL.md, "The end") */
-    const char *root;      /* a captured tree in place of "/" for what the agent reads, or NULL */
-    const struct agent_image *image; /* what it is deployed in, borrowed; NULL: nothing */
-    const char *node;                /* the name that failures use, or NULL for "localhost" */
+    const char *directory; /* its run directory, absolute; made, mode 0700, if it is missing */
+    /* The agent removes the run directory at its end, unless it existed and was not empty
+     * (engine/agent/PROTOCOL.md, "The end"). */
+    bool remove_directory;
+    const char *root;                /* a captured machine, which the agent reads instead of "/"; or NULL */
+    const struct agent_image *image; /* the system to deploy, borrowed; NULL: the machine's own */
+    const char *node;                /* the node's name in failures; NULL: "localhost" */
 };
 
-/* The options are copied. The caller frees with transport_free(), or gives it to an agent link. */
+/* Makes a transport, not yet started; the options are copied. The caller frees it with transport_free(), or
+ * passes it to agent_link_new(). */
 int transport_local_new(struct event_loop *loop, const struct transport_local_options *options,
                         struct transport **ret, struct failure *failure);
 

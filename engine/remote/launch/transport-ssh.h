@@ -1,5 +1,4 @@
-/* The transport to an agent on another machine, by libssh or by programs: agent-transport.h has what it does.
- */
+/* The transport to an agent on another machine, by libssh or by a program; agent-transport.h describes it. */
 #ifndef ASSAY_LAUNCH_TRANSPORT_SSH_H
 #define ASSAY_LAUNCH_TRANSPORT_SSH_H
 
@@ -10,13 +9,14 @@
 #include "engine/remote/ssh/client.h"
 
 struct transport_ssh_options {
-    struct ssh_client *client;             /* borrowed; not used by programs */
+    struct ssh_client *client;             /* borrowed; not used where `launcher` is set */
     const char *destination;               /* [user@]host[:port] */
-    const char *node;                      /* the name for failures and results; NULL: the destination */
-    const struct launcher_words *launcher; /* in place of libssh, programs; NULL: libssh */
+    const char *node;                      /* the node's name in failures and results; NULL: destination */
+    const struct launcher_words *launcher; /* the programs to use; NULL: libssh */
     struct agent_transport_options agent;
 };
 
+/* Makes a transport, not yet started. -EINVAL for a destination that is not valid. */
 int transport_ssh_new(struct event_loop *loop, const struct transport_ssh_options *options,
                       struct transport **ret, struct failure *failure);
 

@@ -47,7 +47,7 @@ void transport_free(struct transport *transport) {
 }
 
 void transport_set_state(struct transport *transport, enum transport_state state, const struct failure *why) {
-    /* States only go forward: an end that is noticed twice is reported once. */
+    /* States only go forward, so that an end that is noticed twice is reported once. */
     if (state <= transport->state)
         return;
     transport->state = state;

@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)REMOTE_COMMANDS_LIMIT == (int)PROTOCOL_COMMAND_LIMIT, "what the agent keeps to");
+_Static_assert((int)REMOTE_COMMANDS_LIMIT == (int)PROTOCOL_COMMAND_LIMIT, "the agent's limit");
 
 enum { KEEP_CAPACITY = 64 << 10 };
 
-/* ---- memory: a command lives until both the caller and the link have let go of it */
+/* ---- memory: a command is freed when the caller has freed it and it has ended */
 
-static size_t position(const struct agent_link *link, uint32_t number) {
+/* The index of command NUMBER in link->commands, or where it would be inserted. */
+static size_t find_index(const struct agent_link *link, uint32_t number) {
     size_t low = 0, high = link->command_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -28,8 +29,8 @@ static size_t position(const struct agent_link *link, uint32_t number) {
     return low;
 }
 
-static struct remote_command *find(const struct agent_link *link, uint32_t number) {
-    size_t at = position(link, number);
+static struct remote_command *find_command(const struct agent_link *link, uint32_t number) {
+    size_t at = find_index(link, number);
     return at < link->command_count && link->commands[at]->number == number ? link->commands[at] : NULL;
 }
 
@@ -40,18 +41,19 @@ static void free_if_released(struct remote_command *command) {
     free(command);
 }
 
-static void leave_link(struct remote_command *command) {
+/* Removes the command from its link. */
+static void remove_from_link(struct remote_command *command) {
     struct agent_link *link = command->link;
-    size_t at = position(link, command->number);
+    size_t at = find_index(link, command->number);
     memmove(link->commands + at, link->commands + at + 1,
             (link->command_count - at - 1) * sizeof *link->commands);
     link->command_count--;
 }
 
-/* EXIT or FAILURE; not both. */
+/* Ends a command with EXIT or FAILURE, one of them NULL, and calls back. */
 static void end(struct remote_command *command, const struct remote_exit *exit,
                 const struct failure *failure) {
-    leave_link(command);
+    remove_from_link(command);
     command->ended = true;
     text_clear(&command->queue);
     command->taken = 0;
@@ -70,7 +72,7 @@ void command_fail_all(struct agent_link *link, const struct failure *failure) {
 void command_detach_all(struct agent_link *link) {
     while (link->command_count) {
         struct remote_command *command = link->commands[0];
-        leave_link(command);
+        remove_from_link(command);
         command->ended = true;
         command->link = NULL;
         free_if_released(command);
@@ -86,6 +88,7 @@ static uint32_t count_strings(const char *const *strings) {
     return count;
 }
 
+/* Checks the specification and sends it as RUN. FAILURE_EXPERIMENT beyond a limit. */
 static int send_run(struct agent_link *link, uint32_t number,
                     const struct remote_command_specification *specification, struct failure *failure) {
     static const char *const nothing[] = {NULL};
@@ -128,8 +131,8 @@ _Static_assert(REMOTE_OUTPUT_STREAM == (int)PROTOCOL_MODE_STREAM &&
                    REMOTE_OUTPUT_MERGE == (int)PROTOCOL_MODE_MERGE && sizeof(unsigned) == sizeof(uint32_t),
                "a specification is handed on without translation");
 
-/* The time that the engine waits for a sign of the command, ns; 0: any. */
-static int64_t find_limit(const struct remote_command_specification *specification) {
+/* How long the engine waits for a message about the command, ns; 0: without limit. */
+static int64_t progress_limit(const struct remote_command_specification *specification) {
     uint64_t most_ms = specification->idle_limit_ms ? specification->idle_limit_ms
                                                     : specification->timeout_ms + specification->grace_ms;
     int64_t slack_ns = specification->idle_limit_ms ? 0 : LIMIT_ANSWER;
@@ -167,7 +170,7 @@ int remote_command_start(struct agent_link *link, const struct remote_command_sp
     }
     link->commands[link->command_count++] = command; /* numbers only grow */
     command->idle_limit_ms = specification->idle_limit_ms;
-    limit_begin(link, &command->limit, find_limit(specification));
+    limit_begin(link, &command->limit, progress_limit(specification));
     *ret = command;
     return 0;
 }
@@ -176,15 +179,16 @@ void remote_command_free(struct remote_command *command) {
     if (!command)
         return;
     if (!command->ended)
-        (void)remote_command_kill(command, SIGKILL, NULL); /* no memory for that: the link's end will do it */
+        (void)remote_command_kill(command, SIGKILL, NULL); /* without memory it ends with the link */
     command->released = true;
     text_clear(&command->queue);
     command->taken = 0;
     free_if_released(command);
 }
 
-/* Its bytes move. Those of a command with a time limit may come long after its end: a link may be slow. */
-static void note_sign(struct agent_link *link, struct remote_command *command) {
+/* Called when bytes of the command have moved: starts its idle limit anew. The limit of a command with a time
+ * limit is postponed, because its output may come long after its end on a slow link. */
+static void note_progress(struct agent_link *link, struct remote_command *command) {
     if (command->idle_limit_ms && !command->stalled_ms)
         limit_moved(link, &command->limit);
     else if (!command->idle_limit_ms)
@@ -242,7 +246,7 @@ int remote_command_close_input(struct remote_command *command, struct failure *f
     return 0;
 }
 
-/* One frame of input at most. True if one was sent, so that there may be another. */
+/* Sends at most one frame of input. True where one was sent, so that there may be more. */
 static bool send_input(struct agent_link *link, struct remote_command *command) {
     size_t queued = remote_command_queued(command);
     uint64_t credit = command->credit - command->sent;
@@ -259,7 +263,7 @@ static bool send_input(struct agent_link *link, struct remote_command *command) 
         return false;
     command->taken += size;
     command->sent += size;
-    note_sign(link, command);
+    note_progress(link, command);
     if (remote_command_queued(command) == 0) {
         text_reset(&command->queue);
         command->taken = 0;
@@ -278,6 +282,7 @@ static void send_end(struct agent_link *link, struct remote_command *command) {
     command->end_sent = link_send(link, &writer, NULL) == 0;
 }
 
+/* Calls on_drain where the queue has fallen to the low mark. */
 static void tell_drain(struct remote_command *command) {
     if (!command->above || remote_command_queued(command) > command->low_mark)
         return;
@@ -287,11 +292,12 @@ static void tell_drain(struct remote_command *command) {
     command->busy++;
     command->callbacks.on_drain(command, command->context);
     command->busy--;
-    free_if_released(command); /* never, for it has not ended; but the callback may have ended the link */
+    free_if_released(command); /* the callback may have ended the link, and so the command */
 }
 
-/* One frame each in turn, so that no command starves the others of the window. Callbacks may start commands,
- * which come last in the array; none leaves it meanwhile, unless the link ends. */
+/* Sends the input of all commands, one frame each in turn, so that no command uses up the window alone.
+ * Callbacks may start commands, which are appended to the array; none is removed from it meanwhile, unless
+ * the link ends. */
 void command_pump(struct agent_link *link) {
     bool more = true;
     while (more && link_has_window(link)) {
@@ -316,10 +322,10 @@ int remote_command_kill(struct remote_command *command, int signal_number, struc
     return link_send(command->link, &writer, failure);
 }
 
-/* ---- what the agent says */
+/* ---- messages of the agent */
 
-static int take_started(struct remote_command *command, const struct protocol_frame *frame,
-                        struct failure *failure) {
+static int handle_started(struct remote_command *command, const struct protocol_frame *frame,
+                          struct failure *failure) {
     struct protocol_started started;
     int r = protocol_get_message(frame, &started, failure);
     if (r < 0)
@@ -328,7 +334,7 @@ static int take_started(struct remote_command *command, const struct protocol_fr
         return failure_set(failure, -EPROTO, "command %u started twice", command->number);
     command->started = true;
     command->credit = started.credit;
-    note_sign(command->link, command);
+    note_progress(command->link, command);
     command->start = (struct remote_start){
         .pid = (pid_t)started.pid, .wall_ns = started.wall_ns, .monotonic_ns = started.monotonic_ns};
     command->busy++;
@@ -339,13 +345,13 @@ static int take_started(struct remote_command *command, const struct protocol_fr
     return 0;
 }
 
-static int take_output(struct remote_command *command, const struct protocol_frame *frame,
-                       struct failure *failure) {
+static int handle_output(struct remote_command *command, const struct protocol_frame *frame,
+                         struct failure *failure) {
     struct protocol_data data;
     int r = protocol_get_message(frame, &data, failure);
     if (r < 0)
         return r;
-    note_sign(command->link, command);
+    note_progress(command->link, command);
     command->busy++;
     if (!command->released && command->callbacks.on_output)
         command->callbacks.on_output(command, data.stream == 1 ? REMOTE_STDOUT : REMOTE_STDERR, data.bytes,
@@ -355,8 +361,8 @@ static int take_output(struct remote_command *command, const struct protocol_fra
     return 0;
 }
 
-static int take_credit(struct remote_command *command, const struct protocol_frame *frame,
-                       struct failure *failure) {
+static int handle_credit(struct remote_command *command, const struct protocol_frame *frame,
+                         struct failure *failure) {
     struct protocol_amount amount;
     int r = protocol_get_message(frame, &amount, failure);
     if (r < 0)
@@ -364,12 +370,12 @@ static int take_credit(struct remote_command *command, const struct protocol_fra
     if (amount.amount < command->credit)
         return failure_set(failure, -EPROTO, "command %u was given less credit than it had", command->number);
     command->credit = amount.amount;
-    note_sign(command->link, command);
+    note_progress(command->link, command);
     return 0;
 }
 
-static int take_failed(struct remote_command *command, const struct protocol_frame *frame,
-                       struct failure *failure) {
+static int handle_failed(struct remote_command *command, const struct protocol_frame *frame,
+                         struct failure *failure) {
     struct protocol_error error;
     int r = protocol_get_message(frame, &error, failure);
     if (r < 0)
@@ -384,8 +390,8 @@ static int take_failed(struct remote_command *command, const struct protocol_fra
     return 0;
 }
 
-static int take_exited(struct remote_command *command, const struct protocol_frame *frame,
-                       struct failure *failure) {
+static int handle_exited(struct remote_command *command, const struct protocol_frame *frame,
+                         struct failure *failure) {
     struct protocol_exited got;
     int r = protocol_get_message(frame, &got, failure);
     if (r < 0)
@@ -419,25 +425,25 @@ int command_dispatch(struct agent_link *link, const struct protocol_frame *frame
     struct protocol_reader reader;
     protocol_read(&reader, frame->payload, frame->length);
     uint32_t number = protocol_get_u32(&reader);
-    struct remote_command *command = find(link, number);
+    struct remote_command *command = find_command(link, number);
     if (reader.wrong || !command)
         return failure_set(failure, -EPROTO, "a %s message for command %u, which is not running",
                            protocol_type_name(frame->type), number);
     switch (frame->type) {
     case PROTOCOL_STARTED:
-        return take_started(command, frame, failure);
+        return handle_started(command, frame, failure);
     case PROTOCOL_FAILED:
-        return take_failed(command, frame, failure);
+        return handle_failed(command, frame, failure);
     case PROTOCOL_OUTPUT:
-        return take_output(command, frame, failure);
+        return handle_output(command, frame, failure);
     case PROTOCOL_CREDIT:
-        return take_credit(command, frame, failure);
+        return handle_credit(command, frame, failure);
     default:
-        return take_exited(command, frame, failure);
+        return handle_exited(command, frame, failure);
     }
 }
 
-/* ---- words */
+/* ---- queries */
 
 pid_t remote_command_pid(const struct remote_command *command) {
     return command->start.pid;

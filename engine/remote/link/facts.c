@@ -10,7 +10,7 @@
 
 enum { MEMORY_LIMIT = 1024, ENVIRONMENT_LIMIT = 65536, NOTES_LIMIT = 256 };
 
-/* The facts that are one string each, and whether they must be there. */
+/* The facts that are one string each, and whether they are required. */
 static const struct string_fact {
     unsigned kind;
     size_t offset;
@@ -26,7 +26,7 @@ static const struct string_fact {
 };
 enum { STRING_FACTS = sizeof string_facts / sizeof *string_facts };
 
-static char **string_of(struct node_facts *facts, const struct string_fact *fact) {
+static char **string_member(struct node_facts *facts, const struct string_fact *fact) {
     return (char **)((char *)facts + fact->offset);
 }
 
@@ -40,7 +40,7 @@ void node_facts_free(struct node_facts *facts) {
     if (!facts)
         return;
     for (size_t i = 0; i < STRING_FACTS; i++)
-        free(*string_of(facts, &string_facts[i]));
+        free(*string_member(facts, &string_facts[i]));
     free(facts->pus);
     free(facts->memories);
     free_strings(facts->environment, facts->environment_count);
@@ -52,8 +52,9 @@ static void free_facts(struct node_facts **facts) {
     node_facts_free(*facts);
 }
 
-/* Room for one more of SIZE bytes in an array that doubles; NULL if there are LIMIT already. */
-static void *one_more(void *items, size_t *count, size_t size, size_t limit) {
+/* Returns room for one more item of SIZE bytes in the array ITEMS, which grows by doubling; NULL: it has
+ * LIMIT items already. */
+static void *append_item(void *items, size_t *count, size_t size, size_t limit) {
     void **array = items;
     if (*count == limit)
         return NULL;
@@ -75,13 +76,13 @@ static bool add_pu(struct node_facts *facts, struct protocol_reader *reader) {
     bool ascending = facts->pu_count == 0 || facts->pus[facts->pu_count - 1].index < pu.index;
     if (!ascending || pu.index >= PROTOCOL_PU_LIMIT || pu.first_sibling_index > pu.index)
         return false;
-    *(struct node_pu *)one_more(&facts->pus, &facts->pu_count, sizeof pu, PROTOCOL_PU_LIMIT) = pu;
+    *(struct node_pu *)append_item(&facts->pus, &facts->pu_count, sizeof pu, PROTOCOL_PU_LIMIT) = pu;
     return true;
 }
 
 static bool add_memory(struct node_facts *facts, struct protocol_reader *reader) {
     struct node_memory *memory =
-        one_more(&facts->memories, &facts->memory_count, sizeof *memory, MEMORY_LIMIT);
+        append_item(&facts->memories, &facts->memory_count, sizeof *memory, MEMORY_LIMIT);
     if (!memory)
         return false;
     memory->numa_node = protocol_get_u32(reader);
@@ -91,7 +92,7 @@ static bool add_memory(struct node_facts *facts, struct protocol_reader *reader)
 }
 
 static bool add_string(char ***strings, size_t *count, size_t limit, const char *bytes, size_t length) {
-    char **place = memchr(bytes, '\0', length) ? NULL : one_more(strings, count, sizeof *place, limit);
+    char **place = memchr(bytes, '\0', length) ? NULL : append_item(strings, count, sizeof *place, limit);
     if (place)
         *place = xstrndup(bytes, length);
     return place;
@@ -104,14 +105,15 @@ static bool set_string(char **slot, const char *bytes, size_t length) {
     return true;
 }
 
-/* HAS_MEMORY is set once that fact has come. */
+/* Reads one record into FACTS. False: it is malformed, or comes twice. *HAS_MEMORY is set with the record of
+ * the memory. */
 static bool parse_record(struct node_facts *facts, unsigned kind, const char *bytes, size_t length,
                          bool *has_memory) {
     struct protocol_reader reader;
     uint32_t flags;
     for (size_t i = 0; i < STRING_FACTS; i++)
         if (string_facts[i].kind == kind)
-            return set_string(string_of(facts, &string_facts[i]), bytes, length);
+            return set_string(string_member(facts, &string_facts[i]), bytes, length);
     protocol_read(&reader, bytes, length);
     switch (kind) {
     case PROTOCOL_FACT_SPACE:
@@ -143,7 +145,7 @@ static bool parse_record(struct node_facts *facts, unsigned kind, const char *by
         *has_memory = true;
         break;
     default:
-        return true; /* a newer agent may know more */
+        return true; /* an unknown record, of a newer agent */
     }
     return !reader.wrong && reader.at == reader.end;
 }
@@ -161,7 +163,7 @@ int node_facts_parse(const void *bytes, size_t length, struct node_facts **ret, 
             return failure_set(failure, -EPROTO, "a malformed FACTS message: record of kind %u", kind);
     }
     for (size_t i = 0; i < STRING_FACTS; i++)
-        whole &= *string_of(facts, &string_facts[i]) || !string_facts[i].needed;
+        whole &= *string_member(facts, &string_facts[i]) || !string_facts[i].needed;
     if (!whole || facts->pu_count == 0)
         return failure_set(failure, -EPROTO,
                            "a malformed FACTS message: the names, the memory or the PUs are missing");

@@ -1,4 +1,4 @@
-/* Files of one node: each request is a command, the agent's tool that packs or unpacks. */
+/* Requests for files of one node. Each runs a command, the agent's tool that packs or unpacks a tar. */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
@@ -11,20 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OVERHEAD_MAX = 64 << 10 /* of a file in a tar */ };
+enum { OVERHEAD_MAX = 64 << 10 /* bytes of a tar for each file, beside its content */ };
 
 struct file_request {
-    struct file_request *next; /* of the link */
+    struct file_request *next; /* in the link's list */
     struct agent_link *link;
     struct remote_command *command;
-    bool forgotten; /* the answer is not wanted any more */
+    bool forgotten; /* the answer is dropped (agent_link_forget()) */
     void *context;
-    agent_file_callback *file; /* of reading */
+    agent_file_callback *file; /* for requests that read files; else NULL */
     agent_done_callback *done;
     char **paths;
-    size_t count, next_path, came; /* of paths; the first that has not come; how many have */
-    uint64_t limit;                /* bytes of the files that are read */
-    struct text output, errors;    /* of the command */
+    size_t count;               /* number of paths */
+    size_t next_path;           /* the path after the last file that came */
+    size_t came;                /* number of files that came */
+    uint64_t limit;             /* most bytes of all files to read */
+    struct text output, errors; /* of the command */
 };
 
 static void file_request_free(struct file_request *request) {
@@ -54,6 +56,8 @@ void file_request_free_all(struct agent_link *link) {
     }
 }
 
+/* Reads the content of ENTRY and checks its hash; *RET is the caller's. -EBUSY: the file changed while it was
+ * read. */
 static int read_bytes(struct archive *archive, const struct tree_archive_entry *entry, const char *path,
                       char **ret, struct failure *failure) {
     cleanup_free char *bytes = xmalloc((size_t)entry->size + 1);
@@ -73,10 +77,10 @@ static int read_bytes(struct archive *archive, const struct tree_archive_entry *
     return 0;
 }
 
-/* Hands over ENTRY as the next of the paths that ends in its name. The tool packs in the order of its
- * arguments, so that what an entry has passed does not come any more. */
-static int take_entry(struct file_request *request, struct archive *archive,
-                      const struct tree_archive_entry *entry, struct failure *failure) {
+/* Passes the file ENTRY to the callback, as the next path that ends in its name. The tool packs in the order
+ * of its arguments, so that skipped paths do not come later. */
+static int pass_file(struct file_request *request, struct archive *archive,
+                     const struct tree_archive_entry *entry, struct failure *failure) {
     size_t i = request->next_path;
     while (i < request->count && strcmp(file_base_name(request->paths[i]), entry->path) != 0)
         i++;
@@ -97,15 +101,16 @@ static int take_entry(struct file_request *request, struct archive *archive,
     return 0;
 }
 
-/* One that cannot be taken keeps no other from being taken; FAILURE is that of the first. */
-static int unpack(struct file_request *request, struct failure *failure) {
+/* Unpacks the tool's output and passes each file to the callback. A file that fails does not stop the others;
+ * FAILURE is that of the first. */
+static int pass_files(struct file_request *request, struct failure *failure) {
     cleanup(tree_archive_free) struct archive *archive = NULL;
     struct tree_archive_entry entry = {0};
     struct failure own = {0}, first = {0};
     int r = tree_archive_open(-1, request->output.bytes, request->output.length, &archive, &own);
     while (r == 0 && (r = tree_archive_next(archive, &entry, &own)) > 0) {
         r = 0;
-        if (take_entry(request, archive, &entry, &own) < 0 && first.code == 0)
+        if (pass_file(request, archive, &entry, &own) < 0 && first.code == 0)
             first = own;
     }
     if (r < 0 && first.code == 0)
@@ -115,15 +120,16 @@ static int unpack(struct file_request *request, struct failure *failure) {
     return first.code;
 }
 
-/* All that could be asked has ended with EXIT. */
-static int check_end(struct file_request *request, const struct remote_exit *exit, struct failure *failure) {
+/* Checks the tool's end, and passes the files that it has read. Returns 0 or negative with a sentence. */
+static int check_result(struct file_request *request, const struct remote_exit *exit,
+                        struct failure *failure) {
     if (exit->output_cut)
         return failure_set(failure, -EFBIG, "'%.256s'%s more than the %llu bytes that were asked for",
                            request->paths[0], request->count > 1 ? " and others have" : " has",
                            (unsigned long long)request->limit);
     struct failure own = {0};
-    int unpacked = request->file && request->output.length > 0 ? unpack(request, &own) : 0;
-    int r = tool_failure(exit, request->errors.bytes, failure); /* what could be read has come even so */
+    int unpacked = request->file && request->output.length > 0 ? pass_files(request, &own) : 0;
+    int r = tool_failure(exit, request->errors.bytes, failure); /* readable files were passed even so */
     if (r < 0 || !request->file)
         return r;
     if (unpacked < 0)
@@ -138,17 +144,18 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
                       size_t length, void *context) {
     (void)command;
     struct file_request *request = context;
-    /* The limits of both are those of the command. */
+    /* Bounded by the output limits of the command. */
     (void)text_append(stream == REMOTE_STDOUT ? &request->output : &request->errors, bytes, length);
 }
 
-static void on_exit_of(struct remote_command *command, const struct remote_exit *exit,
-                       const struct failure *failure, void *context) {
+/* The tool has ended: calls DONE and frees the request. */
+static void on_tool_exit(struct remote_command *command, const struct remote_exit *exit,
+                         const struct failure *failure, void *context) {
     struct file_request *request = context, **at;
     struct failure why = {0}, own;
     if (failure)
         why = *failure;
-    else if (check_end(request, exit, &own) < 0)
+    else if (check_result(request, exit, &own) < 0)
         node_failure(&why, request->link->node, own.code, "%s", own.text);
     for (at = &request->link->files; *at != request;)
         at = &(*at)->next;
@@ -159,7 +166,7 @@ static void on_exit_of(struct remote_command *command, const struct remote_exit 
     file_request_free(request);
 }
 
-/* TOOL works on PATHS; RET is not yet sent anything. */
+/* Starts the command TOOL PATHS... for a new request *RET. INPUT: it reads stdin, which the caller writes. */
 static int start(struct agent_link *link, const char *tool, const char *const *paths, uint64_t limit,
                  bool input, agent_done_callback *done, void *context, struct file_request **ret,
                  struct failure *failure) {
@@ -180,7 +187,8 @@ static int start(struct agent_link *link, const char *tool, const char *const *p
     uint64_t output_limit = limit + request->count * OVERHEAD_MAX;
     text_init(&request->output, output_limit + OVERHEAD_MAX);
     text_init(&request->errors, 2 * FAILURE_TEXT_SIZE);
-    static const struct remote_command_callbacks callbacks = {.on_output = on_output, .on_exit = on_exit_of};
+    static const struct remote_command_callbacks callbacks = {.on_output = on_output,
+                                                              .on_exit = on_tool_exit};
     int r = remote_command_start(
         link,
         &(struct remote_command_specification){.arguments = arguments,
@@ -229,7 +237,7 @@ int agent_link_write_file(struct agent_link *link, const char *path, const void 
     r = remote_command_write(request->command, tar.bytes, tar.length, NULL, failure);
     (void)remote_command_close_input(request->command, NULL);
     if (r < 0)
-        request->forgotten = true; /* the caller is told here */
+        request->forgotten = true; /* the failure is returned here */
     return r;
 }
 

@@ -1,7 +1,7 @@
 /*
- * Limits that the engine keeps itself, whatever the agent does: each request is answered, and each command
- * goes on or ends, within one. A command that stands still is killed. An agent that answers nothing any more
- * is given up, although its connection may be alive: the link fails.
+ * Time limits that the engine enforces itself, whatever the agent does: within them each request must be
+ * answered, and each command make progress or end. A command without progress is killed. The link to an agent
+ * that does not answer fails, although its connection may be alive.
  */
 #include "engine/foundation/number.h"
 #include "engine/remote/link/link-private.h"
@@ -10,14 +10,15 @@
 #include <signal.h>
 
 #define ENGINE_AWAY                                                                                          \
-    (30 * EVENT_SECOND) /* a timer so late: the engine was stopped, or busy, and not the agent */
+    (30 * EVENT_SECOND) /* a timer that is later than this: the engine itself was stopped or busy */
 #define KILL_LIMIT (30 * EVENT_SECOND)  /* between a kill and the command's end */
-#define AFTER_BREAK (10 * EVENT_SECOND) /* for what was due while the stream was broken */
+#define AFTER_BREAK (10 * EVENT_SECOND) /* for limits that were due while the stream was broken */
 
 static int64_t now(const struct agent_link *link) {
     return event_loop_now(link->loop);
 }
 
+/* Sets the timer to DUE_NS, if that is earlier than its present time. */
 static void arm(struct agent_link *link, int64_t due_ns) {
     if (link->limit_due_ns && link->limit_due_ns <= due_ns)
         return;
@@ -44,7 +45,7 @@ void limit_postpone(struct agent_link *link, struct link_limit *limit, int64_t l
         limit->due_ns = now(link) + least_ns;
 }
 
-static void resume(struct agent_link *link, struct link_limit *limit) {
+static void resume_limit(struct agent_link *link, struct link_limit *limit) {
     if (limit->due_ns == 0)
         limit_moved(link, limit);
     limit_postpone(link, limit, AFTER_BREAK);
@@ -55,13 +56,14 @@ static void resume(struct agent_link *link, struct link_limit *limit) {
 void limit_resume_all(struct agent_link *link) {
     link->limit_due_ns = 0;
     for (struct pending_request *request = link->requests; request; request = request->next)
-        resume(link, &request->limit);
+        resume_limit(link, &request->limit);
     for (size_t i = 0; i < link->command_count; i++)
-        resume(link, &link->commands[i]->limit);
+        resume_limit(link, &link->commands[i]->limit);
 }
 
-/* Whether LIMIT has passed; otherwise it is watched on. LATE_NS: the time that the engine was away. */
-static bool is_passed(struct agent_link *link, struct link_limit *limit, int64_t late_ns) {
+/* True where LIMIT is over; otherwise sets the timer for it. LATE_NS: how long the engine was stopped or
+ * busy, which does not count. */
+static bool is_over(struct agent_link *link, struct link_limit *limit, int64_t late_ns) {
     if (limit->due_ns == 0)
         return false;
     limit->due_ns += late_ns;
@@ -71,7 +73,8 @@ static bool is_passed(struct agent_link *link, struct link_limit *limit, int64_t
     return false;
 }
 
-static void give_up(struct agent_link *link, const struct link_limit *limit, const char *what) {
+/* Fails the link: "the agent did not WHAT within ...". */
+static void fail_link(struct agent_link *link, const struct link_limit *limit, const char *what) {
     char most[NUMBER_TEXT_SIZE];
     struct failure why;
     node_failure(&why, link->node, -ETIMEDOUT, "the agent did not %s within %s", what,
@@ -79,9 +82,10 @@ static void give_up(struct agent_link *link, const struct link_limit *limit, con
     link_fail(link, &why);
 }
 
-/* True: the link has failed. */
+/* Checks the limit of a command: at its idle limit it is killed; a second limit, or that of a time limit,
+ * fails the link. True: the link has failed. */
 static bool check_command(struct agent_link *link, struct remote_command *command, int64_t late_ns) {
-    if (!is_passed(link, &command->limit, late_ns))
+    if (!is_over(link, &command->limit, late_ns))
         return false;
     if (command->stalled_ms == 0 && command->idle_limit_ms > 0) {
         command->stalled_ms = command->idle_limit_ms;
@@ -89,9 +93,9 @@ static bool check_command(struct agent_link *link, struct remote_command *comman
         (void)remote_command_kill(command, SIGKILL, NULL);
         return false;
     }
-    give_up(link, &command->limit,
-            command->stalled_ms ? "end a command that was killed"
-                                : "report the end of a command with a time limit");
+    fail_link(link, &command->limit,
+              command->stalled_ms ? "end a command that was killed"
+                                  : "report the end of a command with a time limit");
     return true;
 }
 
@@ -103,10 +107,10 @@ void limit_on_timer(struct event_source *self, void *context) {
         late_ns = 0;
     link->limit_due_ns = 0;
     if (link->state != AGENT_LINK_READY)
-        return; /* the lease counts while the stream is broken */
+        return; /* while the stream is broken only the lease counts */
     for (struct pending_request *request = link->requests; request; request = request->next)
-        if (is_passed(link, &request->limit, late_ns)) {
-            give_up(link, &request->limit, request_words(request));
+        if (is_over(link, &request->limit, late_ns)) {
+            fail_link(link, &request->limit, request_describe(request));
             return;
         }
     for (size_t i = 0; i < link->command_count; i++)

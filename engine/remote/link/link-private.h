@@ -1,4 +1,4 @@
-/* The inside of an agent link: what the files of this folder share. Nobody else includes it. */
+/* The parts of an agent link that the files of this folder share; private to this folder. */
 #ifndef ASSAY_LINK_LINK_PRIVATE_H
 #define ASSAY_LINK_LINK_PRIVATE_H
 
@@ -7,10 +7,12 @@
 #include "engine/remote/link/command.h"
 #include "engine/remote/link/link.h"
 
-/* How long something may go without a sign from the agent (limit.c). Zeroed memory: no limit. */
+/* The limit of the time without a message from the agent about one request or command (limit.c). Zeroed
+ * memory: no limit. */
 struct link_limit {
-    int64_t most_ns; /* 0: any time */
-    int64_t due_ns;  /* event_loop_now()'s; 0: not counted yet, since the agent has not greeted */
+    int64_t most_ns; /* 0: no limit */
+    int64_t
+        due_ns; /* when it is over, on event_loop_now()'s clock; 0: not started, before the agent's HELLO */
 };
 
 /* A request that is not yet answered. */
@@ -19,7 +21,7 @@ struct pending_request {
     uint32_t number;
     enum protocol_type type;
     void *context;
-    bool forgotten; /* the answer is not wanted any more */
+    bool forgotten; /* the answer is dropped (agent_link_forget()) */
     struct link_limit limit;
     union {
         agent_facts_callback *facts;
@@ -27,10 +29,10 @@ struct pending_request {
         agent_statistics_callback *statistics;
     } callback;
     /* CLOCK */
-    bool due; /* an exchange is to begin */
-    unsigned exchanges;
-    int64_t asked_wall_ns, asked_monotonic_ns;
-    struct agent_clock clock;
+    bool due;                                  /* the next exchange must be sent */
+    unsigned exchanges;                        /* wanted in all */
+    int64_t asked_wall_ns, asked_monotonic_ns; /* when the present exchange was sent */
+    struct agent_clock clock;                  /* the best exchange so far */
 };
 
 struct file_request;
@@ -42,42 +44,43 @@ struct remote_command {
     void *context;
     bool input_stream;
     bool started, ended;
-    bool released; /* the caller has freed it; the link lets go when it has ended */
+    bool released; /* the caller has freed it; the link frees it when it has ended */
     unsigned busy; /* callbacks of it that are running */
     struct remote_start start;
-    struct text queue; /* stdin */
-    size_t taken;      /* bytes of the queue that are in frames */
-    uint64_t sent, credit;
+    struct text queue;     /* stdin */
+    size_t taken;          /* bytes of the queue that are in frames */
+    uint64_t sent, credit; /* stdin bytes that were sent, and that the agent allows, in all */
     size_t low_mark;
-    bool above; /* the low mark, since on_drain was last called */
-    bool end_asked, end_sent;
+    bool above;     /* the queue was above the low mark since on_drain was last called */
+    bool end_asked; /* stdin is to be closed */
+    bool end_sent;  /* INPUT_END was sent */
     struct link_limit limit;
-    uint64_t idle_limit_ms; /* the specification's */
-    uint64_t stalled_ms;    /* it was killed, having stood still for so long; 0: it was not */
+    uint64_t idle_limit_ms; /* of the specification */
+    uint64_t stalled_ms;    /* it was killed after no progress for so long; 0: it was not */
 };
 
-/* Of a daemon's link. Times are event_loop_now()'s. */
+/* The part of a link that only daemons need (session.c). Times are event_loop_now()'s. */
 struct link_session {
-    uint64_t number;            /* 0: the agent ends with its stream, and the rest here means nothing */
-    struct event_source *watch; /* timer. READY: of heartbeat and silence; BROKEN: the lease's end; CLOSING:
-                                   the farewell's */
-    struct event_source *retry; /* timer: the next attempt */
-    int64_t watch_due;
-    int64_t last_received, sent; /* when the stream last gave and took bytes */
-    int64_t waiting_since;  /* since when there is something to be answered for and nothing has come; or -1 */
-    uint32_t heartbeat;     /* the CLOCK request that is not yet answered, or 0 */
-    uint64_t mark;          /* what had come and gone when the stream was new */
-    uint64_t answered;      /* the last frame but greetings that came; */
-    int64_t answered_ns;    /* when that was known; 0: nothing has come yet */
-    unsigned attempts;      /* to have a stream since one last brought something */
-    int64_t retry_first_ns; /* the first delay; tests have a shorter one */
-    bool seeking;           /* one of them is under way */
-    bool tried;             /* since it broke, one has failed */
-    int64_t closed_at;      /* when LEAVE was put into the outbox */
-    int64_t farewell_ns; /* for LEAVE to go out, while the stream takes nothing; tests have a shorter one */
-    bool farewell;       /* CLOSING: the one attempt that a broken link has to tell LEAVE */
-    bool told;           /* CLOSING: LEAVE has gone out */
-    bool left;           /* for all we know the agent is there: it is not known to have been told */
+    uint64_t number; /* of the session; 0: the agent ends with its stream, and no other member is used */
+    /* Timer. READY: heartbeat and silence; BROKEN: end of the lease; CLOSING: time-out of LEAVE. */
+    struct event_source *watch;
+    struct event_source *retry;  /* timer: the next attempt to reconnect */
+    int64_t watch_due;           /* when `watch` is due */
+    int64_t last_received, sent; /* when bytes were last received and written */
+    int64_t waiting_since;       /* when the oldest unanswered bytes were written; -1: none */
+    uint32_t heartbeat;          /* the CLOCK request that is not answered yet, or 0 */
+    uint64_t mark;               /* progress() when the stream was new */
+    uint64_t answered;           /* sequence number of the last frame that came, other than greetings */
+    int64_t answered_ns;         /* when that was noticed; 0: none has come yet */
+    unsigned attempts;           /* attempts to reconnect since a stream last made progress */
+    int64_t retry_first_ns;      /* the first delay; shorter in tests */
+    bool seeking;                /* an attempt is under way */
+    bool tried;                  /* an attempt has failed since the stream broke */
+    int64_t closed_at;           /* when LEAVE was put into the outbox */
+    int64_t farewell_ns;         /* time-out of LEAVE while the stream accepts nothing; shorter in tests */
+    bool farewell;               /* CLOSING: the one attempt to send LEAVE on a new stream has begun */
+    bool told;                   /* CLOSING: LEAVE was sent */
+    bool left;                   /* the agent may still run: it was not surely told to end */
 };
 
 struct agent_link {
@@ -91,90 +94,94 @@ struct agent_link {
     struct event_source *pump;          /* deferred: fill the outbox, give it to the transport */
     struct event_source *hello_timeout; /* timer: HELLO must have come */
     int64_t hello_timeout_ns;
-    struct event_source *limit_timer; /* the first of the limits may have passed */
-    int64_t limit_due_ns;             /* when it fires; 0: it is not set */
+    struct event_source *limit_timer; /* timer of the earliest limit of requests and commands */
+    int64_t limit_due_ns;             /* when that timer is due; 0: it is not set */
     struct agent_link_policy policy;
     struct link_session session;
-    bool write_ended; /* the transport takes nothing any more */
-    bool read_ended;
+    bool write_ended; /* the transport accepts no more bytes */
+    bool read_ended;  /* the transport has no more bytes */
     struct agent_greeting greeting;
     char *greeting_version, *greeting_host;
     bool failed;
-    struct failure failure; /* if FAILED; while BROKEN, what went wrong last */
+    struct failure failure; /* if `failed`; while BROKEN, the last failure */
     uint32_t next_number;
     struct pending_request *requests;
     struct file_request *files;
-    struct remote_command **commands; /* by number, ascending, for those that have not ended */
+    struct remote_command **commands; /* that have not ended, by number, ascending */
     size_t command_count, command_capacity;
 };
 
 enum { LINK_COMMANDS_LIMIT = PROTOCOL_COMMAND_LIMIT };
 
-/* May requests be made? 0 or -ENOTCONN and why not. */
+/* Checks that requests can be made: 0, or -ENOTCONN with the reason. */
 int link_check(const struct agent_link *link, struct failure *failure);
 uint32_t link_next_number(struct agent_link *link);
-/* A frame; link_send returns 0, or negative and a sentence, and then nothing was sent. */
+/* Send a frame: link_begin(), protocol_put_...(), link_send(). link_send() returns 0, or negative with a
+ * sentence, and then nothing is sent. */
 void link_begin(struct agent_link *link, struct protocol_writer *writer, enum protocol_type type);
 int link_send(struct agent_link *link, struct protocol_writer *writer, struct failure *failure);
-/* Is there room for data? */
+/* True where the window has room for more data. */
 bool link_has_window(const struct agent_link *link);
 
 /* link.c, for session.c */
-/* The one place where the state changes. WHY: of a CLOSED that was not asked for. */
+/* Changes the state, in this function only. WHY: the reason of a CLOSED that was not asked for. */
 void link_set_state(struct agent_link *link, enum agent_link_state state, const struct failure *why);
-/* The end, for good. */
+/* Ends the link for good, with the failure WHY unless it is closing already. */
 void link_fail(struct agent_link *link, const struct failure *why);
 int link_send_hello(struct agent_link *link, struct failure *failure);
 int link_start_transport(struct agent_link *link, struct failure *failure);
 
-/* session.c. For session 0 all of it does nothing, or says no. */
+/* session.c. For session 0 these functions do nothing, or return false. */
 void session_init(struct agent_link *link, uint64_t number);
 int session_add_sources(struct agent_link *link); /* 0 or -ENOMEM */
 void session_clear(struct agent_link *link);
-/* What follows the first HELLO. */
+/* Sends LEASE after the first HELLO. */
 int session_begin(struct agent_link *link, struct failure *failure);
-/* The agent has greeted, on this stream. */
+/* Called when the agent's HELLO has come on a stream. */
 void session_ready(struct agent_link *link);
+/* Called when bytes were written to, and read from, the stream. */
 void session_note_sent(struct agent_link *link);
 void session_note_heard(struct agent_link *link);
-/* Was CLOCK_REPLY's request ours? */
+/* True where CLOCK_REPLY number NUMBER answers the heartbeat, which is then answered. */
 bool session_takes_clock(struct agent_link *link, uint32_t number);
-/* Is a new stream being opened or greeted on? */
+/* True while a new stream is being opened, or HELLO exchanged on it. */
 bool session_is_seeking(const struct agent_link *link);
-/* CLOSING, and the stream has ended, in order if WHY is NULL: is no agent left that is to be told to leave?
- */
+/* Called in CLOSING when the stream has ended (WHY is NULL: in order). True where no agent is left that must
+ * be told to end. */
 bool session_is_over(struct agent_link *link, const struct failure *why);
-/* The stream has ended: true if the link goes on, or looks after its own end. WHY may be NULL. */
+/* Called when the stream has ended, because of WHY, which may be NULL. True where the link goes on, or ends
+ * by itself later. */
 bool session_outlives(struct agent_link *link, const struct failure *why);
-/* The link is about to be CLOSING: true if the agent is being told to leave; then session_tell() closes the
- * transport as soon as that has gone out. */
+/* Called before CLOSING: puts LEAVE into the outbox. True where the agent will be told to end: session_tell()
+ * then closes the transport as soon as LEAVE was sent. */
 bool session_leaves(struct agent_link *link);
 void session_tell(struct agent_link *link);
-/* CLOSED. */
+/* Called in CLOSED: stops the timers. */
 void session_stop(struct agent_link *link);
 
 /* limit.c */
-#define LIMIT_ANSWER (120 * EVENT_SECOND) /* of each request, and of a command beyond its own time limit */
-/* LIMIT is MOST_NS from now, or from the greeting on where that is still to come. */
+#define LIMIT_ANSWER (120 * EVENT_SECOND) /* for each request, and for a command beyond its own time limit   \
+                                           */
+/* Starts LIMIT, MOST_NS from now or, before the agent's HELLO, from that on. */
 void limit_begin(struct agent_link *link, struct link_limit *limit, int64_t most_ns);
-/* There was a sign: LIMIT begins anew. */
+/* Starts LIMIT anew, because the agent has sent something about it. */
 void limit_moved(struct agent_link *link, struct link_limit *limit);
-/* LIMIT, where it counts, is LEAST_NS from now at the earliest. */
+/* Moves a started LIMIT to at least LEAST_NS from now. */
 void limit_postpone(struct agent_link *link, struct link_limit *limit, int64_t least_ns);
-/* The link is READY, for the first time or again. */
+/* Called when the link is READY, for the first time or again: starts or postpones all limits. */
 void limit_resume_all(struct agent_link *link);
 void limit_on_timer(struct event_source *self, void *context);
 
 /* request.c */
 int request_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure);
-/* Begins the exchanges of clocks that are due. */
+/* Sends the CLOCK requests that are due. */
 void request_pump(struct agent_link *link);
-/* "answer a question about its clock": what an agent does that answers REQUEST. */
-const char *request_words(const struct pending_request *request);
+/* What an agent does that answers REQUEST, for "the agent did not ...". */
+const char *request_describe(const struct pending_request *request);
 void request_fail_all(struct agent_link *link, const struct failure *failure);
 void request_free_all(struct agent_link *link);
 
-/* file-request.c. A file's command fails as the link's other commands do. */
+/* file-request.c. File requests end with the link as its other commands do. */
 void file_request_forget(struct agent_link *link, const void *context);
 void file_request_free_all(struct agent_link *link);
 

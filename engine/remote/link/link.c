@@ -15,7 +15,7 @@
 
 enum { OUTBOX_LIMIT = 64 << 20, READS_A_TURN = 16 };
 
-/* ---- what the other files use */
+/* ---- for the other files */
 
 int link_check(const struct agent_link *link, struct failure *failure) {
     if (link->state > AGENT_LINK_IDLE && link->state < AGENT_LINK_CLOSING)
@@ -59,6 +59,8 @@ static void tell_state(struct agent_link *link, const struct failure *why) {
         link->callbacks.on_state(link, link->state, why, link->callbacks.context);
 }
 
+/* Ends all pending requests and commands with the failure WHY (NULL: the connection was closed), and tells
+ * the caller. */
 static void tell_closed(struct agent_link *link, const struct failure *why) {
     struct failure told;
     if (why) {
@@ -72,7 +74,7 @@ static void tell_closed(struct agent_link *link, const struct failure *why) {
     tell_state(link, why ? &link->failure : NULL);
 }
 
-/* It goes forward, but for a daemon's link that is ready, broken, and ready again. */
+/* States only go forward, except that a broken link may be ready again. */
 void link_set_state(struct agent_link *link, enum agent_link_state state, const struct failure *why) {
     enum agent_link_state before = link->state;
     bool resumed = before == AGENT_LINK_BROKEN && state == AGENT_LINK_READY;
@@ -87,28 +89,28 @@ void link_set_state(struct agent_link *link, enum agent_link_state state, const 
         return;
     session_stop(link);
     event_source_set_timer(link->limit_timer, -1, 0);
-    (void)transport_want(link->transport, 0); /* what still comes would wake the loop for ever */
+    (void)transport_want(link->transport, 0); /* unread bytes would wake the loop all the time */
     tell_closed(link, why);
 }
 
 void link_fail(struct agent_link *link, const struct failure *why) {
     if (link->state == AGENT_LINK_CLOSED)
         return;
-    /* Told to go already: however it goes, that was asked for. */
+    /* In CLOSING the end was asked for, whatever the reason. */
     bool asked = link->state == AGENT_LINK_CLOSING;
     transport_close(link->transport);
     link_set_state(link, AGENT_LINK_CLOSED, asked ? NULL : why);
 }
 
-/* The end of the stream, and of the link unless that outlives it. */
-static void lose_stream(struct agent_link *link, const struct failure *why) {
+/* The stream has ended: the link ends with it unless it can reconnect. */
+static void on_stream_end(struct agent_link *link, const struct failure *why) {
     if (link->state == AGENT_LINK_CLOSING && session_is_over(link, why))
         link_set_state(link, AGENT_LINK_CLOSED, NULL);
     else if (!session_outlives(link, why) && why)
         link_fail(link, why);
 }
 
-/* The agent said something that it must not say. It is told why, if it still listens. */
+/* Ends the link because the agent violated the protocol; tells it the reason, if the stream accepts that. */
 static void fail_protocol(struct agent_link *link, const struct failure *wrong) {
     struct failure why;
     node_failure(&why, link->node, -EPROTO, "the agent broke the protocol: %s", wrong->text);
@@ -118,7 +120,7 @@ static void fail_protocol(struct agent_link *link, const struct failure *wrong) 
     size_t length;
     const char *bytes;
     if (outbox_end(&link->outbox, &writer) == 0 && (bytes = outbox_unsent(&link->outbox, &length)))
-        (void)transport_write(link->transport, bytes, length); /* once: it is a courtesy */
+        (void)transport_write(link->transport, bytes, length); /* one try is enough */
     link_fail(link, &why);
 }
 
@@ -128,27 +130,27 @@ static void on_hello_timeout(struct event_source *self, void *context) {
     struct failure why;
     node_failure(&why, link->node, -ETIMEDOUT, "the agent did not answer within %.3g s",
                  (double)link->hello_timeout_ns / (double)EVENT_SECOND);
-    lose_stream(link, &why);
+    on_stream_end(link, &why);
 }
 
 /* ---- sending */
 
-/* Is anything that comes to be looked at? */
+/* True where frames from the agent are handled in this state. */
 static bool is_listening(const struct agent_link *link) {
     return link->state == AGENT_LINK_GREETING || link->state == AGENT_LINK_READY || session_is_seeking(link);
 }
 
-/* As far as the stream takes it now. */
-static void write_out(struct agent_link *link) {
+/* Writes the outbox, as much as the stream accepts now. */
+static void write_outbox(struct agent_link *link) {
     const char *bytes;
     size_t length;
-    bool is_open = link->transport->state == TRANSPORT_OPEN; /* a new one may still be starting */
+    bool is_open = link->transport->state == TRANSPORT_OPEN; /* a new stream may still be starting */
     while (is_open && !link->write_ended && (bytes = outbox_unsent(&link->outbox, &length))) {
         ssize_t sent = transport_write(link->transport, bytes, length);
         if (sent == -EAGAIN)
             break;
         if (sent < 0) {
-            /* Why it ended will be read, or told by the transport. */
+            /* The reason will be read, or told by the transport. */
             link->write_ended = true;
             break;
         }
@@ -157,19 +159,21 @@ static void write_out(struct agent_link *link) {
     }
 }
 
+/* Writes the outbox, and sets which events of the transport are wanted. */
 static void flush(struct agent_link *link) {
     size_t length;
-    write_out(link);
+    write_outbox(link);
     unsigned read = is_listening(link) && !link->read_ended ? EVENT_READ : 0u;
     unsigned write = !link->write_ended && outbox_unsent(&link->outbox, &length) ? EVENT_WRITE : 0u;
     int r = transport_want(link->transport, read | write);
     if (r < 0) {
         struct failure why;
         node_failure(&why, link->node, r, "cannot wait for the agent: %s", strerror(-r));
-        lose_stream(link, &why);
+        on_stream_end(link, &why);
     }
 }
 
+/* Deferred: fills the outbox from requests and commands, and writes it; while closing, sends LEAVE. */
 static void on_pump(struct event_source *self, void *context) {
     (void)self;
     struct agent_link *link = context;
@@ -177,7 +181,7 @@ static void on_pump(struct event_source *self, void *context) {
         request_pump(link);
         command_pump(link);
         if (inbox_owes(&link->inbox))
-            (void)outbox_put_acknowledgement(&link->outbox); /* owed still, if there is no memory now */
+            (void)outbox_put_acknowledgement(&link->outbox); /* without memory it is tried again later */
     }
     bool leaving = link->state == AGENT_LINK_CLOSING && link->session.number && !link->session.told;
     if (is_listening(link) || leaving)
@@ -203,7 +207,8 @@ int link_send_hello(struct agent_link *link, struct failure *failure) {
 
 /* ---- receiving */
 
-static void keep_greeting(struct agent_link *link, const struct protocol_hello *hello) {
+/* Copies the agent's HELLO. */
+static void store_greeting(struct agent_link *link, const struct protocol_hello *hello) {
     link->greeting_version = xstrdup(hello->program);
     link->greeting_host = xstrdup(hello->host);
     link->greeting = (struct agent_greeting){.protocol = hello->version,
@@ -217,8 +222,10 @@ static void keep_greeting(struct agent_link *link, const struct protocol_hello *
             snprintf(link->greeting.sha256 + 2 * i, 3, "%02x", hello->sha256[i]);
 }
 
-static int take_greeting(struct agent_link *link, const struct protocol_frame *frame,
-                         struct failure *failure) {
+/* Handles the agent's HELLO: the link is ready, for the first time or again. Another protocol version fails
+ * the link. */
+static int handle_hello(struct agent_link *link, const struct protocol_frame *frame,
+                        struct failure *failure) {
     struct protocol_hello hello;
     int r = protocol_get_message(frame, &hello, failure);
     if (r < 0)
@@ -237,7 +244,7 @@ static int take_greeting(struct agent_link *link, const struct protocol_frame *f
         return failure_set(failure, -EPROTO, "it has session %llx where %llx was asked for",
                            (unsigned long long)hello.session, (unsigned long long)link->session.number);
     if (link->state == AGENT_LINK_GREETING) {
-        keep_greeting(link, &hello);
+        store_greeting(link, &hello);
     } else {
         r = outbox_resume(&link->outbox, frame->acknowledged, failure);
         link->greeting.resumed += r == 0;
@@ -246,10 +253,11 @@ static int take_greeting(struct agent_link *link, const struct protocol_frame *f
         return r;
     session_ready(link);
     limit_resume_all(link);
-    link_set_state(link, AGENT_LINK_READY, NULL); /* not if it is closing: then this was its farewell */
+    link_set_state(link, AGENT_LINK_READY, NULL); /* without effect in CLOSING */
     return 0;
 }
 
+/* Handles one frame. A negative return is a violation of the protocol. */
 static int dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
     if (frame->type == PROTOCOL_REFUSE) {
         const char *sentence;
@@ -262,7 +270,7 @@ static int dispatch(struct agent_link *link, const struct protocol_frame *frame,
         return 0;
     }
     if (link->state != AGENT_LINK_READY && frame->type == PROTOCOL_HELLO)
-        return take_greeting(link, frame, failure);
+        return handle_hello(link, frame, failure);
     if (link->state != AGENT_LINK_READY)
         return failure_set(failure, -EPROTO, "a %s message came before HELLO",
                            protocol_type_name(frame->type));
@@ -286,7 +294,7 @@ static int dispatch(struct agent_link *link, const struct protocol_frame *frame,
     }
 }
 
-static int take_frames(struct agent_link *link, struct failure *failure) {
+static int handle_frames(struct agent_link *link, struct failure *failure) {
     struct protocol_frame frame;
     int r = 0;
     while (is_listening(link) && (r = inbox_next(&link->inbox, &frame, failure)) > 0) {
@@ -305,25 +313,25 @@ static void receive(struct agent_link *link) {
         char *space;
         size_t size;
         if (inbox_reserve(&link->inbox, &space, &size) < 0)
-            return; /* the bytes stay where they are until there is memory */
+            return; /* the bytes stay in the transport until there is memory */
         ssize_t got = transport_read(link->transport, space, size);
         if (got == -EAGAIN)
             break;
         if (got <= 0) {
-            /* The transport will say why. */
+            /* The transport will tell the reason. */
             link->read_ended = true;
             break;
         }
         session_note_heard(link);
         inbox_fill(&link->inbox, (size_t)got);
-        if (take_frames(link, &failure) < 0) {
+        if (handle_frames(link, &failure) < 0) {
             fail_protocol(link, &failure);
             return;
         }
         if ((size_t)got < size)
             break;
     }
-    inbox_free_idle(&link->inbox); /* a thousand links would keep a hundred MiB */
+    inbox_free_idle(&link->inbox); /* saves a hundred MiB for a thousand links */
     /* Acknowledgements, credit and answers may have made room. */
     event_source_defer(link->pump);
 }
@@ -337,6 +345,7 @@ static void on_ready(struct transport *transport, unsigned events, void *context
         event_source_defer(link->pump);
 }
 
+/* The transport is open or closed. */
 static void on_state(struct transport *transport, enum transport_state state, const struct failure *why,
                      void *context) {
     (void)transport;
@@ -344,16 +353,16 @@ static void on_state(struct transport *transport, enum transport_state state, co
     if (state == TRANSPORT_OPEN) {
         if (link->state == AGENT_LINK_OPENING)
             link_set_state(link, AGENT_LINK_GREETING, NULL);
-        /* Who was told to leave before the stream was open need not answer. */
+        /* An agent that is told to end before the stream was open need not answer HELLO. */
         if (link->state != AGENT_LINK_CLOSING || session_is_seeking(link))
             event_source_set_timer(link->hello_timeout, link->hello_timeout_ns, 0);
         event_source_defer(link->pump);
     } else if (link->state != AGENT_LINK_CLOSED) {
-        lose_stream(link, why);
+        on_stream_end(link, why);
     }
 }
 
-/* ---- life */
+/* ---- making, starting, closing */
 
 int agent_link_new(struct event_loop *loop, struct transport *transport,
                    const struct agent_link_callbacks *callbacks, struct agent_link **ret,
@@ -381,9 +390,9 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
 void agent_link_free(struct agent_link *link) {
     if (!link)
         return;
-    /* A daemon does not end with its stream: it is told, if the stream takes that now. */
+    /* A daemon does not end with its stream: it is told to, if the stream accepts that now. */
     if ((session_leaves(link) || link->state == AGENT_LINK_CLOSING) && !link->outbox.held)
-        write_out(link);
+        write_outbox(link);
     transport_free(link->transport);
     event_source_remove(link->pump);
     event_source_remove(link->hello_timeout);
@@ -442,10 +451,10 @@ void agent_link_close(struct agent_link *link) {
         return;
     }
     if (is_listening(link))
-        flush(link); /* what was asked for before it goes, as far as the stream takes it now */
+        flush(link); /* earlier requests are sent, as much as the stream accepts now */
     if (link->state >= AGENT_LINK_CLOSING)
         return;
-    link->session.told = true; /* or it never will be */
+    link->session.told = true; /* no agent is waited for */
     link_set_state(link, AGENT_LINK_CLOSING, NULL);
     transport_close(link->transport);
 }

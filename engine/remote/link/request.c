@@ -1,4 +1,4 @@
-/* Requests with one answer: what the node is, its clock, what its agent has cost. */
+/* Requests with one answer: the node's facts, its clock, and the agent's statistics. */
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/link/link-private.h"
@@ -9,9 +9,9 @@
 
 enum { CLOCK_EXCHANGES_LIMIT = 1000 };
 
-/* ---- life */
+/* ---- pending requests */
 
-static struct pending_request *take_first(struct agent_link *link) {
+static struct pending_request *pop_first(struct agent_link *link) {
     struct pending_request *request = link->requests;
     if (request)
         link->requests = request->next;
@@ -26,7 +26,7 @@ static void remove_and_free(struct agent_link *link, struct pending_request *req
     free(request);
 }
 
-static struct pending_request *add(struct agent_link *link, enum protocol_type type, void *context) {
+static struct pending_request *add_request(struct agent_link *link, enum protocol_type type, void *context) {
     struct pending_request *request = xcalloc(1, sizeof *request), **end = &link->requests;
     request->number = link_next_number(link);
     request->type = type;
@@ -49,21 +49,21 @@ static void tell_failure(struct agent_link *link, struct pending_request *reques
         request->callback.statistics(link, NULL, failure, request->context);
 }
 
-const char *request_words(const struct pending_request *request) {
-    return request->type == PROTOCOL_INSPECT ? "say what its node is"
-           : request->type == PROTOCOL_CLOCK ? "tell its node's time"
-                                             : "say what it costs";
+const char *request_describe(const struct pending_request *request) {
+    return request->type == PROTOCOL_INSPECT ? "report the facts of its node"
+           : request->type == PROTOCOL_CLOCK ? "report the time of its node"
+                                             : "report its own cost";
 }
 
 void request_fail_all(struct agent_link *link, const struct failure *failure) {
-    for (struct pending_request *request; (request = take_first(link));) {
+    for (struct pending_request *request; (request = pop_first(link));) {
         tell_failure(link, request, failure);
         free(request);
     }
 }
 
 void request_free_all(struct agent_link *link) {
-    for (struct pending_request *request; (request = take_first(link));)
+    for (struct pending_request *request; (request = pop_first(link));)
         free(request);
 }
 
@@ -73,7 +73,7 @@ void agent_link_forget(struct agent_link *link, const void *context) {
     file_request_forget(link, context);
 }
 
-/* ---- asking */
+/* ---- sending */
 
 static int send(struct agent_link *link, const struct pending_request *request, struct failure *failure) {
     struct protocol_writer writer;
@@ -82,13 +82,13 @@ static int send(struct agent_link *link, const struct pending_request *request, 
     return link_send(link, &writer, failure);
 }
 
-/* A request of TYPE that goes out at once; RET gets its callback next. */
+/* Makes and sends a request of TYPE; the caller then sets the callback of *RET. */
 static int submit(struct agent_link *link, enum protocol_type type, void *context,
                   struct pending_request **ret, struct failure *failure) {
     int r = link_check(link, failure);
     if (r < 0)
         return r;
-    *ret = add(link, type, context);
+    *ret = add_request(link, type, context);
     r = send(link, *ret, failure);
     if (r < 0)
         remove_and_free(link, *ret);
@@ -122,7 +122,7 @@ int agent_link_measure_clock(struct agent_link *link, unsigned exchanges, agent_
     int r = link_check(link, failure);
     if (r < 0)
         return r;
-    struct pending_request *request = add(link, PROTOCOL_CLOCK, context);
+    struct pending_request *request = add_request(link, PROTOCOL_CLOCK, context);
     request->callback.clock = callback;
     request->exchanges = exchanges ? exchanges : AGENT_CLOCK_EXCHANGES;
     request->due = true;
@@ -130,14 +130,14 @@ int agent_link_measure_clock(struct agent_link *link, unsigned exchanges, agent_
     return 0;
 }
 
-/* An exchange is stamped when its frame is about to go out: what waits in between is no part of the round
- * trip. */
+/* Sends CLOCK and notes the time. It is called just before the outbox is written, so that waiting frames are
+ * no part of the round trip. */
 static void begin_exchange(struct agent_link *link, struct pending_request *request) {
     if (send(link, request, NULL) < 0)
-        return; /* the next time */
+        return; /* tried again with the next pump */
     request->due = false;
-    /* In this order, so that whatever comes between the two makes the round trip longer, and not the error
-     * larger than half of it. */
+    /* The monotonic clock is read first: an interruption between the two then lengthens the round trip, which
+     * bounds the error. */
     request->asked_monotonic_ns = clock_monotonic_ns();
     request->asked_wall_ns = clock_wall_ns();
 }
@@ -150,9 +150,11 @@ void request_pump(struct agent_link *link) {
 
 /* ---- answers */
 
-/* The request NUMBER, if it is of TYPE; NULL, with the failure, if the agent answers what was not asked. */
-static struct pending_request *find(struct agent_link *link, const struct protocol_frame *frame,
-                                    uint32_t number, enum protocol_type type, struct failure *failure) {
+/* Finds the pending request NUMBER of TYPE; NULL with FAILURE: there is no such request, so that the answer
+ * violates the protocol. */
+static struct pending_request *find_request(struct agent_link *link, const struct protocol_frame *frame,
+                                            uint32_t number, enum protocol_type type,
+                                            struct failure *failure) {
     struct pending_request *request = link->requests;
     while (request && request->number != number)
         request = request->next;
@@ -163,10 +165,11 @@ static struct pending_request *find(struct agent_link *link, const struct protoc
     return NULL;
 }
 
-/* As find(), and it is answered now: RET is its copy. */
-static int answer(struct agent_link *link, const struct protocol_frame *frame, uint32_t number,
-                  enum protocol_type type, struct pending_request *ret, struct failure *failure) {
-    struct pending_request *request = find(link, frame, number, type, failure);
+/* Finds the pending request NUMBER of TYPE, copies it to RET and removes it. -EPROTO: there is no such
+ * request. */
+static int remove_answered(struct agent_link *link, const struct protocol_frame *frame, uint32_t number,
+                           enum protocol_type type, struct pending_request *ret, struct failure *failure) {
+    struct pending_request *request = find_request(link, frame, number, type, failure);
     if (!request)
         return -EPROTO;
     *ret = *request;
@@ -174,7 +177,8 @@ static int answer(struct agent_link *link, const struct protocol_frame *frame, u
     return 0;
 }
 
-static int take_facts(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
+static int handle_facts(struct agent_link *link, const struct protocol_frame *frame,
+                        struct failure *failure) {
     struct protocol_data data;
     struct node_facts *facts = NULL;
     struct pending_request answered;
@@ -182,7 +186,7 @@ static int take_facts(struct agent_link *link, const struct protocol_frame *fram
     if (r == 0)
         r = node_facts_parse(data.bytes, data.length, &facts, failure);
     if (r == 0)
-        r = answer(link, frame, data.number, PROTOCOL_INSPECT, &answered, failure);
+        r = remove_answered(link, frame, data.number, PROTOCOL_INSPECT, &answered, failure);
     if (r < 0 || answered.forgotten)
         node_facts_free(facts);
     else
@@ -190,13 +194,14 @@ static int take_facts(struct agent_link *link, const struct protocol_frame *fram
     return r;
 }
 
-static int take_error(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
+static int handle_error(struct agent_link *link, const struct protocol_frame *frame,
+                        struct failure *failure) {
     struct protocol_error error;
     struct pending_request answered;
     struct failure why;
     int r = protocol_get_message(frame, &error, failure);
     if (r == 0)
-        r = answer(link, frame, error.number, PROTOCOL_INSPECT, &answered, failure);
+        r = remove_answered(link, frame, error.number, PROTOCOL_INSPECT, &answered, failure);
     if (r < 0)
         return r;
     node_failure(&why, link->node, error.code, "%s", error.sentence);
@@ -204,13 +209,13 @@ static int take_error(struct agent_link *link, const struct protocol_frame *fram
     return 0;
 }
 
-static int take_statistics(struct agent_link *link, const struct protocol_frame *frame,
-                           struct failure *failure) {
+static int handle_statistics(struct agent_link *link, const struct protocol_frame *frame,
+                             struct failure *failure) {
     struct protocol_statistics got;
     struct pending_request answered;
     int r = protocol_get_message(frame, &got, failure);
     if (r == 0)
-        r = answer(link, frame, got.request, PROTOCOL_STATISTICS, &answered, failure);
+        r = remove_answered(link, frame, got.request, PROTOCOL_STATISTICS, &answered, failure);
     if (r < 0)
         return r;
     struct agent_statistics statistics = {
@@ -230,7 +235,10 @@ static int take_statistics(struct agent_link *link, const struct protocol_frame 
     return 0;
 }
 
-static int take_clock(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
+/* Handles CLOCK_REPLY: notes the exchange if its round trip is the shortest, and starts the next, or calls
+ * back. The answer to a heartbeat is not passed on. */
+static int handle_clock(struct agent_link *link, const struct protocol_frame *frame,
+                        struct failure *failure) {
     int64_t now = clock_monotonic_ns();
     struct protocol_clock got;
     int r = protocol_get_message(frame, &got, failure);
@@ -238,7 +246,7 @@ static int take_clock(struct agent_link *link, const struct protocol_frame *fram
         return r;
     if (session_takes_clock(link, got.request))
         return 0;
-    struct pending_request *request = find(link, frame, got.request, PROTOCOL_CLOCK, failure);
+    struct pending_request *request = find_request(link, frame, got.request, PROTOCOL_CLOCK, failure);
     if (!request)
         return -EPROTO;
     if (request->due)
@@ -255,7 +263,7 @@ static int take_clock(struct agent_link *link, const struct protocol_frame *fram
     best->exchanges = exchanges;
     if (exchanges < request->exchanges && !request->forgotten) {
         limit_moved(link, &request->limit);
-        request->due = true; /* the link is pumped after what has come was taken */
+        request->due = true; /* sent by the pump, after all received frames are handled */
         return 0;
     }
     struct pending_request answered = *request;
@@ -268,12 +276,12 @@ static int take_clock(struct agent_link *link, const struct protocol_frame *fram
 int request_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
     switch (frame->type) {
     case PROTOCOL_ERROR:
-        return take_error(link, frame, failure);
+        return handle_error(link, frame, failure);
     case PROTOCOL_STATISTICS_REPLY:
-        return take_statistics(link, frame, failure);
+        return handle_statistics(link, frame, failure);
     case PROTOCOL_CLOCK_REPLY:
-        return take_clock(link, frame, failure);
+        return handle_clock(link, frame, failure);
     default:
-        return take_facts(link, frame, failure);
+        return handle_facts(link, frame, failure);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * What a daemon's link has beyond its stream: a lease and a heartbeat, the search for a new stream when one
- * has broken, and the farewell. Links of session 0 pass through here and are left alone.
+ * Links to daemons: the lease and the heartbeat, reconnecting when a stream has broken, and telling the agent
+ * to end (LEAVE). For links of session 0 these functions do nothing.
  */
 #include "engine/remote/link/link-private.h"
 
@@ -10,9 +10,9 @@
 
 #define RETRY_FIRST (EVENT_SECOND / 2)
 #define RETRY_MAX (10 * EVENT_SECOND)
-#define FAREWELL_NS (5 * EVENT_SECOND)  /* for LEAVE to be taken, by a broken link's one attempt too */
-#define FAREWELLS_MAX 6                 /* so often longer, while the stream still takes what is before it */
-#define FIRST_LEASE (60 * EVENT_SECOND) /* of an agent that has been told no other */
+#define FAREWELL_NS (5 * EVENT_SECOND)  /* for sending LEAVE, also on a new stream */
+#define FAREWELLS_MAX 6                 /* times FAREWELL_NS at most, while the stream still accepts bytes */
+#define FIRST_LEASE (60 * EVENT_SECOND) /* of an agent that has not received LEASE */
 
 static bool is_session(const struct agent_link *link) {
     return link->session.number != 0;
@@ -22,7 +22,7 @@ static int64_t now(const struct agent_link *link) {
     return event_loop_now(link->loop);
 }
 
-static int64_t least(int64_t a, int64_t b) {
+static int64_t smaller_of(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
@@ -36,7 +36,8 @@ void agent_link_set_policy(struct agent_link *link, const struct agent_link_poli
     if (link->state != AGENT_LINK_IDLE)
         return;
     if (policy->lease_ns > 0)
-        link->policy.lease_ns = least(policy->lease_ns, (int64_t)PROTOCOL_LEASE_LIMIT_MS * EVENT_MILLISECOND);
+        link->policy.lease_ns =
+            smaller_of(policy->lease_ns, (int64_t)PROTOCOL_LEASE_LIMIT_MS * EVENT_MILLISECOND);
     if (policy->heartbeat_ns > 0)
         link->policy.heartbeat_ns = policy->heartbeat_ns;
     if (policy->silence_ns > 0)
@@ -55,10 +56,10 @@ void session_init(struct agent_link *link, uint64_t number) {
 int session_begin(struct agent_link *link, struct failure *failure) {
     if (!is_session(link))
         return 0;
-    /* A beat must be answered before its want counts as silence, and one may be lost before the lease ends.
-     */
+    /* A heartbeat must be answered within the silence, and one may be lost before the lease ends. */
     struct agent_link_policy *policy = &link->policy;
-    policy->heartbeat_ns = least(policy->heartbeat_ns, least(policy->lease_ns / 3, policy->silence_ns / 2));
+    policy->heartbeat_ns =
+        smaller_of(policy->heartbeat_ns, smaller_of(policy->lease_ns / 3, policy->silence_ns / 2));
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_LEASE);
     int64_t lease_ms = policy->lease_ns / EVENT_MILLISECOND;
@@ -66,7 +67,7 @@ int session_begin(struct agent_link *link, struct failure *failure) {
     return link_send(link, &writer, failure);
 }
 
-/* ---- the watch: a timer, whose meaning is the state's */
+/* ---- the watch: one timer, whose meaning depends on the state */
 
 static void set_watch(struct agent_link *link, int64_t due) {
     int64_t delay = due - now(link);
@@ -84,7 +85,7 @@ void session_note_sent(struct agent_link *link) {
 void session_note_heard(struct agent_link *link) {
     struct link_session *session = &link->session;
     session->last_received = now(link);
-    /* While a beat is out the next silence begins at once. */
+    /* While a heartbeat is not answered the next silence begins at once. */
     session->waiting_since = session->heartbeat ? session->last_received : -1;
 }
 
@@ -96,8 +97,9 @@ bool session_takes_clock(struct agent_link *link, uint32_t number) {
     return true;
 }
 
-/* CLOCK, for nothing but its answer. When there is no memory for it, the next round tries again. */
-static void beat(struct agent_link *link) {
+/* Sends a heartbeat: CLOCK, whose answer shows that the agent is alive. Without memory it is tried again
+ * later. */
+static void send_heartbeat(struct agent_link *link) {
     uint32_t number = link_next_number(link);
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_CLOCK);
@@ -106,21 +108,25 @@ static void beat(struct agent_link *link) {
         link->session.heartbeat = number;
 }
 
-/* When a beat is due: so long after we last said anything, or after we said something and heard nothing. */
-static int64_t beat_due(const struct agent_link *link) {
+/* When a heartbeat is due: heartbeat_ns after we last sent bytes or, if earlier, after the oldest unanswered
+ * bytes. */
+static int64_t heartbeat_due(const struct agent_link *link) {
     const struct link_session *session = &link->session;
-    int64_t from = session->waiting_since >= 0 ? least(session->waiting_since, session->sent) : session->sent;
+    int64_t from =
+        session->waiting_since >= 0 ? smaller_of(session->waiting_since, session->sent) : session->sent;
     return from + link->policy.heartbeat_ns;
 }
 
-static void lose(struct agent_link *link, const struct failure *why);
-static void give_up_or_watch(struct agent_link *link);
+static void lose_stream(struct agent_link *link, const struct failure *why);
+static void fail_or_watch(struct agent_link *link);
 
+/* READY: sends a heartbeat if it is due, loses the stream after too long a silence, and sets the timer again.
+ */
 static void watch_stream(struct agent_link *link) {
     struct link_session *session = &link->session;
     const struct agent_link_policy *policy = &link->policy;
-    /* If it is us who were away (stopped, or busy in one callback), what has come meanwhile is not read yet.
-     */
+    /* If the timer is late, the engine itself was stopped or busy, and answers may have come that are not
+     * read yet: the silence begins anew. */
     if (now(link) - session->watch_due > policy->silence_ns / 4 && session->waiting_since >= 0)
         session->waiting_since = now(link);
     if (session->heartbeat && session->waiting_since >= 0 &&
@@ -128,26 +134,27 @@ static void watch_stream(struct agent_link *link) {
         struct failure why;
         node_failure(&why, link->node, -ETIMEDOUT, "the agent sent nothing for %.3g s",
                      seconds(policy->silence_ns));
-        lose(link, &why);
+        lose_stream(link, &why);
         return;
     }
-    int64_t next = beat_due(link);
+    int64_t next = heartbeat_due(link);
     if (!session->heartbeat && next <= now(link))
-        beat(link);
+        send_heartbeat(link);
     if (session->heartbeat)
         next = (session->waiting_since >= 0 ? session->waiting_since : now(link)) + policy->silence_ns;
     if (next <= now(link))
-        next = now(link) + policy->heartbeat_ns; /* there was no memory for it */
-    set_watch(link, least(next, now(link) + policy->heartbeat_ns));
+        next = now(link) + policy->heartbeat_ns; /* the heartbeat was not sent, without memory */
+    set_watch(link, smaller_of(next, now(link) + policy->heartbeat_ns));
 }
 
-/* ---- broken */
+/* ---- reconnecting */
 
+/* A number that grows with each frame that one side has received for sure. */
 static uint64_t progress(const struct agent_link *link) {
     return link->inbox.received + link->outbox.acknowledged;
 }
 
-/* When the agent last sent something else than greetings. */
+/* Notes when the agent last sent a frame other than greetings. */
 static void note_answered(struct agent_link *link) {
     struct link_session *session = &link->session;
     if (session->answered_ns == 0 || link->inbox.received != session->answered)
@@ -155,20 +162,20 @@ static void note_answered(struct agent_link *link) {
     session->answered = link->inbox.received;
 }
 
-/* When the agent is given up: when its lease is over, which each greeting begins anew. An agent that only
- * greets, and answers nothing, is given up after two leases. */
-static int64_t find_end(const struct agent_link *link) {
-    return least(link->session.last_received + link->policy.lease_ns,
-                 link->session.answered_ns + 2 * link->policy.lease_ns);
+/* When reconnecting stops: at the end of the agent's lease, which each HELLO starts anew; but after two
+ * leases for an agent that answers HELLO and nothing else. */
+static int64_t reconnect_deadline(const struct agent_link *link) {
+    return smaller_of(link->session.last_received + link->policy.lease_ns,
+                      link->session.answered_ns + 2 * link->policy.lease_ns);
 }
 
-/* At once; then 0.5 s, doubling; up to a fifth more by chance, so that the many links that broke together do
- * not all come back together. */
+/* The delay before the next attempt: 0, then 0.5 s, doubling up to RETRY_MAX, plus a random fifth at most, so
+ * that many links that broke together do not all reconnect together. */
 static int64_t retry_delay(const struct link_session *session) {
     if (session->attempts == 0)
         return 0;
     unsigned doublings = session->attempts - 1;
-    int64_t delay = least(doublings < 20 ? session->retry_first_ns << doublings : RETRY_MAX, RETRY_MAX);
+    int64_t delay = smaller_of(doublings < 20 ? session->retry_first_ns << doublings : RETRY_MAX, RETRY_MAX);
     uint32_t chance = 0;
     (void)!getrandom(&chance, sizeof chance, GRND_NONBLOCK);
     return delay + (int64_t)((double)delay * 0.2 * ((double)chance / (double)UINT32_MAX));
@@ -178,11 +185,13 @@ static void retry_later(struct agent_link *link) {
     event_source_set_timer(link->session.retry, retry_delay(&link->session), 0);
 }
 
-/* The stream that broke is not listened to any more; it is freed when there is another. */
-static void lose(struct agent_link *link, const struct failure *why) {
+/* Makes the link BROKEN because of WHY, and plans to reconnect. The old stream is freed with the next
+ * attempt. */
+static void lose_stream(struct agent_link *link, const struct failure *why) {
     struct link_session *session = &link->session;
     session->tried = false;
-    /* A stream that brought nothing counts as an attempt: whoever breaks each at once is not hammered. */
+    /* A stream without progress counts as an attempt, so that delays grow where each stream breaks at once.
+     */
     if (progress(link) != session->mark)
         session->attempts = 0;
     link->failure = *why;
@@ -190,19 +199,20 @@ static void lose(struct agent_link *link, const struct failure *why) {
     retry_later(link);
     note_answered(link);
     if (now(link) >= session->answered_ns + 2 * link->policy.lease_ns) {
-        give_up_or_watch(link);
+        fail_or_watch(link);
         return;
     }
-    set_watch(link, find_end(link));
+    set_watch(link, reconnect_deadline(link));
     link_set_state(link, AGENT_LINK_BROKEN, NULL);
     if (link->state == AGENT_LINK_BROKEN)
         transport_close(link->transport);
 }
 
-/* An attempt that failed may have brought a sign of life: the lease counts from that. */
-static void give_up_or_watch(struct agent_link *link) {
+/* Fails the link at the end of the lease, which may have been started anew by a failed attempt; before that,
+ * sets the timer. */
+static void fail_or_watch(struct agent_link *link) {
     struct failure why;
-    int64_t end = find_end(link);
+    int64_t end = reconnect_deadline(link);
     if (now(link) < end) {
         set_watch(link, end);
         return;
@@ -219,10 +229,12 @@ static void give_up_or_watch(struct agent_link *link) {
     link_fail(link, &why);
 }
 
+/* True for failures after which no attempt can succeed. */
 static bool is_final(int code) {
     return code == -ESTALE || code == -EACCES || code == -EKEYREJECTED || code == -ENOTSUP;
 }
 
+/* An attempt to reconnect has failed: the next one is planned, or the link ends. */
 static void fail_attempt(struct agent_link *link, const struct failure *why) {
     struct link_session *session = &link->session;
     session->seeking = false;
@@ -245,9 +257,10 @@ static void fail_attempt(struct agent_link *link, const struct failure *why) {
     link->failure = *why;
     transport_close(link->transport);
     retry_later(link);
-    give_up_or_watch(link);
+    fail_or_watch(link);
 }
 
+/* Starts an attempt: a new transport to the same agent, and HELLO. */
 static int begin_attempt(struct agent_link *link, struct failure *failure) {
     struct transport *renewed = NULL;
     int r = transport_renew(link->transport, &renewed, failure);
@@ -274,16 +287,16 @@ static void on_retry(struct event_source *self, void *context) {
         fail_attempt(link, &why);
 }
 
-/* LEAVE waits behind all that was asked for: while a slow stream still takes of that, it is given more time.
- */
-static bool farewell_goes_on(struct agent_link *link) {
+/* CLOSING, at the time-out of LEAVE: extends it while a slow stream still accepts the frames before LEAVE.
+ * False: the time is over. */
+static bool extend_farewell(struct agent_link *link) {
     const struct link_session *session = &link->session;
     int64_t last = session->closed_at + FAREWELLS_MAX * session->farewell_ns;
-    int64_t next = least(session->sent + session->farewell_ns, last);
+    int64_t next = smaller_of(session->sent + session->farewell_ns, last);
     bool moves = session->sent >= session->closed_at && next > now(link);
-    /* If it is us who were away, the stream may take more. */
+    /* If the timer is late, the engine was stopped or busy: the stream may accept more. */
     if (now(link) - session->watch_due > session->farewell_ns / 4)
-        next = least(now(link) + session->farewell_ns, last);
+        next = smaller_of(now(link) + session->farewell_ns, last);
     else if (!moves)
         return false;
     if (next <= now(link))
@@ -301,12 +314,12 @@ static void on_watch(struct event_source *self, void *context) {
         watch_stream(link);
         break;
     case AGENT_LINK_BROKEN:
-        /* The first attempt is always waited for: it may be that the agent heard us after we heard it. */
+        /* The first attempt is always waited for: the agent may have received bytes after we last did. */
         if (session->tried)
-            give_up_or_watch(link);
+            fail_or_watch(link);
         break;
     case AGENT_LINK_CLOSING:
-        if (!session->told && !farewell_goes_on(link))
+        if (!session->told && !extend_farewell(link))
             link_set_state(link, AGENT_LINK_CLOSED, NULL);
         break;
     default:
@@ -314,7 +327,7 @@ static void on_watch(struct event_source *self, void *context) {
     }
 }
 
-/* ---- what the link asks and tells */
+/* ---- functions for link.c */
 
 int session_add_sources(struct agent_link *link) {
     if (!is_session(link))
@@ -339,7 +352,7 @@ void session_ready(struct agent_link *link) {
         return;
     session->seeking = false;
     note_answered(link);
-    /* What the stream before brought to the agent is known only now. */
+    /* The agent's HELLO tells what it received on the last stream. */
     if (progress(link) != session->mark)
         session->attempts = 0;
     session->mark = progress(link);
@@ -369,7 +382,7 @@ bool session_outlives(struct agent_link *link, const struct failure *why) {
     }
     switch (link->state) {
     case AGENT_LINK_READY:
-        lose(link, why);
+        lose_stream(link, why);
         return true;
     case AGENT_LINK_BROKEN:
         if (session->seeking)
@@ -380,7 +393,7 @@ bool session_outlives(struct agent_link *link, const struct failure *why) {
             fail_attempt(link, why);
         } else {
             session->farewell = true;
-            session->told = false; /* or LEAVE was lost with the stream */
+            session->told = false; /* LEAVE may be lost with the stream */
             set_watch(link, now(link) + session->farewell_ns);
             event_source_set_timer(session->retry, 0, 0);
         }
@@ -401,7 +414,7 @@ bool session_leaves(struct agent_link *link) {
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_LEAVE);
     if (link_send(link, &writer, NULL) < 0)
-        return false; /* it is left to its lease */
+        return false; /* the agent ends with its lease */
     if (link->state == AGENT_LINK_BROKEN) {
         session->farewell = true;
         if (!session->seeking)
@@ -425,7 +438,7 @@ int64_t agent_link_left_ns(const struct agent_link *link) {
         return 0;
     if (link->greeting.version)
         return link->policy.lease_ns;
-    /* Whether it has heard of its lease is not known. */
+    /* Whether the agent has received LEASE is not known. */
     return link->session.sent && link->policy.lease_ns > FIRST_LEASE ? link->policy.lease_ns : FIRST_LEASE;
 }
 

@@ -30,7 +30,8 @@ static int refuse_damaged(const char *path, struct archive *archive, struct fail
     return refuse(path, what, failure);
 }
 
-/* RAW: the tar as the bytes that it is. No filter starts a program. */
+/* Opens the image for reading: its entries or, if RAW, the decompressed bytes of the tar. None of these
+ * filters starts a program. */
 static int open_image(const char *path, bool raw, struct archive **ret, struct failure *failure) {
     struct archive *archive = *ret = archive_read_new();
     if (!archive)
@@ -48,8 +49,9 @@ static int open_image(const char *path, bool raw, struct archive **ret, struct f
                : refuse_damaged(path, archive, failure);
 }
 
-/* ---- what is in it */
+/* ---- checking the entries */
 
+/* True where PATH is absolute or has "..". */
 static bool leads_out(const char *path) {
     bool out = path[0] == '/';
     for (; *path && !out; path += strcspn(path, "/"), path += *path == '/')
@@ -57,8 +59,8 @@ static bool leads_out(const char *path) {
     return out;
 }
 
-/* What is wrong with an entry; NULL: nothing. */
-static const char *problem_of(struct archive_entry *entry, const char *path) {
+/* Why an entry is refused; NULL: it is valid. */
+static const char *entry_problem(struct archive_entry *entry, const char *path) {
     const char *target =
         archive_entry_hardlink(entry) ? archive_entry_hardlink(entry) : archive_entry_hardlink_utf8(entry);
     unsigned type = archive_entry_filetype(entry);
@@ -82,7 +84,7 @@ static int check_entries(const char *path, struct failure *failure) {
         if (!name)
             return refuse(path, "has a name that cannot be read", failure);
         name += strncmp(name, "./", 2) == 0 ? 2 : 0;
-        const char *problem = problem_of(entry, name);
+        const char *problem = entry_problem(entry, name);
         if (problem)
             return failure_set_kind(failure, FAILURE_INPUT, -EBADMSG, "'%.256s' in the image '%s' %s", name,
                                     path, problem);
@@ -93,13 +95,14 @@ static int check_entries(const char *path, struct failure *failure) {
     return r == 0 && !has_shell ? refuse(path, "has no /bin/sh", failure) : r;
 }
 
-/* ---- the tar itself */
+/* ---- decompressing the tar */
 
 static void free_hash(struct hash **hash) {
     hash_free(*hash);
 }
 
-static int unpack(const char *path, int file, struct agent_image *ret, struct failure *failure) {
+/* Decompresses the image into FILE, maps it, and sets the tar, its length and its SHA-256 in RET. */
+static int decompress(const char *path, int file, struct agent_image *ret, struct failure *failure) {
     cleanup(tree_archive_free) struct archive *archive = NULL;
     cleanup(free_hash) struct hash *hash = hash_new();
     cleanup_free char *buffer = xmalloc(BUFFER);
@@ -132,7 +135,7 @@ int system_image_read(const char *path, bool with_tar, struct agent_image *ret, 
     r = check_entries(path, failure);
     cleanup_close int file = r == 0 && with_tar ? tree_archive_scratch(failure) : -1;
     if (r == 0 && with_tar)
-        r = file < 0 ? file : unpack(path, file, &image, failure);
+        r = file < 0 ? file : decompress(path, file, &image, failure);
     if (r == 0)
         *ret = image;
     return r;

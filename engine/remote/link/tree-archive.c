@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK_SIZE = 64 << 10, OVERHEAD_MAX = 32 << 10 /* of an archive of one file */ };
+enum { BLOCK_SIZE = 64 << 10, OVERHEAD_MAX = 32 << 10 /* bytes of an archive beside its one file's */ };
 
 static const char hash_name[] = "user.sha256";
 
@@ -23,18 +23,18 @@ static void free_entry(struct archive_entry **entry) {
     archive_entry_free(*entry);
 }
 
-static int complain(struct archive *archive, const char *what, int code, struct failure *failure) {
+static int archive_failure(struct archive *archive, const char *what, int code, struct failure *failure) {
     const char *reason = archive_error_string(archive);
     return failure_set(failure, code, "cannot %s: %s", what, reason ? reason : strerror(-code));
 }
 
 /* ---- writing */
 
-/* Of POSIX's form, whose records have room for the hash. */
+/* Makes a writer of POSIX's pax format, whose records hold the hash; NULL without memory. */
 static struct archive *new_packer(void) {
     struct archive *archive = archive_write_new();
     if (archive && archive_write_set_format_pax(archive) == ARCHIVE_OK &&
-        /* Names are bytes, whatever their encoding. */
+        /* Names are bytes, in any encoding. */
         archive_write_set_options(archive, "hdrcharset=BINARY") == ARCHIVE_OK &&
         archive_write_set_bytes_per_block(archive, BLOCK_SIZE) == ARCHIVE_OK)
         return archive;
@@ -76,7 +76,7 @@ static int put_entry(struct archive *archive, const char *path, unsigned type, u
     if (sha256)
         archive_entry_xattr_add_entry(entry, hash_name, sha256, strlen(sha256));
     int r = archive_write_header(archive, entry);
-    return r >= ARCHIVE_WARN ? 0 : complain(archive, "pack the files", -EIO, failure);
+    return r >= ARCHIVE_WARN ? 0 : archive_failure(archive, "pack the files", -EIO, failure);
 }
 
 int tree_archive_add_folder(struct archive *archive, const char *path, struct failure *failure) {
@@ -92,12 +92,13 @@ int tree_archive_add_bytes(struct archive *archive, const void *bytes, size_t le
                            struct failure *failure) {
     return archive_write_data(archive, bytes, length) == (la_ssize_t)length
                ? 0
-               : complain(archive, "pack the files", -EIO, failure);
+               : archive_failure(archive, "pack the files", -EIO, failure);
 }
 
 int tree_archive_finish(struct archive *archive, struct failure *failure) {
-    return archive_write_close(archive) == ARCHIVE_OK ? 0
-                                                      : complain(archive, "pack the files", -EIO, failure);
+    return archive_write_close(archive) == ARCHIVE_OK
+               ? 0
+               : archive_failure(archive, "pack the files", -EIO, failure);
 }
 
 int tree_archive_of_file(const char *path, unsigned mode, const void *bytes, size_t length, struct text *ret,
@@ -111,7 +112,7 @@ int tree_archive_of_file(const char *path, unsigned mode, const void *bytes, siz
     if (r < 0)
         return failure_memory(failure);
     if (archive_write_open_memory(archive, space, length + OVERHEAD_MAX, &used) != ARCHIVE_OK)
-        return complain(archive, "pack the file", -EIO, failure);
+        return archive_failure(archive, "pack the file", -EIO, failure);
     r = tree_archive_add_file(archive, path, mode, length, hex, failure);
     if (r == 0)
         r = tree_archive_add_bytes(archive, bytes, length, failure);
@@ -126,18 +127,19 @@ int tree_archive_of_file(const char *path, unsigned mode, const void *bytes, siz
 int tree_archive_open(int file, const void *bytes, size_t length, struct archive **ret,
                       struct failure *failure) {
     cleanup(tree_archive_free) struct archive *archive = archive_read_new();
-    /* No compression, with which a few bytes could become many. */
+    /* Compression is not accepted: a few bytes could become many. */
     if (!archive || archive_read_support_format_tar(archive) != ARCHIVE_OK)
         return failure_memory(failure);
     int r = file >= 0 ? archive_read_open_fd(archive, file, BLOCK_SIZE)
                       : archive_read_open_memory(archive, bytes, length);
     if (r != ARCHIVE_OK)
-        return complain(archive, "unpack what the node sent", -EPROTO, failure);
+        return archive_failure(archive, "unpack what the node sent", -EPROTO, failure);
     *ret = take_pointer(archive);
     return 0;
 }
 
-static void take_hash(struct archive_entry *entry, char ret[static HASH_HEX_SIZE]) {
+/* Copies the hash of ENTRY; "": it has none. */
+static void copy_hash(struct archive_entry *entry, char ret[static HASH_HEX_SIZE]) {
     const char *name;
     const void *value;
     size_t size;
@@ -158,7 +160,7 @@ int tree_archive_next(struct archive *archive, struct tree_archive_entry *ret, s
         if (r == ARCHIVE_EOF)
             return 0;
         if (r < ARCHIVE_WARN)
-            return complain(archive, "unpack what the node sent", -EPROTO, failure);
+            return archive_failure(archive, "unpack what the node sent", -EPROTO, failure);
         type = archive_entry_filetype(entry);
     } while ((type != AE_IFREG && type != AE_IFDIR) || archive_entry_hardlink(entry));
     char *path = (char *)archive_entry_pathname(entry);
@@ -171,11 +173,11 @@ int tree_archive_next(struct archive *archive, struct tree_archive_entry *ret, s
                                        .path = path,
                                        .mode = archive_entry_perm(entry) & 0777,
                                        .size = (uint64_t)archive_entry_size(entry)};
-    take_hash(entry, ret->sha256);
+    copy_hash(entry, ret->sha256);
     return 1;
 }
 
 ssize_t tree_archive_read(struct archive *archive, void *bytes, size_t size, struct failure *failure) {
     la_ssize_t got = archive_read_data(archive, bytes, size);
-    return got >= 0 ? got : complain(archive, "unpack what the node sent", -EPROTO, failure);
+    return got >= 0 ? got : archive_failure(archive, "unpack what the node sent", -EPROTO, failure);
 }

@@ -1,11 +1,11 @@
-/* What /proc/cpuinfo of a node says, whatever the processor. */
+/* Reads values of /proc/cpuinfo of a node, of any processor architecture. */
 #ifndef ASSAY_NODES_CPUINFO_H
 #define ASSAY_NODES_CPUINFO_H
 
-/* The value of the first line "KEY : value", or NULL; the caller frees. */
+/* The value of the first line "KEY : value"; the caller frees. NULL: there is none. */
 char *cpuinfo_value(const char *cpuinfo, const char *key);
-/* The model: x86 has "model name", POWER "cpu", RISC-V "uarch", MIPS "cpu model", and Arm numbers alone.
- * NULL: not known; the caller frees. */
+/* The model of the processor: "model name" on x86, "cpu" on POWER, "uarch" on RISC-V, "cpu model" on MIPS,
+ * two numbers on Arm; the caller frees. NULL: not known. */
 char *cpuinfo_model(const char *cpuinfo);
 
 #endif

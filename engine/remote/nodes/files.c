@@ -1,6 +1,6 @@
 /*
- * Files and folders to many nodes and from them, each as one command on the node: the agent's tool that
- * unpacks, or packs, a tar. What survives a broken link is the command.
+ * Files and folders to many nodes and from them: one command a node, the agent's tool that unpacks, or packs,
+ * a tar. A transfer goes on after a broken link, because commands do.
  */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -22,26 +22,26 @@
 
 enum {
     BUFFER = 128 << 10,
-    SLICE = 1 << 20,   /* bytes after which the loop serves the others */
+    SLICE = 1 << 20,   /* bytes after which the loop is turned once */
     PUTS_AT_ONCE = 64, /* each has about a mebibyte in memory */
     GETS_AT_ONCE = 16,
 };
 
-/* Serves the others between two slices of local work. */
+/* Turns the loop once without waiting, so that the links of all nodes are served during long local work. */
 static int serve_others(struct node_group *group, struct failure *failure) {
     int r = event_loop_turn(group->loop, 0, failure);
     return r < 0 ? r : 0;
 }
 
-/* "a//b///" -> "a//b"; "/" stays. */
-static char *trim(const char *remote) {
+/* A copy of a path without slashes at its end: "a//b///" -> "a//b"; "/" stays. */
+static char *without_slashes(const char *remote) {
     size_t length = strlen(remote);
     while (length > 1 && remote[length - 1] == '/')
         length--;
     return xstrndup(remote, length);
 }
 
-/* The failure of each node whose tool did not end well. */
+/* The failures of the nodes whose tool failed or was not run, one a node; the caller frees. */
 static struct failure *collect_failures(const struct node_group *group, const struct node_result *results) {
     struct failure *failures = xcalloc(group->count + 1, sizeof *failures);
     for (size_t i = 0; i < group->count; i++) {
@@ -55,10 +55,11 @@ static struct failure *collect_failures(const struct node_group *group, const st
 
 /* ---- put */
 
-static int complain_of_change(const struct local_entry *entry, struct failure *failure) {
+static int fail_changed(const struct local_entry *entry, struct failure *failure) {
     return failure_set(failure, -EBUSY, "'%s' changed while it was sent", entry->path);
 }
 
+/* Adds the file ENTRY to ARCHIVE as NAME. -EBUSY when it has not the size any more that the entry has. */
 static int pack_file(struct node_group *group, struct archive *archive, const struct local_entry *entry,
                      const char *name, struct failure *failure) {
     cleanup_close int file = open(entry->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -76,7 +77,7 @@ static int pack_file(struct node_group *group, struct archive *archive, const st
             return failure_set(failure, -errno, "cannot read '%s': %s", entry->path, strerror(errno));
         sent += (uint64_t)got;
         if (sent > entry->size || (got == 0 && sent < entry->size))
-            return complain_of_change(entry, failure);
+            return fail_changed(entry, failure);
         if (got == 0)
             return 0;
         r = tree_archive_add_bytes(archive, buffer, (size_t)got, failure);
@@ -86,7 +87,8 @@ static int pack_file(struct node_group *group, struct archive *archive, const st
     return r;
 }
 
-/* All of TREE into FILE. NAME: what the tree is called if it is a single file. */
+/* Writes an archive of TREE, which is hashed first, to FILE. NAME: the name of a tree that is a single file;
+ * NULL: it is a folder. */
 static int pack_tree(struct node_group *group, struct local_tree *tree, const char *name, int file,
                      struct failure *failure) {
     cleanup(tree_archive_free) struct archive *archive = NULL;
@@ -108,7 +110,7 @@ static int pack_tree(struct node_group *group, struct local_tree *tree, const ch
     return r < 0 ? r : tree_archive_finish(archive, failure);
 }
 
-/* A file in memory. */
+/* A file that is mapped into memory. */
 struct mapping {
     void *bytes;
     size_t length;
@@ -119,7 +121,8 @@ static void mapping_clear(struct mapping *mapping) {
         munmap(mapping->bytes, mapping->length);
 }
 
-static int map(int file, struct mapping *ret, struct failure *failure) {
+/* Maps FILE, which is not empty, for reading. */
+static int map_file(int file, struct mapping *ret, struct failure *failure) {
     struct stat status;
     if (fstat(file, &status) < 0)
         return failure_set(failure, -errno, "cannot read the packed files: %s", strerror(errno));
@@ -135,7 +138,7 @@ int node_group_put(struct node_group *group, const struct node_put *asked, struc
                    size_t *ret_left_out, struct failure *failure) {
     cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
     cleanup(mapping_clear) struct mapping archive = {0};
-    cleanup_free char *remote = trim(asked->remote), *parent = tool_folder_of(remote);
+    cleanup_free char *remote = without_slashes(asked->remote), *parent = tool_folder_of(remote);
     int r = local_tree_read(&tree, asked->local, NULL, failure);
     if (r < 0)
         return r;
@@ -150,7 +153,7 @@ int node_group_put(struct node_group *group, const struct node_put *asked, struc
         return file;
     r = pack_tree(group, &tree, whole ? name : NULL, file, failure);
     if (r == 0)
-        r = map(file, &archive, failure);
+        r = map_file(file, &archive, failure);
     if (r < 0)
         return r;
     const struct remote_command_specification tool = {
@@ -175,20 +178,23 @@ int node_group_put(struct node_group *group, const struct node_put *asked, struc
 
 /* ---- get */
 
+/* What one node has sent. */
 struct get_node {
-    struct landing *landing; /* NULL: nothing has come */
-    int archive;             /* what has come */
+    struct landing *landing; /* NULL: the node has sent nothing */
+    int archive;             /* descriptor of a scratch file with the bytes of the archive; -1: none */
     struct failure failure;
 };
 
+/* A call of node_group_get(). */
 struct get {
     struct node_group *group;
     const char *folder;
-    const char *name; /* of what is asked for, in what comes; "": all that is in a folder */
-    struct get_node *nodes;
+    const char *name;       /* the name that the entries of the archives begin with; "": any */
+    struct get_node *nodes; /* one a node */
 };
 
-static int complain(const struct get *get, int code, struct failure *failure) {
+/* FAILURE for a file below the local folder that cannot be written; returns CODE. */
+static int fail_to_write(const struct get *get, int code, struct failure *failure) {
     return failure_set(failure, code, "cannot write to '%s': %s", get->folder, strerror(-code));
 }
 
@@ -200,7 +206,9 @@ static void get_clear(struct get *get) {
     free(get->nodes);
 }
 
-static int keep(struct get *get, size_t number, const char *bytes, size_t length, struct failure *failure) {
+/* Appends bytes of the archive of a node to its scratch file, which the first bytes create. */
+static int store_piece(struct get *get, size_t number, const char *bytes, size_t length,
+                       struct failure *failure) {
     struct get_node *node = &get->nodes[number];
     int r = 0;
     if (!node->landing)
@@ -210,19 +218,21 @@ static int keep(struct get *get, size_t number, const char *bytes, size_t length
     if (r < 0)
         return r;
     r = file_write_all(node->archive, bytes, length);
-    return r < 0 ? complain(get, r, failure) : 0;
+    return r < 0 ? fail_to_write(get, r, failure) : 0;
 }
 
-/* What comes waits in a file, for only at its end it is known whether all has come. */
-static void take_piece(size_t node, const char *bytes, size_t length, void *context) {
+/* node_group_command.take: stores the bytes in the scratch file, because only the end of the command says
+ * whether the archive is complete. */
+static void on_piece(size_t node, const char *bytes, size_t length, void *context) {
     struct get *get = context;
     struct failure *failure = &get->nodes[node].failure;
     if (failure->code == 0)
-        (void)keep(get, node, bytes, length, failure);
+        (void)store_piece(get, node, bytes, length, failure);
 }
 
-static int land_bytes(struct get *get, struct archive *archive, const struct tree_archive_entry *entry,
-                      int file, struct hash *hash, struct failure *failure) {
+/* Writes the bytes of the file ENTRY to FILE. -EBUSY when they do not have the hash of the entry. */
+static int unpack_bytes(struct get *get, struct archive *archive, const struct tree_archive_entry *entry,
+                        int file, struct hash *hash, struct failure *failure) {
     char buffer[BUFFER];
     uint64_t written = 0;
     ssize_t got;
@@ -230,7 +240,7 @@ static int land_bytes(struct get *get, struct archive *archive, const struct tre
         hash_update(hash, buffer, (size_t)got);
         int r = file_write_all(file, buffer, (size_t)got);
         if (r < 0)
-            return complain(get, r, failure);
+            return fail_to_write(get, r, failure);
         written += (uint64_t)got;
         if (written % SLICE < (uint64_t)got && (r = serve_others(get->group, failure)) < 0)
             return r;
@@ -248,11 +258,13 @@ static void free_hash(struct hash **hash) {
     hash_free(*hash);
 }
 
-static int land_entry(struct get *get, struct get_node *node, struct archive *archive,
-                      const struct tree_archive_entry *entry, struct failure *failure) {
+/* Makes the folder, or the file under its temporary name, of one entry. -EBADMSG for an entry that cannot be
+ * of an honest node. */
+static int unpack_entry(struct get *get, struct get_node *node, struct archive *archive,
+                        const struct tree_archive_entry *entry, struct failure *failure) {
     struct stat status;
     const char *problem = landing_problem(entry->path);
-    /* What says that it is larger than all that has come has holes, of which a few bytes make many. */
+    /* A larger file would be a sparse one, with which a few bytes of the archive could fill the disk. */
     if (!problem && (fstat(node->archive, &status) < 0 || entry->size > (uint64_t)status.st_size))
         problem = "it has more bytes than the node sent";
     if (problem)
@@ -264,26 +276,26 @@ static int land_entry(struct get *get, struct get_node *node, struct archive *ar
     cleanup(free_hash) struct hash *hash = hash_new();
     if (file < 0 || !hash)
         return file < 0 ? file : failure_memory(failure);
-    int r = land_bytes(get, archive, entry, file, hash, failure);
+    int r = unpack_bytes(get, archive, entry, file, hash, failure);
     if (r < 0)
         landing_drop_last(node->landing);
     return r;
 }
 
-static int complain_of_nothing(const struct get *get, struct failure *failure) {
+static int fail_empty(const struct get *get, struct failure *failure) {
     return failure_set(failure, -EBADMSG, "the node sent nothing, expected '%.200s'", get->name);
 }
 
-/* Whether PATH is the first entry for what was asked for, or the next. */
+/* Is PATH the name asked for (FIRST), or below it (not FIRST)? */
 static bool is_asked_for(const struct get *get, const char *path, bool first) {
     size_t length = strlen(get->name);
     return length == 0 ||
            (strncmp(path, get->name, length) == 0 && (first ? !path[length] : path[length] == '/'));
 }
 
-/* A file that has changed while it was read does not land; the others do. What is malformed, or was not asked
- * for, ends it all. */
-static int land(struct get *get, struct get_node *node, struct failure *failure) {
+/* Unpacks the archive of a node and gives its files their names. -EBUSY: a file changed while the node read
+ * it, and only the others were stored. Other failures, such as an entry that was not asked for: none was. */
+static int unpack_node(struct get *get, struct get_node *node, struct failure *failure) {
     cleanup(tree_archive_free) struct archive *archive = NULL;
     struct tree_archive_entry entry;
     bool first = true;
@@ -292,7 +304,7 @@ static int land(struct get *get, struct get_node *node, struct failure *failure)
     int r = tree_archive_open(node->archive, NULL, 0, &archive, failure), result = 0;
     while (r >= 0 && (r = tree_archive_next(archive, &entry, failure)) > 0) {
         r = is_asked_for(get, entry.path, first)
-                ? land_entry(get, node, archive, &entry, failure)
+                ? unpack_entry(get, node, archive, &entry, failure)
                 : failure_set(failure, -EBADMSG, "the node sent '%.200s', expected '%.200s'", entry.path,
                               get->name);
         first = false;
@@ -303,7 +315,7 @@ static int land(struct get *get, struct get_node *node, struct failure *failure)
         r = 0;
     }
     if (r == 0 && first && get->name[0])
-        r = complain_of_nothing(get, failure);
+        r = fail_empty(get, failure);
     if (r < 0)
         return r;
     struct failure why;
@@ -311,9 +323,10 @@ static int land(struct get *get, struct get_node *node, struct failure *failure)
     return result < 0 ? result : r;
 }
 
-/* What is fetched needs a name here, unless all that is in a folder is fetched. */
+/* FAILURE_INPUT when REMOTE does not end in a name that a file here can have; "", "." and "/", whose files
+ * are fetched without a name of their own, are accepted. */
 static int check_name(const char *remote, struct failure *failure) {
-    cleanup_free char *trimmed = trim(remote);
+    cleanup_free char *trimmed = without_slashes(remote);
     const char *name = file_base_name(trimmed);
     if (trimmed[0] && (!name[0] || strcmp(name, ".") == 0 || !landing_problem(name)))
         return 0;
@@ -326,7 +339,7 @@ int node_group_get(struct node_group *group, const char *remote, const char *fol
     int r = check_name(remote, failure);
     if (r < 0)
         return r;
-    cleanup_free char *trimmed = trim(remote);
+    cleanup_free char *trimmed = without_slashes(remote);
     const char *name = file_base_name(trimmed);
     cleanup(get_clear) struct get get = {
         .group = group, .folder = folder, .name = strcmp(name, ".") == 0 ? "" : name};
@@ -341,7 +354,7 @@ int node_group_get(struct node_group *group, const char *remote, const char *fol
     r = node_group_run(
         group,
         &(struct node_group_command){
-            .specification = &tool, .take = take_piece, .context = &get, .at_once = GETS_AT_ONCE},
+            .specification = &tool, .take = on_piece, .context = &get, .at_once = GETS_AT_ONCE},
         &results, failure);
     if (r < 0)
         return r;
@@ -350,9 +363,9 @@ int node_group_get(struct node_group *group, const char *remote, const char *fol
         struct get_node *node = &get.nodes[i];
         if (results[i].outcome == NODE_DONE && !results[i].exit.signalled && node->archive >= 0 &&
             node->failure.code == 0)
-            (void)land(&get, node, &node->failure);
+            (void)unpack_node(&get, node, &node->failure);
         else if (results[i].outcome == NODE_DONE && node->failure.code == 0 && get.name[0])
-            (void)complain_of_nothing(&get, &node->failure);
+            (void)fail_empty(&get, &node->failure);
         if (failures[i].code == 0)
             failures[i] = node->failure;
         if (node->failure.kind == FAILURE_INTERRUPTED) {

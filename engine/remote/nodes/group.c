@@ -14,10 +14,11 @@ enum {
     STARTS_A_TURN = 64, /* nodes asked before the loop serves the others again */
 };
 
-/* ---- what the links say */
+/* ---- callbacks of the links */
 
-/* A node whose stream is broken answers later or never: others take its place meanwhile. */
-static void note_state(struct node_round *round, size_t node, enum agent_link_state state) {
+/* Updates the count of requests under way: one to a node whose stream is broken may be answered late or
+ * never, and makes room for another node. Then calls the round's on_node. */
+static void update_round(struct node_round *round, size_t node, enum agent_link_state state) {
     struct node_asked *asked = &round->asked[node];
     bool parked = state == AGENT_LINK_BROKEN;
     if (asked->asked && !asked->answered && asked->parked != parked) {
@@ -37,10 +38,10 @@ static void on_state(struct agent_link *link, enum agent_link_state state, const
     if (group->listener.on_node)
         group->listener.on_node(group, member->number, state, why, group->listener.context);
     if (group->round)
-        note_state(group->round, member->number, state);
+        update_round(group->round, member->number, state);
 }
 
-/* ---- life */
+/* ---- creating and freeing */
 
 int node_group_new(struct event_loop *loop, const struct node_group_listener *listener,
                    struct node_group **ret) {
@@ -65,7 +66,7 @@ void node_group_free(struct node_group *group) {
     free(group);
 }
 
-/* The name becomes part of the names of files. */
+/* FAILURE_INPUT when NAME cannot be part of the name of a file. */
 static int check_name(const char *name, struct failure *failure) {
     if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') || strlen(name) > NODE_NAME_MAX)
         return failure_input(failure, NULL, 0, 0,
@@ -123,7 +124,7 @@ void node_group_leave_out(struct node_group *group, size_t node, bool left_out) 
     group->members[node]->left_out = left_out;
 }
 
-int node_group_complain_absent(const struct node_group *group, size_t node, struct failure *failure) {
+int node_group_fail_unconnected(const struct node_group *group, size_t node, struct failure *failure) {
     const struct node_member *member = group->members[node];
     const struct failure *why =
         member->unstarted ? member->unstarted : agent_link_failure(group->members[node]->link);
@@ -164,6 +165,8 @@ static bool is_broken(const struct node_group *group, size_t node) {
     return agent_link_state(group->members[node]->link) == AGENT_LINK_BROKEN;
 }
 
+/* Sends the next requests: at most STARTS_A_TURN, and at_once under way. A request that `ask` does not send
+ * counts as answered. */
 static void on_start(struct event_source *self, void *context) {
     struct node_round *round = context;
     struct node_group *group = round->group;
@@ -188,6 +191,7 @@ static void on_start(struct event_source *self, void *context) {
     }
 }
 
+/* Makes ROUND that of its group and defers the first requests. -EBUSY when the group has a round already. */
 static int round_open(struct node_round *round, struct failure *failure) {
     struct node_group *group = round->group;
     if (group->round)
@@ -206,6 +210,7 @@ static int round_open(struct node_round *round, struct failure *failure) {
     return 0;
 }
 
+/* Ends the round of its group; answers that have not come are dropped. */
 static void round_close(struct node_round *round) {
     struct node_group *group = round->group;
     if (group->round == round)
@@ -235,7 +240,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Results are told apart by the names, and some become the names of files. */
+/* FAILURE_INPUT when two nodes have the same name: results and files are told apart by it. */
 static int check_names_differ(const struct node_group *group, struct failure *failure) {
     cleanup_free const char **names = xcalloc(group->count + 1, sizeof *names);
     for (size_t i = 0; i < group->count; i++)
@@ -251,11 +256,14 @@ static int check_names_differ(const struct node_group *group, struct failure *fa
     return 0;
 }
 
+/* Has the connection of NODE succeeded, or ended? */
 static bool is_settled(const struct node_group *group, size_t node) {
     return node_group_is_there(group, node) ||
            agent_link_state(group->members[node]->link) >= AGENT_LINK_CLOSING;
 }
 
+/* Starts the link of NODE. False: it is connected, it has ended, or it cannot be started, which the listener
+ * is told. */
 static bool ask_to_connect(struct node_round *round, size_t node, struct node_asked *asked) {
     (void)asked;
     struct node_member *member = round->group->members[node];
@@ -280,8 +288,8 @@ static void on_node_connecting(struct node_round *round, size_t node, enum agent
         node_round_answered(&round->asked[node]);
 }
 
-/* One failure about all nodes that are not there; 0 if all are. */
-static int describe_absent(const struct node_group *group, struct failure *failure) {
+/* One failure that names all nodes without a connection, folded by reason; 0 if all have one. */
+static int describe_unconnected(const struct node_group *group, struct failure *failure) {
     cleanup_free const char **sentences = xcalloc(group->count + 1, sizeof *sentences);
     size_t absent = 0;
     const struct failure *first = NULL;
@@ -316,13 +324,13 @@ int node_group_connect(struct node_group *group, struct failure *failure) {
         return r;
     struct node_round round = {.group = group, .ask = ask_to_connect, .on_node = on_node_connecting};
     r = node_round_run(&round, failure);
-    return r < 0 ? r : describe_absent(group, failure);
+    return r < 0 ? r : describe_unconnected(group, failure);
 }
 
-static void on_too_long(struct event_source *self, void *context) {
+static void on_close_timeout(struct event_source *self, void *context) {
     (void)self;
-    bool *too_long = context;
-    *too_long = true;
+    bool *timed_out = context;
+    *timed_out = true;
 }
 
 static size_t count_open(const struct node_group *group) {
@@ -332,7 +340,8 @@ static size_t count_open(const struct node_group *group) {
     return count;
 }
 
-static void describe_untold(const struct agent_link *link, int64_t lease_ns, struct failure *ret) {
+/* RET for an agent that could not be asked to end: it does when its lease is over. */
+static void describe_unreachable_agent(const struct agent_link *link, int64_t lease_ns, struct failure *ret) {
     double lease_s = (double)lease_ns / (double)EVENT_SECOND;
     bool minutes = lease_ns >= 120 * EVENT_SECOND;
     bool started = agent_link_greeting(link)->version;
@@ -342,9 +351,11 @@ static void describe_untold(const struct agent_link *link, int64_t lease_ns, str
                 minutes ? "min" : "s");
 }
 
-/* WERE_THERE: the nodes that were told to leave. TIMEOUT_NS: 0: only of those that could not be told. */
-static int describe_left(const struct node_group *group, const bool *were_there, int64_t timeout_ns,
-                         struct failure *failure) {
+/* One failure that names the agents that could not be asked to end, have not ended within TIMEOUT_NS, or
+ * failed while they ended; 0 if there is none. WERE_THERE: the nodes that were connected. TIMEOUT_NS 0: only
+ * agents that could not be asked. */
+static int describe_remaining(const struct node_group *group, const bool *were_connected, int64_t timeout_ns,
+                              struct failure *failure) {
     cleanup_free struct failure *failures = xcalloc(group->count + 1, sizeof *failures);
     for (size_t i = 0; i < group->count; i++) {
         const struct agent_link *link = group->members[i]->link;
@@ -353,44 +364,46 @@ static int describe_left(const struct node_group *group, const bool *were_there,
         if (group->members[i]->left_out)
             continue;
         if (lease_ns > 0)
-            describe_untold(link, lease_ns, &failures[i]);
+            describe_unreachable_agent(link, lease_ns, &failures[i]);
         else if (agent_link_state(link) != AGENT_LINK_CLOSED && timeout_ns > 0)
             failure_set(&failures[i], -ETIMEDOUT, "the agent has not left within %.3g s",
                         (double)timeout_ns / (double)EVENT_SECOND);
-        else if (were_there[i] && why && timeout_ns > 0)
+        else if (were_connected[i] && why && timeout_ns > 0)
             failures[i] = *why;
     }
     return node_failures_merge(group, failures, "leaving", failure);
 }
 
-/* Those that were told go, whether it is waited for or not; those that were not, stay. */
-static int describe_interrupted(const struct node_group *group, const bool *were_there,
+/* The failure of an interrupted node_group_close(), -EINTR. It names the agents that could not be asked to
+ * end; the others do, though nobody waits for them. */
+static int describe_interrupted(const struct node_group *group, const bool *were_connected,
                                 struct failure *failure) {
     struct failure left = {0};
-    bool untold = describe_left(group, were_there, 0, &left) < 0;
+    bool some_unreachable = describe_remaining(group, were_connected, 0, &left) < 0;
     return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted while the agents left%s%s",
-                            untold ? "; " : "", left.text);
+                            some_unreachable ? "; " : "", left.text);
 }
 
 int node_group_close(struct node_group *group, int64_t timeout_ns, struct failure *failure) {
-    bool too_long = false;
-    cleanup_free bool *were_there = calloc(group->count + 1, sizeof *were_there);
-    struct event_source *timer = event_loop_add_timer(group->loop, timeout_ns, 0, on_too_long, &too_long);
-    if (!were_there || !timer) {
+    bool timed_out = false;
+    cleanup_free bool *were_connected = calloc(group->count + 1, sizeof *were_connected);
+    struct event_source *timer =
+        event_loop_add_timer(group->loop, timeout_ns, 0, on_close_timeout, &timed_out);
+    if (!were_connected || !timer) {
         event_source_remove(timer);
         return failure_memory(failure);
     }
     int r = 0;
     for (size_t i = 0; i < group->count && r >= 0; i++) {
-        were_there[i] = node_group_is_there(group, i);
+        were_connected[i] = node_group_is_there(group, i);
         agent_link_close(group->members[i]->link);
         if (i % STARTS_A_TURN == STARTS_A_TURN - 1)
             r = event_loop_run_once(group->loop, 0, failure);
     }
-    while (r >= 0 && !too_long && count_open(group) > 0)
+    while (r >= 0 && !timed_out && count_open(group) > 0)
         r = event_loop_turn(group->loop, -1, failure);
     event_source_remove(timer);
     if (r == -EINTR)
-        return describe_interrupted(group, were_there, failure);
-    return r < 0 ? r : describe_left(group, were_there, timeout_ns, failure);
+        return describe_interrupted(group, were_connected, failure);
+    return r < 0 ? r : describe_remaining(group, were_connected, timeout_ns, failure);
 }

@@ -17,8 +17,8 @@
  * in its result, and it is left out of what comes later once its link is closed. No order among nodes is
  * promised.
  *
- * Memory is bounded whatever nodes print: NODE_OUTPUT_KEPT bytes of each stream are kept, and all of it, up
- * to a limit, goes to files where the caller wants it.
+ * Memory is bounded whatever nodes print: results have the first NODE_OUTPUT_KEPT bytes of each stream, and
+ * files, where the caller gives a folder, have all of it up to a limit.
  */
 #ifndef ASSAY_NODES_GROUP_H
 #define ASSAY_NODES_GROUP_H
@@ -39,67 +39,72 @@ struct node_group;
 
 enum {
     NODE_GROUP_MAX = 16384,
-    NODE_NAME_MAX = 200, /* bytes of a node's name, which becomes part of the names of files */
-    NODE_OUTPUT_KEPT = 64 << 10,
+    NODE_NAME_MAX = 200,         /* bytes of a node's name, which becomes part of the names of files */
+    NODE_OUTPUT_KEPT = 64 << 10, /* bytes of a stream that a node_result has, unless the command says */
 };
 
 struct node_group_listener {
-    /* A node is ready, broken (WHY), there again, or lost (WHY; it will not come back). */
+    /* The link of NODE is ready, broken (WHY), ready again, or closed for good (WHY). */
     void (*on_node)(struct node_group *group, size_t node, enum agent_link_state state,
                     const struct failure *why, void *context);
-    /* The first NODES_DONE of NODES_TOTAL have answered what is being waited for. */
+    /* NODES_DONE of the NODES_TOTAL nodes that were asked have answered or failed. */
     void (*on_progress)(struct node_group *group, size_t nodes_done, size_t nodes_total, void *context);
     void *context;
 };
 
-/* LISTENER is copied; NULL is fine. */
+/* RET: an empty group; node_group_free(). LISTENER is copied; NULL: no callbacks. Returns 0. */
 int node_group_new(struct event_loop *loop, const struct node_group_listener *listener,
                    struct node_group **ret);
-/* Ends what is left at once (agent_link_free). NULL is fine. */
+/* Frees all links, open ones without waiting (agent_link_free). NULL is fine. */
 void node_group_free(struct node_group *group);
 
-/* Takes TRANSPORT over, also on failure. POLICY may be NULL. The node's number is the count before. */
+/* Adds a node, whose number is the count before. The group owns TRANSPORT from now on, also on failure.
+ * POLICY may be NULL. FAILURE_INPUT: the name cannot be one, or there are NODE_GROUP_MAX nodes already. */
 int node_group_add(struct node_group *group, struct transport *transport,
                    const struct agent_link_policy *policy, struct failure *failure);
 size_t node_group_count(const struct node_group *group);
 const char *node_group_name(const struct node_group *group, size_t node);
 struct agent_link *node_group_link(const struct node_group *group, size_t node);
-/* Ready or broken: it can still be asked. */
+/* Is the link of NODE ready, or broken and being mended? Then it can be asked; requests to a broken link
+ * wait. */
 bool node_group_is_there(const struct node_group *group, size_t node);
-/* From now on NODE is not asked, neither with "all nodes" nor where it is named: its results are as
- * of one that was not to be asked; connecting passes it over, and closing, which tells its agent to leave
- * like the others', does not complain of it. What it is being asked already goes on. */
+/* LEFT_OUT: from now on NODE is not asked, neither with "all nodes" nor where it is named, and its results
+ * are NODE_NOT_ASKED. A request under way goes on. node_group_connect() does not start it and does not name
+ * it; node_group_close() tells its agent to end, and does not name it either. */
 void node_group_leave_out(struct node_group *group, size_t node, bool left_out);
 
 /* Starts all links and waits until each is ready or has failed. 0 if all are ready; else one failure that
- * names them all, folded by what was wrong ("2 of 64 nodes: dahu-[3,7]: connection refused; ..."). Those that
- * are ready can be used. FAILURE_INPUT when two have the same name. */
+ * names the other nodes, folded by reason ("2 of 64 nodes cannot be reached: dahu-[3,7]: connection refused;
+ * ..."). Nodes that are ready can be used. FAILURE_INPUT when two have the same name. */
 int node_group_connect(struct node_group *group, struct failure *failure);
-/* How long COUNT agents may take to leave: commands have a grace, folders are removed, often on one server,
- * and what was sent before has to go out first, over a slow line. */
+/* The usual TIMEOUT_NS of node_group_close() for COUNT agents: commands get time to end, folders are removed,
+ * often on one file server, and bytes that were sent before go out first, over a slow line. */
 #define NODE_GROUP_LEAVE_NS(count) ((int64_t)(count)*100 * EVENT_MILLISECOND + 30 * EVENT_SECOND)
-/* Tells all agents to leave and waits until they have, TIMEOUT_NS at most. The failure names those that have
- * not, and those that could not be told and are left to their lease; these also when it is interrupted. */
+/* Asks all agents to end and waits until they have, TIMEOUT_NS at most. 0, or a failure that names the agents
+ * that have not ended, and those that could not be asked and end when their lease is over. An interruption
+ * names the latter, too. */
 int node_group_close(struct node_group *group, int64_t timeout_ns, struct failure *failure);
 
 /* ---- commands */
 
+/* What a command wrote on stdout or stderr. */
 struct node_stream {
-    char *bytes; /* the first NODE_OUTPUT_KEPT bytes (or the command's `kept`) at most, a NUL after */
+    char *bytes; /* the first NODE_OUTPUT_KEPT bytes (or node_group_command.kept) at most, a NUL after */
     size_t length;
-    uint64_t total;           /* bytes that the command wrote */
-    uint64_t received;        /* of these, bytes that reached us: less than TOTAL when the limit cut it */
-    char hash[HASH_HEX_SIZE]; /* SHA-256 of all that was received */
-    char *file;               /* where all that was received lies; NULL: nowhere, or nothing came */
+    uint64_t total;    /* bytes that the command wrote */
+    uint64_t received; /* of these, bytes that the engine got: less than TOTAL when the limit cut them */
+    char hash[HASH_HEX_SIZE]; /* SHA-256 of the bytes received */
+    char *file; /* path of the file that has the bytes received; NULL: none was wanted, or none came */
 };
 
 enum node_outcome {
-    NODE_NOT_ASKED, /* not one of those that were to be asked */
-    NODE_SKIPPED,   /* it was not there to be asked: FAILURE says why */
-    NODE_DONE,      /* EXIT tells how it ended */
-    NODE_FAILED,    /* it could not be started, or its end is not known: FAILURE */
+    NODE_NOT_ASKED, /* the call did not name the node, or the node is left out */
+    NODE_SKIPPED,   /* the node has no connection: FAILURE says why */
+    NODE_DONE,      /* the command has ended: EXIT says how */
+    NODE_FAILED,    /* the command could not be started, or its end is not known: FAILURE */
 };
 
+/* What became of a command on one node. */
 struct node_result {
     enum node_outcome outcome;
     struct remote_start start;
@@ -109,88 +114,94 @@ struct node_result {
 };
 
 struct node_group_command {
-    const struct remote_command_specification *specification; /* output_limit and error_limit: bytes, passed
-                                                                 on at most; 0: no limit */
-    /* When not NULL, asked for each node instead, just before the start: a negative return, with its failure,
-     * is that node's result. What *RET points to must stay until the next call for the same group. */
+    const struct remote_command_specification *specification; /* the same for all nodes; or `specify` */
+    /* When not NULL, called for each node instead, just before the start. Negative, with FAILURE: the command
+     * of that node is not started, and this is its result. What *RET points to must stay until the next call
+     * for the same group. */
     int (*specify)(size_t node, struct remote_command_specification *ret, void *context,
                    struct failure *failure);
     void *context;     /* of `specify` and `take` */
-    const void *input; /* for every node's stdin; NULL: none */
+    const void *input; /* for the stdin of the command on every node; NULL: none */
     size_t input_length;
-    /* NULL, or an existing folder: streams that are not empty become FOLDER/NODE.out and FOLDER/NODE.err,
-     * fsynced; failures to write them fail the call. */
+    /* An existing folder for files FOLDER/NODE.out and FOLDER/NODE.err of streams that are not empty, synced
+     * to the disk; one that cannot be written fails the call. NULL: no files. */
     const char *folder;
-    const bool *nodes; /* which of them; NULL: all */
+    const bool *nodes; /* one a node: does it run the command? NULL: all do */
     size_t at_once;    /* nodes whose commands run at once, those with a broken stream not counted; 0: all */
     size_t kept;       /* bytes of each stream that results have; 0: NODE_OUTPUT_KEPT */
-    /* When not NULL, gets what a node prints on stdout as it comes; then neither results nor files have it.
-     */
+    /* When not NULL, gets the bytes of stdout as they come; then neither results nor files have them. */
     void (*take)(size_t node, const char *bytes, size_t length, void *context);
-    /* When the call is interrupted, *RET is given though it fails: those whose command had not ended are
-     * NODE_FAILED, with what they had written by then, in files too. */
+    /* True: an interrupted call sets *RET though it fails. Nodes whose command had not ended are NODE_FAILED,
+     * with what the command had written until then, in results and files. */
     bool partial;
 };
 
-/* One result a node, owned by the caller: node_results_free(). Fails only when the whole cannot go on
- * (memory, files, interruption); then the commands have been killed. */
+/* Runs COMMAND on the nodes and waits until all have ended. RET: one result a node, owned:
+ * node_results_free(). 0, also when nodes failed; negative when files cannot be written or the call is
+ * interrupted, and then the commands have been killed. */
 int node_group_run(struct node_group *group, const struct node_group_command *command,
                    struct node_result **ret, struct failure *failure);
 void node_results_free(struct node_group *group, struct node_result *results);
 
-/* Did it end with status 0, and of itself, not by its time limit? */
+/* Did the command end with status 0, before its time limit? */
 bool node_result_is_good(const struct node_result *result);
-/* 0 if all that were to be asked are good (skipped nodes count as bad); else one failure, FAILURE_EXPERIMENT,
- * that names all bad nodes, folded by what happened: "3 of 64 nodes failed: dahu-[3,7]: exited with status 2:
- * the line of stderr that has the reason; dahu-9: no connection: ...". */
+/* 0 if the results of all nodes are good, those not asked aside; else one failure, FAILURE_EXPERIMENT, that
+ * names the other nodes, folded by reason: "3 of 64 nodes failed: dahu-[3,7]: exited with status 2: the line
+ * of stderr that has the reason; dahu-9: there is no connection: ...". */
 int node_results_failure(const struct node_group *group, const struct node_result *results,
                          struct failure *failure);
 
-/* Nodes with equal answers (outcome, exit, hashes of both streams) together, in order of first node. RET:
- * owned; node_answers_free(). Returns how many answers there are. */
+/* Nodes with equal results. */
 struct node_answer {
     size_t *nodes;
     size_t count;
 };
+/* Groups the nodes that were asked by equal outcome, exit and hashes of both streams. RET: the groups, in the
+ * order of their first nodes; owned: node_answers_free(). Returns the number of groups. */
 size_t node_results_fold(const struct node_group *group, const struct node_result *results,
                          struct node_answer **ret);
 void node_answers_free(struct node_answer *answers, size_t count);
 
-/* ---- files. Every file's SHA-256 is checked by who receives it, before it gets its name. */
+/* ---- files. The receiver of a file checks its SHA-256 before the file gets its name. */
 
 struct node_put {
     const char *local;  /* a file or a folder of the engine's machine */
-    const char *remote; /* what it is called there: below the run directory, or absolute */
+    const char *remote; /* its path on the nodes: relative to the run directory, or absolute */
 };
-/* To many nodes at once; each file is packed once, into a file in $TMPDIR. The folder that it goes into is
- * made. Links and special files are left out and counted. RET_FAILURES: one a node, code 0 where all is well,
- * owned by the caller (free). */
+/* Sends PUT to all nodes; the files are packed once, into a file in $TMPDIR. The nodes make the folder that
+ * it goes into. Links and special files are not sent; RET_LEFT_OUT, which may be NULL, counts them.
+ * RET_FAILURES: one a node, code 0 where it succeeded, owned by the caller (free). */
 int node_group_put(struct node_group *group, const struct node_put *put, struct failure **ret_failures,
                    size_t *ret_left_out, struct failure *failure);
-/* REMOTE (a file or a folder) of every node as FOLDER/NODE/NAME, durably; REMOTE "." and "/" have no NAME,
- * and what is in them lands in FOLDER/NODE. Files that are there are replaced, others stay; links and special
- * files of the node are left out, links here are not followed (landing.h). The files of a node get their
- * names together, when all have come; until then they take twice their space. A file that changes while it is
- * read, or cannot be read, is a failure of its node, and the others of that node land. */
+/* Fetches REMOTE, a file or a folder, of every node as FOLDER/NODE/NAME, synced to the disk; "." and "/" have
+ * no NAME, and their files come into FOLDER/NODE. Existing files of the same name are replaced, others stay;
+ * links and special files of the node are not fetched, links below FOLDER/NODE not followed (landing.h). The
+ * files of a node get their names together, when all have come; until then they take twice their space. A
+ * file that changes while it is read, or cannot be read, is a failure of its node, whose other files are
+ * fetched. */
 int node_group_get(struct node_group *group, const char *remote, const char *folder,
                    struct failure **ret_failures, struct failure *failure);
-/* One failure that names all nodes whose failure is set, folded; 0 if none is. WHAT: "put 'x'". */
+/* One failure that names all nodes whose failure is set, folded by reason; 0 if none is. WHAT begins it: "put
+ * 'x'". */
 int node_failures_merge(const struct node_group *group, const struct failure *failures, const char *what,
                         struct failure *failure);
 
-/* ---- what each is */
+/* ---- facts, clocks and small files of every node */
 
 struct node_facts;
-/* RET: an array of one a node, NULL where it is not known; the caller frees each and the array. */
+/* Asks every node for its facts. RET: one a node, NULL where the node failed; the caller frees each
+ * (node_facts_free) and the array. RET_FAILURES: one a node, owned (free). */
 int node_group_inspect(struct node_group *group, struct node_facts ***ret, struct failure **ret_failures,
                        struct failure *failure);
-/* RET: an array; exchanges 0 where it is not known. */
+/* Measures the offset of the clock of every node. RET: one a node, owned (free); its member exchanges is 0
+ * where the node did not answer. */
 int node_group_measure_clocks(struct node_group *group, struct agent_clock **ret, struct failure *failure);
-/* Small files of every node, LIMIT bytes at most together: PATHS as for agent_link_read_files(). TAKE is
- * called for each as it comes, with its number in PATHS. RET_FAILURES: one a node, of the first that could
- * not be read. */
-typedef void node_file_taker(size_t node, size_t path, const char *bytes, size_t length, void *context);
-int node_group_read(struct node_group *group, const char *const *paths, uint64_t limit, node_file_taker *take,
-                    void *context, struct failure **ret_failures, struct failure *failure);
+/* Reads small files of every node, LIMIT bytes of a node at most: PATHS as for agent_link_read_files(). TAKE
+ * is called for each file when it comes, with its number in PATHS. RET_FAILURES: one a node, owned (free), of
+ * the first file that could not be read. */
+typedef void node_file_callback(size_t node, size_t path, const char *bytes, size_t length, void *context);
+int node_group_read(struct node_group *group, const char *const *paths, uint64_t limit,
+                    node_file_callback *take, void *context, struct failure **ret_failures,
+                    struct failure *failure);
 
 #endif

@@ -1,4 +1,4 @@
-/* What each of many nodes is: facts, clocks, small files. */
+/* Requests to many nodes for their facts, clocks and small files. */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/link/facts.h"
@@ -6,21 +6,22 @@
 
 #include <stdlib.h>
 
-/* Whether NODE can be asked; if not, FAILURE says why. */
-static bool is_there(const struct node_round *round, size_t node, struct failure *failure) {
+/* Is NODE connected? If not, FAILURE says why. */
+static bool is_connected(const struct node_round *round, size_t node, struct failure *failure) {
     return node_group_is_there(round->group, node) ||
-           node_group_complain_absent(round->group, node, failure) == 0;
+           node_group_fail_unconnected(round->group, node, failure) == 0;
 }
 
 /* ---- facts */
 
+/* The answers of node_group_inspect(), one a node. */
 struct inspection {
     struct node_facts **facts;
     struct failure *failures;
 };
 
-static void take_facts(struct agent_link *link, struct node_facts *facts, const struct failure *failure,
-                       void *context) {
+static void on_facts(struct agent_link *link, struct node_facts *facts, const struct failure *failure,
+                     void *context) {
     (void)link;
     struct node_asked *asked = context;
     struct inspection *inspection = asked->round->context;
@@ -33,8 +34,8 @@ static void take_facts(struct agent_link *link, struct node_facts *facts, const 
 static bool ask_for_facts(struct node_round *round, size_t node, struct node_asked *asked) {
     struct inspection *inspection = round->context;
     struct failure *failure = &inspection->failures[node];
-    return is_there(round, node, failure) &&
-           agent_link_inspect(round->group->members[node]->link, take_facts, asked, failure) == 0;
+    return is_connected(round, node, failure) &&
+           agent_link_inspect(round->group->members[node]->link, on_facts, asked, failure) == 0;
 }
 
 static void free_all_facts(const struct node_group *group, struct node_facts **facts) {
@@ -61,8 +62,8 @@ int node_group_inspect(struct node_group *group, struct node_facts ***ret, struc
 
 /* ---- clocks */
 
-static void take_clock(struct agent_link *link, const struct agent_clock *clock,
-                       const struct failure *failure, void *context) {
+static void on_clock(struct agent_link *link, const struct agent_clock *clock, const struct failure *failure,
+                     void *context) {
     (void)link;
     struct node_asked *asked = context;
     struct agent_clock *clocks = asked->round->context;
@@ -73,11 +74,11 @@ static void take_clock(struct agent_link *link, const struct agent_clock *clock,
 
 static bool ask_for_clock(struct node_round *round, size_t node, struct node_asked *asked) {
     return node_group_is_there(round->group, node) &&
-           agent_link_measure_clock(round->group->members[node]->link, AGENT_CLOCK_EXCHANGES, take_clock,
-                                    asked, NULL) == 0;
+           agent_link_measure_clock(round->group->members[node]->link, AGENT_CLOCK_EXCHANGES, on_clock, asked,
+                                    NULL) == 0;
 }
 
-/* Few at once: an answer that waits here for others to be read has a longer round trip. */
+/* Few at once, because an answer that waits until others are read has a longer round trip. */
 enum { CLOCKS_AT_ONCE = 16 };
 
 int node_group_measure_clocks(struct node_group *group, struct agent_clock **ret, struct failure *failure) {
@@ -92,22 +93,23 @@ int node_group_measure_clocks(struct node_group *group, struct agent_clock **ret
 
 /* ---- files */
 
+/* A call of node_group_read(). */
 struct file_reading {
     const char *const *paths;
     uint64_t limit;
     struct failure *failures;
-    node_file_taker *take;
+    node_file_callback *take;
     void *context;
 };
 
-static void take_file(struct agent_link *link, size_t path, const char *bytes, size_t length, void *context) {
+static void on_file(struct agent_link *link, size_t path, const char *bytes, size_t length, void *context) {
     (void)link;
     struct node_asked *asked = context;
     struct file_reading *reading = asked->round->context;
     reading->take(asked->node, path, bytes, length, reading->context);
 }
 
-static void take_end(struct agent_link *link, const struct failure *failure, void *context) {
+static void on_files_end(struct agent_link *link, const struct failure *failure, void *context) {
     (void)link;
     struct node_asked *asked = context;
     struct file_reading *reading = asked->round->context;
@@ -119,16 +121,17 @@ static void take_end(struct agent_link *link, const struct failure *failure, voi
 static bool ask_for_files(struct node_round *round, size_t node, struct node_asked *asked) {
     struct file_reading *reading = round->context;
     struct failure *failure = &reading->failures[node];
-    return is_there(round, node, failure) &&
-           agent_link_read_files(node_group_link(round->group, node), reading->paths, reading->limit,
-                                 take_file, take_end, asked, failure) == 0;
+    return is_connected(round, node, failure) &&
+           agent_link_read_files(node_group_link(round->group, node), reading->paths, reading->limit, on_file,
+                                 on_files_end, asked, failure) == 0;
 }
 
-/* Theirs are in memory as a whole while they come. */
+/* Few at once, because the files of a node are in memory until all have come. */
 enum { READ_AT_ONCE = 16 };
 
-int node_group_read(struct node_group *group, const char *const *paths, uint64_t limit, node_file_taker *take,
-                    void *context, struct failure **ret_failures, struct failure *failure) {
+int node_group_read(struct node_group *group, const char *const *paths, uint64_t limit,
+                    node_file_callback *take, void *context, struct failure **ret_failures,
+                    struct failure *failure) {
     cleanup_free struct failure *failures = xcalloc(group->count + 1, sizeof *failures);
     struct file_reading reading = {
         .paths = paths, .limit = limit, .failures = failures, .take = take, .context = context};

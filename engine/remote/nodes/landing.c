@@ -20,27 +20,28 @@
 
 enum {
     PATH_BYTES_MAX = 4095,
-    STAGED_SIZE = 32, /* of a name there, or of the folder's */
+    STAGED_SIZE = 32, /* of the name of the temporary folder, or of a file in it */
 };
 
 static const char scratch[] = "archive";
-static const char others[] =
+static const char other_user[] =
     "a folder there belongs to another user, or another user may write to it; change "
     "its owner or mode, or name it in " PATH_TRUST_VARIABLE;
 
 struct landing {
     char *shown; /* "FOLDER/NAME", for messages */
-    int folder;
-    /* A folder of it for files on their way, made with the first. The node cannot know its name. */
-    int staging; /* -1: none */
+    int folder;  /* its descriptor */
+    /* The temporary folder, made with the first file. Its name is random, so that the node cannot name it. */
+    int staging; /* descriptor; -1: not made yet */
     char staging_name[STAGED_SIZE];
-    char **paths; /* owned: of the files there, which are called by their numbers */
+    char **paths; /* owned: final paths of the temporary files, which are called "0", "1", ... */
     size_t count, capacity;
 };
 
-static int complain(const struct landing *landing, const char *path, int code, struct failure *failure) {
+/* FAILURE for PATH below the folder, which cannot be written; returns CODE. */
+static int fail_to_write(const struct landing *landing, const char *path, int code, struct failure *failure) {
     return failure_set(failure, code, "cannot write '%s/%s': %s", landing->shown, path,
-                       code == -EXDEV ? others : strerror(-code));
+                       code == -EXDEV ? other_user : strerror(-code));
 }
 
 /* ---- paths */
@@ -71,9 +72,9 @@ const char *landing_problem(const char *path) {
     }
 }
 
-/* The folder NAME of PARENT, made if it is not there; not through a link. A descriptor or a negative errno.
- */
-static int enter_any(int parent, const char *name) {
+/* Opens the folder NAME of PARENT, made if it does not exist; links are not followed. A descriptor or a
+ * negative errno. */
+static int open_or_make(int parent, const char *name) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int folder = openat(parent, name, flags);
     if (folder >= 0 || errno != ENOENT)
@@ -84,15 +85,16 @@ static int enter_any(int parent, const char *name) {
     return folder >= 0 ? folder : -errno;
 }
 
-/* The same; -EXDEV where the folder is another user's. */
-static int enter(int parent, const char *name) {
-    cleanup_close int folder = enter_any(parent, name);
+/* Opens or makes the folder NAME of PARENT, too; -EXDEV where assay runs as root and another user may write
+ * to it. */
+static int open_own_folder(int parent, const char *name) {
+    cleanup_close int folder = open_or_make(parent, name);
     return folder >= 0 && path_is_suspect(folder) ? -EXDEV : take_descriptor(folder);
 }
 
-/* The folder of the first LENGTH bytes of PATH, made with all that is before it. A descriptor or a negative
- * errno. */
-static int walk(const struct landing *landing, const char *path, size_t length) {
+/* Opens the folder that the first LENGTH bytes of PATH name, below that of LANDING; makes the folders that do
+ * not exist. A descriptor or a negative errno. */
+static int open_folder(const struct landing *landing, const char *path, size_t length) {
     cleanup_close int folder = fcntl(landing->folder, F_DUPFD_CLOEXEC, 0);
     if (folder < 0)
         return -errno;
@@ -101,7 +103,7 @@ static int walk(const struct landing *landing, const char *path, size_t length) 
         size_t size = strcspn(path + at, "/");
         memcpy(name, path + at, size);
         name[size] = '\0';
-        int next = enter(folder, name);
+        int next = open_own_folder(folder, name);
         close(folder);
         folder = next;
         if (next < 0)
@@ -111,10 +113,10 @@ static int walk(const struct landing *landing, const char *path, size_t length) 
     return take_descriptor(folder);
 }
 
-/* The folder that PATH is in. */
-static int walk_to_parent(const struct landing *landing, const char *path) {
+/* Opens the folder that has the last part of PATH, as walk() does. */
+static int open_parent(const struct landing *landing, const char *path) {
     const char *slash = strrchr(path, '/');
-    return walk(landing, path, slash ? (size_t)(slash - path) : 0);
+    return open_folder(landing, path, slash ? (size_t)(slash - path) : 0);
 }
 
 /* ---- the landing */
@@ -157,18 +159,19 @@ int landing_new(const char *folder, const char *name, struct landing **ret, stru
     cleanup_close int parent = path_make(folder, failure);
     if (parent < 0)
         return parent;
-    landing->folder = enter(parent, name);
+    landing->folder = open_own_folder(parent, name);
     if (landing->folder < 0) {
         int r = landing->folder;
         return failure_set(failure, r, "cannot open the folder '%s': %s", landing->shown,
                            r == -ELOOP || r == -ENOTDIR ? "it exists and is not a folder"
-                           : r == -EXDEV                ? others
+                           : r == -EXDEV                ? other_user
                                                         : strerror(-r));
     }
     *ret = take_pointer(landing);
     return 0;
 }
 
+/* Makes the temporary folder, unless there is one. A negative errno on failure. */
 static int open_staging(struct landing *landing) {
     uint64_t random;
     if (landing->staging >= 0)
@@ -189,38 +192,39 @@ int landing_open_scratch(struct landing *landing, struct failure *failure) {
     if (r == 0 && file < 0)
         r = -errno;
     if (r < 0)
-        return complain(landing, "", r, failure);
+        return fail_to_write(landing, "", r, failure);
     return file;
 }
 
 int landing_make_folder(struct landing *landing, const char *path, struct failure *failure) {
-    cleanup_close int folder = walk(landing, path, strlen(path));
-    return folder < 0 ? complain(landing, path, folder, failure) : 0;
+    cleanup_close int folder = open_folder(landing, path, strlen(path));
+    return folder < 0 ? fail_to_write(landing, path, folder, failure) : 0;
 }
 
 /* ---- files */
 
 int landing_add(struct landing *landing, const char *path, unsigned mode, struct failure *failure) {
     char name[STAGED_SIZE];
-    cleanup_close int parent = walk_to_parent(landing, path);
+    cleanup_close int parent = open_parent(landing, path);
     int r = parent < 0 ? parent : open_staging(landing);
     if (r == 0)
         r = list_reserve(&landing->paths, &landing->capacity, landing->count + 1, sizeof *landing->paths,
                          LANDING_FILES_MAX);
     if (r < 0)
-        return complain(landing, path, r, failure);
+        return fail_to_write(landing, path, r, failure);
     int file = openat(landing->staging, staged_name(landing->count, name),
                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0 || fchmod(file, (mode & 0777) | 0600) < 0)
-        return complain(landing, path, -errno, failure);
+        return fail_to_write(landing, path, -errno, failure);
     landing->paths[landing->count++] = xstrdup(path);
     return file;
 }
 
+/* Gives the file that was added last its final name. A negative errno on failure. */
 static int move_last(struct landing *landing) {
     char name[STAGED_SIZE];
     const char *path = landing->paths[landing->count - 1];
-    cleanup_close int parent = walk_to_parent(landing, path);
+    cleanup_close int parent = open_parent(landing, path);
     if (parent < 0)
         return parent;
     staged_name(landing->count - 1, name);
@@ -229,15 +233,15 @@ static int move_last(struct landing *landing) {
 
 int landing_commit(struct landing *landing, struct failure *failure) {
     if (syncfs(landing->folder) < 0)
-        return complain(landing, "", -errno, failure);
+        return fail_to_write(landing, "", -errno, failure);
     int result = 0;
     while (landing->count > 0) {
         int r = move_last(landing);
         if (r < 0 && result == 0)
-            result = complain(landing, landing->paths[landing->count - 1], r, failure);
+            result = fail_to_write(landing, landing->paths[landing->count - 1], r, failure);
         landing_drop_last(landing);
     }
     if (syncfs(landing->folder) < 0 && result == 0)
-        result = complain(landing, "", -errno, failure);
+        result = fail_to_write(landing, "", -errno, failure);
     return result;
 }

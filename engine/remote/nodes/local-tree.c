@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A call of local_tree_read(). */
 struct reading {
     struct local_tree *tree;
     const struct local_tree_filter *filter; /* or NULL */
@@ -28,14 +29,16 @@ void local_tree_clear(struct local_tree *tree) {
     *tree = LOCAL_TREE_NONE;
 }
 
-/* ---- looking */
+/* ---- listing */
 
 static int complain(struct failure *failure, int code, const char *what, const char *path) {
     return failure_set_kind(failure, FAILURE_INPUT, code, "cannot %s '%s': %s", what, path, strerror(-code));
 }
 
-static int add(struct reading *reading, const char *path, const char *relative, const struct stat *status,
-               struct failure *failure) {
+/* Appends PATH to the tree. FAILURE_INPUT when it cannot be read, belongs to another user (for root), or is
+ * one too many. */
+static int add_entry(struct reading *reading, const char *path, const char *relative,
+                     const struct stat *status, struct failure *failure) {
     struct local_tree *tree = reading->tree;
     bool is_folder = S_ISDIR(status->st_mode);
     cleanup_close int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -67,7 +70,7 @@ static int compare_names(const FTSENT **a, const FTSENT **b) {
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* The top is what the user named; below it links are left out. */
+/* Adds what fts_read() gave, unless it is filtered or, below the top, a link or a special file. */
 static int read_entry(struct reading *reading, FTS *walk, FTSENT *at, const char *top,
                       struct failure *failure) {
     const struct local_tree_filter *filter = reading->filter;
@@ -84,7 +87,7 @@ static int read_entry(struct reading *reading, FTS *walk, FTSENT *at, const char
         return 0;
     }
     if (S_ISREG(status->st_mode))
-        return add(reading, at->fts_path, is_top ? file_base_name(top) : below, status, failure);
+        return add_entry(reading, at->fts_path, is_top ? file_base_name(top) : below, status, failure);
     if (!S_ISDIR(status->st_mode) && is_top)
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s' is neither a file nor a folder", top);
     reading->tree->left_out += !S_ISDIR(status->st_mode);
@@ -93,7 +96,7 @@ static int read_entry(struct reading *reading, FTS *walk, FTSENT *at, const char
     if (at->fts_level > LOCAL_TREE_DEPTH_MAX)
         return failure_set_kind(failure, FAILURE_INPUT, -ELOOP, "'%s' is nested deeper than %d folders",
                                 at->fts_path, LOCAL_TREE_DEPTH_MAX);
-    return add(reading, at->fts_path, is_top ? "" : below, status, failure);
+    return add_entry(reading, at->fts_path, is_top ? "" : below, status, failure);
 }
 
 static void close_walk(FTS **walk) {

@@ -1,4 +1,4 @@
-/* What came of it, of many nodes: who answered alike, and what went wrong, in few words. */
+/* Results of many nodes: nodes with equal results grouped, and one failure text about all. */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/host-list.h"
 #include "engine/foundation/memory.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    NAMES_MAX = 400,  /* bytes of the names of one fold */
+    NAMES_MAX = 400,  /* bytes of the list of names of nodes with the same failure */
     REASON_MAX = 200, /* bytes of what a command said on stderr */
 };
 
@@ -29,16 +29,18 @@ void node_results_free(struct node_group *group, struct node_result *results) {
     free(results);
 }
 
-/* A command that was told to end by its time limit, and does so with status 0, has not done its work. */
+/* A command that ends with status 0 because its time limit sent it a signal is not good, either. */
 bool node_result_is_good(const struct node_result *result) {
     const struct remote_exit *how = &result->exit;
     return result->outcome == NODE_DONE && !how->signalled && how->code == 0 && !how->timed_out;
 }
 
-/* ---- grouping: indices sorted so that equal ones are neighbours, then in order of the first of each */
+/* ---- grouping nodes: sorted so that equal ones are neighbours, then groups in the order of their first node
+ */
 
 typedef int compare_nodes(size_t a, size_t b, const void *context);
 
+/* How nodes are compared. */
 struct order {
     compare_nodes *compare;
     const void *context;
@@ -62,9 +64,9 @@ void node_answers_free(struct node_answer *answers, size_t count) {
     free(answers);
 }
 
-/* Puts those of the COUNT NODES that are equal by ORDER together; NODES is sorted by it. Returns how many
- * answers RET has. */
-static size_t fold(size_t *nodes, size_t count, const struct order *order, struct node_answer **ret) {
+/* Groups COUNT nodes that are equal by ORDER; sorts NODES. RET: the groups, in the order of their first
+ * nodes; node_answers_free(). Returns the number of groups. */
+static size_t group_nodes(size_t *nodes, size_t count, const struct order *order, struct node_answer **ret) {
     qsort_r(nodes, count, sizeof *nodes, compare_in_order, (void *)order);
     struct node_answer *answers = xcalloc(count + 1, sizeof *answers);
     size_t used = 0;
@@ -112,22 +114,22 @@ size_t node_results_fold(const struct node_group *group, const struct node_resul
     for (size_t i = 0; i < group->count; i++)
         if (results[i].outcome != NODE_NOT_ASKED)
             nodes[count++] = i;
-    return fold(nodes, count, &(struct order){compare_results, results}, ret);
+    return group_nodes(nodes, count, &(struct order){compare_results, results}, ret);
 }
 
-/* ---- sentences about many */
+/* ---- one text about many nodes */
 
 static bool is_name_character(char c) {
     return isalnum((unsigned char)c) || c == '-' || c == '_' || c == '.';
 }
 
-/* How many bytes at AT are an address of the network, such as 10.77.0.6 or fe80::1; 0: they are none. */
+/* The length of the IP address at AT, such as 10.77.0.6 or fe80::1; 0: there is none. */
 static size_t address_length(const char *at) {
     char address[INET6_ADDRSTRLEN];
     unsigned char bytes[sizeof(struct in6_addr)];
     size_t length = strspn(at, "0123456789abcdefABCDEF.:");
     while (length > 0 && (at[length - 1] == '.' || at[length - 1] == ':'))
-        length--; /* of the sentence */
+        length--; /* punctuation of the sentence */
     if (length < 2 || length >= sizeof address || is_name_character(at[length]))
         return 0;
     memcpy(address, at, length);
@@ -135,9 +137,9 @@ static size_t address_length(const char *at) {
     return inet_pton(AF_INET, address, bytes) == 1 || inet_pton(AF_INET6, address, bytes) == 1 ? length : 0;
 }
 
-/* SENTENCE with the node's own NAME, where it is a word, and addresses replaced: two nodes that say the same
- * of themselves say the same. The caller frees. */
-static char *without_names(const char *sentence, const char *name) {
+/* A copy of SENTENCE with NAME, the name of its node, as NODE and IP addresses as ADDRESS: then the sentences
+ * of two nodes with the same failure are equal. The caller frees. */
+static char *generalize(const char *sentence, const char *name) {
     struct text text;
     text_init(&text, 8 * FAILURE_TEXT_SIZE);
     size_t length = strlen(name);
@@ -157,8 +159,8 @@ static int compare_sentences(size_t a, size_t b, const void *context) {
     return strcmp(keys[a], keys[b]);
 }
 
-/* The names of the nodes, as a folded list; one that is too long is cut at a comma, and says how many they
- * are. */
+/* The names of the nodes of ANSWER as a folded list, dahu-[3,7]. One of more than NAMES_MAX bytes is cut at a
+ * comma and ends with the number of nodes. The caller frees. */
 static char *fold_names(const struct node_group *group, const struct node_answer *answer) {
     cleanup_free const char **names = xcalloc(answer->count, sizeof *names);
     for (size_t i = 0; i < answer->count; i++)
@@ -176,34 +178,35 @@ static char *fold_names(const struct node_group *group, const struct node_answer
 
 void node_group_fold_sentences(const struct node_group *group, const char *const *sentences,
                                struct text *ret) {
-    size_t count = 0, start = ret->length, left = 0;
+    size_t count = 0, start = ret->length, omitted = 0;
     cleanup_free size_t *nodes = xcalloc(group->count + 1, sizeof *nodes);
     cleanup_free char **keys = xcalloc(group->count + 1, sizeof *keys);
     for (size_t i = 0; i < group->count; i++)
         if (sentences[i]) {
             nodes[count++] = i;
-            keys[i] = without_names(sentences[i], node_group_name(group, i));
+            keys[i] = generalize(sentences[i], node_group_name(group, i));
         }
     struct node_answer *answers;
-    size_t answer_count = fold(nodes, count, &(struct order){compare_sentences, keys}, &answers);
+    size_t answer_count = group_nodes(nodes, count, &(struct order){compare_sentences, keys}, &answers);
     for (size_t i = 0; i < answer_count; i++) {
         const struct node_answer *answer = &answers[i];
         size_t first = answer->nodes[0];
         const char *sentence = answer->count == 1 ? sentences[first] : keys[first];
         cleanup_free char *names = fold_names(group, answer);
-        /* The first is told however long it is: failure texts have an end of their own. */
-        if (left > 0 || (i > 0 && ret->length - start + strlen(names) + strlen(sentence) > NODE_WORDS_MAX))
-            left += answer->count;
+        /* The first is written however long it is, because failure texts are limited. */
+        if (omitted > 0 || (i > 0 && ret->length - start + strlen(names) + strlen(sentence) > NODE_WORDS_MAX))
+            omitted += answer->count;
         else
             (void)text_printf(ret, "%s%s: %s", i > 0 ? "; " : "", names, sentence);
     }
-    if (left > 0)
-        (void)text_printf(ret, "; and %zu more for other reasons", left);
+    if (omitted > 0)
+        (void)text_printf(ret, "; and %zu more for other reasons", omitted);
     node_answers_free(answers, answer_count);
     for (size_t i = 0; i < group->count; i++)
         free(keys[i]);
 }
 
+/* node_group_fold_sentences() into a new text; the caller frees. */
 static char *fold_to_text(const struct node_group *group, const char *const *sentences) {
     struct text words;
     text_init(&words, NODE_SENTENCES_MAX);
@@ -231,6 +234,7 @@ int node_failures_merge(const struct node_group *group, const struct failure *fa
                             group->count, words);
 }
 
+/* Why RESULT is not good, with the line of stderr that has the reason; the caller frees. */
 static char *describe_result(const struct node_result *result) {
     if (result->outcome != NODE_DONE)
         return xstrdup(result->failure.text);

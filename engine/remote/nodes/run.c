@@ -1,4 +1,4 @@
-/* The same command on many nodes. */
+/* Runs a command on many nodes, with its input, output and result. */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
@@ -12,38 +12,42 @@
 #include <unistd.h>
 
 enum {
-    INPUT_CHUNK = 64 << 10, /* of stdin that is queued for a node at once; also the low mark */
+    INPUT_CHUNK = 64 << 10, /* bytes of stdin that are queued for a node at once; also the low mark */
 };
 
-/* A stream on its way. Its file is open only while it is written to, however many nodes there are. */
+/* One output stream of a running command. Its file is opened for each write, because there may be more nodes
+ * than descriptors. */
 struct capture {
-    struct text kept;
-    struct hash *hash; /* NULL: nothing has come */
-    uint64_t received;
+    struct text kept;  /* the first bytes, for the result */
+    struct hash *hash; /* of all bytes; NULL: none has come */
+    uint64_t received; /* bytes */
 };
 
+/* The command on one node. */
 struct node_run {
     struct group_run *run;
     struct node_asked *asked;
     struct node_result *result;
     struct remote_command *command;
-    struct capture streams[2];
-    size_t fed; /* bytes of the input */
+    struct capture streams[2]; /* stdout, stderr */
+    size_t fed;                /* bytes of the input that were queued */
 };
 
+/* A call of node_group_run(). */
 struct group_run {
     struct node_round round;
     const struct node_group_command *command;
-    struct node_run *nodes;
-    struct node_result *results;
-    int folder; /* -1: none */
-    size_t kept_most;
+    struct node_run *nodes;      /* one a node */
+    struct node_result *results; /* one a node */
+    int folder;                  /* descriptor of command->folder; -1: none */
+    size_t result_limit;         /* bytes of a stream in its result */
 };
 
 static const char *const suffixes[] = {"out", "err"};
 
 /* ---- streams */
 
+/* The name of the output file of a stream, below the folder; the caller frees. */
 static char *file_name(const struct node_run *node, int which) {
     const struct node_group *group = node->run->round.group;
     return xformat("%s.%s", node_group_name(group, (size_t)(node - node->run->nodes)), suffixes[which]);
@@ -54,7 +58,7 @@ static int complain_file(const struct group_run *run, const char *name, int code
                        strerror(-code));
 }
 
-/* The first bytes make the file. */
+/* Appends the bytes to the file of the stream; the first bytes create it. */
 static int append_to_file(struct node_run *node, int which, const char *bytes, size_t length,
                           struct failure *failure) {
     struct group_run *run = node->run;
@@ -67,8 +71,9 @@ static int append_to_file(struct node_run *node, int which, const char *bytes, s
     return r < 0 ? complain_file(run, name, r, failure) : 0;
 }
 
-static int take_output(struct node_run *node, int which, const char *bytes, size_t length,
-                       struct failure *failure) {
+/* Adds bytes of a stream to its file, its hash and, as long as there is room, its result. */
+static int add_output(struct node_run *node, int which, const char *bytes, size_t length,
+                      struct failure *failure) {
     struct capture *capture = &node->streams[which];
     int r = node->run->folder >= 0 ? append_to_file(node, which, bytes, length, failure) : 0;
     if (r < 0)
@@ -77,12 +82,12 @@ static int take_output(struct node_run *node, int which, const char *bytes, size
         return failure_memory(failure);
     hash_update(capture->hash, bytes, length);
     capture->received += length;
-    size_t room = node->run->kept_most - capture->kept.length;
+    size_t room = node->run->result_limit - capture->kept.length;
     return text_append(&capture->kept, bytes, length < room ? length : room) < 0 ? failure_memory(failure)
                                                                                  : 0;
 }
 
-/* TOTAL: what the command says that it wrote. */
+/* Fills the result of a stream and frees its capture. TOTAL: bytes that the command wrote. */
 static int end_stream(struct node_run *node, int which, uint64_t total, struct failure *failure) {
     struct capture *capture = &node->streams[which];
     struct node_stream *stream = which == 0 ? &node->result->output : &node->result->error;
@@ -103,13 +108,14 @@ static int end_stream(struct node_run *node, int which, uint64_t total, struct f
 
 /* ---- one node's command */
 
+/* Fills the results of both streams of a node whose command has ended, or was not started. */
 static void end_node(struct node_run *node) {
     struct failure failure;
     const struct remote_exit *exit = &node->result->exit;
     bool done = node->result->outcome == NODE_DONE;
     for (int i = 0; i < 2; i++) {
-        uint64_t told = i == 0 ? exit->output_bytes : exit->error_bytes;
-        if (end_stream(node, i, done ? told : node->streams[i].received, &failure) < 0)
+        uint64_t total = i == 0 ? exit->output_bytes : exit->error_bytes;
+        if (end_stream(node, i, done ? total : node->streams[i].received, &failure) < 0)
             node_round_fail(&node->run->round, &failure);
     }
 }
@@ -129,10 +135,11 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
     if (given->take && stream == REMOTE_STDOUT)
         given->take(node->asked->node, bytes, length, given->context);
     else if (node->run->round.code == 0 &&
-             take_output(node, stream == REMOTE_STDOUT ? 0 : 1, bytes, length, &failure) < 0)
+             add_output(node, stream == REMOTE_STDOUT ? 0 : 1, bytes, length, &failure) < 0)
         node_round_fail(&node->run->round, &failure);
 }
 
+/* Queues input for the command as long as less than INPUT_CHUNK bytes wait, and closes it after the last. */
 static void feed(struct remote_command *command, struct node_run *node) {
     const struct node_group_command *given = node->run->command;
     size_t queued = remote_command_queued(command);
@@ -143,7 +150,7 @@ static void feed(struct remote_command *command, struct node_run *node) {
         int r =
             remote_command_write(command, (const char *)given->input + node->fed, size, &queued, &failure);
         if (r == -EPIPE)
-            return; /* it has ended, and its exit tells */
+            return; /* the command has ended; on_command_exit() is called */
         if (r < 0) {
             node_round_fail(&node->run->round, &failure);
             return;
@@ -158,8 +165,8 @@ static void on_drain(struct remote_command *command, void *context) {
     feed(command, context);
 }
 
-static void on_exit_of(struct remote_command *command, const struct remote_exit *exit,
-                       const struct failure *failure, void *context) {
+static void on_command_exit(struct remote_command *command, const struct remote_exit *exit,
+                            const struct failure *failure, void *context) {
     (void)command;
     struct node_run *node = context;
     if (exit) {
@@ -175,8 +182,9 @@ static void on_exit_of(struct remote_command *command, const struct remote_exit 
 }
 
 static const struct remote_command_callbacks callbacks = {
-    .on_started = on_started, .on_output = on_output, .on_drain = on_drain, .on_exit = on_exit_of};
+    .on_started = on_started, .on_output = on_output, .on_drain = on_drain, .on_exit = on_command_exit};
 
+/* Starts the command on a node, as command->specify or command->specification says. */
 static int start_node(struct node_run *node, struct failure *failure) {
     const struct group_run *run = node->run;
     const struct node_group_command *given = run->command;
@@ -194,7 +202,7 @@ static int start_node(struct node_run *node, struct failure *failure) {
                                 &callbacks, node, &node->command, failure);
 }
 
-/* A file of an earlier command must not pass for this one's. */
+/* Removes the output files of an earlier command of the node, which this one may not write. */
 static int remove_old_files(const struct node_run *node, struct failure *failure) {
     for (int i = 0; i < 2 && node->run->folder >= 0; i++) {
         cleanup_free char *name = file_name(node, i);
@@ -204,12 +212,13 @@ static int remove_old_files(const struct node_run *node, struct failure *failure
     return 0;
 }
 
+/* Starts the command on node NUMBER. False: it was not started, and its result says why. */
 static bool ask_to_run(struct node_round *round, size_t number, struct node_asked *asked) {
     struct group_run *run = round->context;
     struct node_run *node = &run->nodes[number];
     *node = (struct node_run){.run = run, .asked = asked, .result = &run->results[number]};
     for (int i = 0; i < 2; i++)
-        text_init(&node->streams[i].kept, run->kept_most);
+        text_init(&node->streams[i].kept, run->result_limit);
     struct failure failure = {0};
     if (remove_old_files(node, &failure) < 0) {
         node_round_fail(round, &failure);
@@ -217,7 +226,7 @@ static bool ask_to_run(struct node_round *round, size_t number, struct node_aske
     }
     if (!node_group_is_there(round->group, number)) {
         node->result->outcome = NODE_SKIPPED;
-        node_group_complain_absent(round->group, number, &node->result->failure);
+        node_group_fail_unconnected(round->group, number, &node->result->failure);
     } else if (start_node(node, &node->result->failure) < 0) {
         node->result->outcome = NODE_FAILED;
     } else {
@@ -229,8 +238,9 @@ static bool ask_to_run(struct node_round *round, size_t number, struct node_aske
     return false;
 }
 
-/* ---- all of them */
+/* ---- the command on all nodes */
 
+/* Syncs the output files to the disk, if there are any. */
 static int sync_files(const struct group_run *run, struct failure *failure) {
     return run->folder >= 0 && syncfs(run->folder) < 0
                ? failure_set(failure, -errno, "cannot write '%s': %s", run->command->folder, strerror(errno))
@@ -251,7 +261,8 @@ static void clear_run(struct group_run *run) {
     cleanup_close_descriptor(&run->folder);
 }
 
-/* After an interruption: what has come until now is the answer of those that had not ended. */
+/* After an interruption: kills the commands that have not ended, and fills their results with what has come
+ * until now. */
 static int end_early(struct group_run *run, struct failure *failure) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < run->round.group->count; i++) {
@@ -271,7 +282,7 @@ static int end_early(struct group_run *run, struct failure *failure) {
 int node_group_run(struct node_group *group, const struct node_group_command *command,
                    struct node_result **ret, struct failure *failure) {
     cleanup(clear_run) struct group_run run = {
-        .command = command, .folder = -1, .kept_most = command->kept ? command->kept : NODE_OUTPUT_KEPT};
+        .command = command, .folder = -1, .result_limit = command->kept ? command->kept : NODE_OUTPUT_KEPT};
     run.round = (struct node_round){.group = group,
                                     .nodes = command->nodes,
                                     .at_once = command->at_once,

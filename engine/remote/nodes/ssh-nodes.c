@@ -37,8 +37,8 @@ void ssh_nodes_free(struct ssh_nodes *nodes) {
     free(nodes);
 }
 
-/* A node takes a descriptor, or three behind a gateway, and the soft limit is often 1,024. Where it cannot be
- * raised, connecting to one node too many says so. */
+/* Raises the soft limit of descriptors, often 1,024, to the hard one: a node needs one descriptor, or three
+ * behind a gateway. Where that fails, connecting to one node too many fails with a message. */
 static void allow_many_descriptors(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -71,7 +71,7 @@ int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *optio
 
 /* ---- names */
 
-/* Finds the host in [user@]host[:port]. An IPv6 address has brackets, or no port. */
+/* The start and the length of the host in [user@]host[:port]. An IPv6 address has brackets, or no port. */
 static const char *find_host(const char *destination, size_t *ret_length) {
     const char *at = strrchr(destination, '@');
     const char *host = at ? at + 1 : destination;

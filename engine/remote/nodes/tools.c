@@ -21,7 +21,8 @@ char *tool_line_next(char **at) {
     return line;
 }
 
-static char meant(char escaped) {
+/* The character that is written as a backslash and ESCAPED. */
+static char unescape(char escaped) {
     return escaped == 't' ? '\t' : escaped == 'n' ? '\n' : escaped;
 }
 
@@ -35,20 +36,22 @@ char *tool_field_next(char **at) {
     if (tab)
         *tab = '\0';
     for (const char *from = field; *from; from++)
-        *to++ = *from == '\\' && from[1] ? meant(*++from) : *from;
+        *to++ = *from == '\\' && from[1] ? unescape(*++from) : *from;
     *to = '\0';
     return field;
 }
 
 /* ---- on many nodes */
 
+/* A call of node_group_run_tool(). */
 struct tool_run {
     const struct node_tool *tool;
     const char **arguments;   /* of the node that was started last */
-    struct text *lines;       /* one a node: the beginning of a line whose end has not come */
+    struct text *lines;       /* one a node: the start of a line whose end has not come */
     struct failure *failures; /* one a node */
 };
 
+/* node_group_command.specify: the program of the agent with the arguments of the tool. */
 static int specify(size_t node, struct remote_command_specification *ret, void *context,
                    struct failure *failure) {
     (void)failure;
@@ -69,8 +72,8 @@ static int specify(size_t node, struct remote_command_specification *ret, void *
     return 0;
 }
 
-/* The line that has come, but for its newline. */
-static void take_line(struct tool_run *run, size_t node) {
+/* Passes the whole line of NODE on to the tool's `take`, unless the node has failed, and empties it. */
+static void pass_line(struct tool_run *run, size_t node) {
     struct text *line = &run->lines[node];
     struct failure *failure = &run->failures[node];
     char *at = line->bytes;
@@ -83,7 +86,8 @@ static void take_line(struct tool_run *run, size_t node) {
     text_reset(line);
 }
 
-static void take_output(size_t node, const char *bytes, size_t length, void *context) {
+/* node_group_command.take: splits the output of NODE into lines. */
+static void split_output(size_t node, const char *bytes, size_t length, void *context) {
     struct tool_run *run = context;
     for (const char *end = bytes + length, *newline; bytes < end; bytes = newline + 1) {
         newline = memchr(bytes, '\n', (size_t)(end - bytes));
@@ -91,11 +95,12 @@ static void take_output(size_t node, const char *bytes, size_t length, void *con
         (void)text_append(&run->lines[node], bytes, (size_t)((newline ? newline : end) - bytes));
         if (!newline)
             return;
-        take_line(run, node);
+        pass_line(run, node);
     }
 }
 
-static int complain(const struct node_result *result, struct failure *ret) {
+/* RET: how the tool ended, with the first line of its stderr. Returns -EIO. */
+static int fail_with_stderr(const struct node_result *result, struct failure *ret) {
     char how[128];
     const char *words = result->error.bytes ? result->error.bytes : "";
     return failure_set(ret, -EIO, "the agent's tool %s%s%.*s",
@@ -103,7 +108,8 @@ static int complain(const struct node_result *result, struct failure *ret) {
                        (int)strcspn(words, "\n"), words);
 }
 
-/* A status of 1 with lines may be told by them; without any, by what the tool said on stderr. */
+/* Sets the failure of NODE from how its tool ended. A tool that ended with status 1 has not failed if its
+ * lines say what went wrong (is_told). */
 static void check_reply(struct tool_run *run, size_t node, const struct node_result *result) {
     const struct node_tool *tool = run->tool;
     const struct remote_exit *exit = &result->exit;
@@ -114,9 +120,9 @@ static void check_reply(struct tool_run *run, size_t node, const struct node_res
         *failure = result->failure;
         return;
     }
-    take_line(run, node);
+    pass_line(run, node);
     if (exit->signalled || exit->timed_out || exit->code > 1 || (exit->code == 1 && exit->output_bytes == 0))
-        complain(result, failure);
+        fail_with_stderr(result, failure);
     else if (exit->output_cut)
         failure_set(failure, -EFBIG, "the agent's tool printed more than %d MiB", NODE_TOOL_OUTPUT_MAX >> 20);
     else if (failure->code == 0 &&
@@ -124,7 +130,7 @@ static void check_reply(struct tool_run *run, size_t node, const struct node_res
         if (exit->code == 0)
             failure_set(failure, -EPROTO, "the output of the agent's tool lacks lines that were asked for");
         else
-            complain(result, failure);
+            fail_with_stderr(result, failure);
     }
 }
 
@@ -140,7 +146,7 @@ int node_group_run_tool(struct node_group *group, const struct node_tool *tool, 
     int r =
         node_group_run(group,
                        &(struct node_group_command){
-                           .specify = specify, .take = take_output, .context = &run, .nodes = tool->nodes},
+                           .specify = specify, .take = split_output, .context = &run, .nodes = tool->nodes},
                        &results, failure);
     for (size_t i = 0; i < count; i++) {
         if (r == 0)

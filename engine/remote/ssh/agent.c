@@ -1,12 +1,11 @@
 /*
- * ssh-agent: libssh talks to it with calls that wait for its answers, however long it takes. It may be
- * stopped, or ask its user to confirm, so each call is made by a thread of its own, and the loop goes on
- * meanwhile. While there is such a thread, the session is the thread's, and the socket of the server is not
- * watched.
+ * Logins with the keys of ssh-agent. libssh's calls block until the agent answers, which may take long: the
+ * agent may be stopped, or ask its user to confirm. So each call is made in a thread of its own, and the loop
+ * goes on. While that thread runs, only it uses the session, and the server's socket is not watched.
  *
  * libssh tries all keys of the agent in the agent's order, and stops at the first certificate. So libssh is
- * connected to a second thread (the filter) instead of the agent. The filter passes all messages on unchanged
- * but one: in the agent's list of keys, keys that the user named come first, and certificates are left out.
+ * connected to a second thread (the filter) instead of the agent. The filter passes on all messages unchanged
+ * except the agent's list of keys: keys that the user named come first, and certificates are left out.
  */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -29,14 +28,15 @@ struct ssh_agent_call {
     ssh_session session;
     pthread_t thread, filter;
     bool running, filtering, answered;
-    int agent; /* its socket */
-    int inner; /* the other end of libssh's */
-    int done;  /* eventfd */
+    int agent; /* socket to the agent */
+    int inner; /* socket to libssh */
+    int done;  /* eventfd, set when the call has returned */
     struct event_source *source;
     int result;
 };
 
-/* -1 when there is no agent; one that has so many callers that it takes no more is as good as none. */
+/* Connects to the agent's socket at PATH. Returns a descriptor; -1: there is no agent, or it accepts no more
+ * connections now. */
 static int connect_agent(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
@@ -52,16 +52,16 @@ static int connect_agent(const char *path) {
 
 enum { MESSAGE_MAX = 256 << 10, LIST_HEAD = 9 /* length, type, count */, TYPE_LIST = 12 };
 
-static uint32_t number_at(const unsigned char *bytes) {
+static uint32_t read_number(const unsigned char *bytes) {
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-static void put_number(unsigned char *bytes, size_t number) {
+static void write_number(unsigned char *bytes, size_t number) {
     for (int i = 0; i < 4; i++)
         bytes[i] = (unsigned char)(number >> (24 - 8 * i));
 }
 
-/* One of the identities that only the agent can sign with. */
+/* True where the key with this hash is among the identities without a private key. */
 static bool is_named(const struct ssh_target *target, const char *hash) {
     for (size_t i = 0; i < target->identity_count; i++)
         if (strcmp(target->identities[i]->hash, hash) == 0)
@@ -69,27 +69,28 @@ static bool is_named(const struct ssh_target *target, const char *hash) {
     return false;
 }
 
-/* The keys that are named go first, and alone if the target says so; certificates are left out. LENGTH is
- * that of all of MESSAGE; returned is the new one. A list that makes no sense is left as it is. */
+/* Changes the agent's list of keys in MESSAGE, of LENGTH bytes, and returns its new length: keys that the
+ * user named come first, or alone where the target says so, and certificates are left out. A malformed list
+ * is left unchanged. */
 static size_t change_list(const struct ssh_target *target, unsigned char *message, size_t length) {
     static const char certificate[] = "-cert-v01@openssh.com";
     cleanup_free unsigned char *list = xcalloc(length, 1);
     size_t end = LIST_HEAD, count = 0;
     for (int others = 0; others < 2; others++) {
         size_t at = LIST_HEAD;
-        for (uint32_t left = number_at(message + 5); left > 0; left--) {
-            size_t key = length - at >= 4 ? number_at(message + at) : SIZE_MAX;
+        for (uint32_t left = read_number(message + 5); left > 0; left--) {
+            size_t key = length - at >= 4 ? read_number(message + at) : SIZE_MAX;
             if (key > length - at || length - at - key < 8)
                 return length;
-            size_t comment = number_at(message + at + 4 + key), whole = 8 + key + comment;
+            size_t comment = read_number(message + at + 4 + key), whole = 8 + key + comment;
             if (whole > length - at)
                 return length;
             char hash[HASH_HEX_SIZE];
             hash_bytes(message + at + 4, key, hash);
             bool named = is_named(target, hash);
-            bool takes = others ? !named && !target->agent_named : named;
+            bool is_included = others ? !named && !target->agent_named : named;
             size_t name = key < 64 ? key : 64;
-            if (takes && !memmem(message + at + 4, name, certificate, sizeof certificate - 1)) {
+            if (is_included && !memmem(message + at + 4, name, certificate, sizeof certificate - 1)) {
                 memcpy(list + end, message + at, whole);
                 end += whole;
                 count++;
@@ -98,8 +99,8 @@ static size_t change_list(const struct ssh_target *target, unsigned char *messag
         }
     }
     memcpy(message + LIST_HEAD, list + LIST_HEAD, end - LIST_HEAD);
-    put_number(message, end - 4);
-    put_number(message + 5, count);
+    write_number(message, end - 4);
+    write_number(message + 5, count);
     return end;
 }
 
@@ -107,9 +108,10 @@ static bool receive(int from, unsigned char *bytes, size_t length) {
     return recv(from, bytes, length, MSG_WAITALL) == (ssize_t)length;
 }
 
-/* One message. TARGET: it is the agent's, of which the list is changed. */
-static bool pass_on(int from, int to, unsigned char *message, const struct ssh_target *target) {
-    size_t length = receive(from, message, 4) ? number_at(message) : 0;
+/* Passes one message on. TARGET: the message is the agent's, and a list of keys is changed; NULL: it is
+ * libssh's. */
+static bool pass_message(int from, int to, unsigned char *message, const struct ssh_target *target) {
+    size_t length = receive(from, message, 4) ? read_number(message) : 0;
     if (length == 0 || length > MESSAGE_MAX - 4 || !receive(from, message + 4, length))
         return false;
     length += 4;
@@ -121,14 +123,14 @@ static bool pass_on(int from, int to, unsigned char *message, const struct ssh_t
 static void *filter_agent(void *context) {
     const struct ssh_agent_call *call = context;
     cleanup_free unsigned char *message = xcalloc(MESSAGE_MAX, 1);
-    while (pass_on(call->inner, call->agent, message, NULL) &&
-           pass_on(call->agent, call->inner, message, &call->connection->target))
+    while (pass_message(call->inner, call->agent, message, NULL) &&
+           pass_message(call->agent, call->inner, message, &call->connection->target))
         continue;
     (void)shutdown(call->inner, SHUT_RDWR);
     return NULL;
 }
 
-/* ---- calls */
+/* ---- calls of libssh in a thread */
 
 static void *call_agent(void *context) {
     struct ssh_agent_call *call = context;
@@ -156,7 +158,7 @@ static void on_done(struct event_source *self, int descriptor, unsigned events, 
     ssh_connection_step_login(call->connection);
 }
 
-/* Signals are handled by the loop's thread alone. */
+/* Starts a thread with all signals blocked: only the loop's thread handles them. */
 static bool start_thread(pthread_t *ret, void *(*function)(void *), struct ssh_agent_call *call) {
     sigset_t all, before;
     sigfillset(&all);
@@ -166,6 +168,7 @@ static bool start_thread(pthread_t *ret, void *(*function)(void *), struct ssh_a
     return started;
 }
 
+/* Starts libssh's call in a thread; false: that failed. */
 static bool start_call(struct ssh_agent_call *call) {
     struct ssh_connection *connection = call->connection;
     call->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -180,6 +183,7 @@ static bool start_call(struct ssh_agent_call *call) {
     return false;
 }
 
+/* Connects to the agent, and gives libssh a socket to the filter; false: there is no agent. */
 static bool make_call(struct ssh_connection *connection) {
     cleanup_close int agent = connect_agent(connection->target.agent);
     int pair[2];
@@ -194,7 +198,7 @@ static bool make_call(struct ssh_connection *connection) {
                                     .done = -1};
     connection->agent_call = call;
     call->filtering = start_thread(&call->filter, filter_agent, call);
-    /* From here on libssh has the socket, and closes it. */
+    /* libssh takes over the socket, and closes it. */
     return ssh_set_agent_socket(call->session, pair[1]) == SSH_OK && call->filtering;
 }
 
@@ -208,7 +212,7 @@ int ssh_agent_try(struct ssh_connection *connection) {
         return SSH_AUTH_AGAIN;
     if (call && call->answered) {
         call->answered = false;
-        return call->result; /* AGAIN: now it is the server that is waited for, and then the next call */
+        return call->result; /* SSH_AUTH_AGAIN: the server's answer is waited for before the next call */
     }
     if (!call && !make_call(connection))
         return SSH_AUTH_DENIED;
@@ -219,7 +223,7 @@ void ssh_agent_stop(struct ssh_connection *connection) {
     struct ssh_agent_call *call = take_pointer(connection->agent_call);
     if (!call)
         return;
-    (void)shutdown(call->inner, SHUT_RDWR); /* the threads read their end, and return */
+    (void)shutdown(call->inner, SHUT_RDWR); /* the threads read end of file, and return */
     (void)shutdown(call->agent, SHUT_RDWR);
     end_call(call);
     if (call->filtering)

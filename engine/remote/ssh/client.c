@@ -44,8 +44,9 @@ void ssh_client_leave(struct ssh_client *client, struct ssh_connection *connecti
     event_source_defer(client->admit);
 }
 
-/* The first who may: one whose gateway has enough to do keeps no others waiting. */
-static struct ssh_connection *call_next(struct ssh_client *client) {
+/* Takes the first waiting connection whose gateway has a free place, and gives it a place in the window;
+ * NULL: there is none. */
+static struct ssh_connection *admit_next(struct ssh_client *client) {
     if (client->places >= client->window)
         return NULL;
     struct ssh_connection **at = &client->waiting.first;
@@ -64,11 +65,11 @@ static void on_admit(struct event_source *self, void *context) {
     (void)self;
     struct ssh_client *client = context;
     struct ssh_connection *connection;
-    while ((connection = call_next(client)))
+    while ((connection = admit_next(client)))
         ssh_connection_begin(connection);
 }
 
-/* ---- who and where we are */
+/* ---- the user's home folder and ssh-agent */
 
 static void find_home(struct ssh_client *client) {
     char buffer[PASSWD_SIZE];
@@ -90,9 +91,9 @@ char *ssh_client_path(const struct ssh_client *client, const char *path) {
 
 /* ---- options */
 
-/* What the user names is there and can be read; that a key is encrypted shows at a login, for ssh-agent may
- * have it. */
-static int take_identity(struct ssh_client *client, const char *path, struct failure *failure) {
+/* Adds a key file that the user named. FAILURE_INPUT where it cannot be read or is no key. An encrypted key
+ * is accepted, since ssh-agent may have it. */
+static int add_identity(struct ssh_client *client, const char *path, struct failure *failure) {
     cleanup_free char *whole = ssh_client_path(client, path);
     const struct ssh_identity *identity = ssh_identity_get(client, whole);
     if (access(whole, R_OK) < 0)
@@ -104,7 +105,8 @@ static int take_identity(struct ssh_client *client, const char *path, struct fai
     return 0;
 }
 
-/* LIST: "DESTINATION,...", given as WHAT: refused here, once, and not for each node. */
+/* Checks the destinations of LIST, "DESTINATION,...", which the user gave as WHAT, before any node is
+ * connected. */
 static int check_destinations(const char *list, const char *what, struct failure *failure) {
     cleanup_free char *copy = xstrdup(list);
     char *rest = copy;
@@ -118,8 +120,8 @@ static int check_destinations(const char *list, const char *what, struct failure
     return 0;
 }
 
-static int take_options(struct ssh_client *client, const struct ssh_client_options *options,
-                        struct failure *failure) {
+static int set_options(struct ssh_client *client, const struct ssh_client_options *options,
+                       struct failure *failure) {
     client->port = options->port;
     client->timeout_ns = options->timeout_ns;
     client->window = options->window ? options->window : SSH_WINDOW_DEFAULT;
@@ -147,14 +149,14 @@ static int take_options(struct ssh_client *client, const struct ssh_client_optio
                              SSH_IDENTITIES_MAX);
     client->named = xcalloc(options->identity_count + 1, sizeof *client->named);
     for (size_t i = 0; i < options->identity_count; i++) {
-        int r = take_identity(client, options->identities[i], failure);
+        int r = add_identity(client, options->identities[i], failure);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-/* ---- life */
+/* ---- making and freeing */
 
 static int set_up(struct ssh_client *client, const struct ssh_client_options *options,
                   struct failure *failure) {
@@ -167,7 +169,7 @@ static int set_up(struct ssh_client *client, const struct ssh_client_options *op
         return r;
     if (options->accepts_no_more)
         host_keys_seal(client->host_keys);
-    r = take_options(client, options, failure);
+    r = set_options(client, options, failure);
     if (r < 0)
         return r;
     r = ssh_config_new(options->config, client->home, &client->config, failure);

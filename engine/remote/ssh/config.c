@@ -19,29 +19,29 @@
 #include <unistd.h>
 
 enum {
-    ANSWER_MAX = 4 << 20, /* bytes of what ssh prints, and of one configuration file */
+    ANSWER_MAX = 4 << 20, /* bytes of ssh's output, and of one configuration file */
     IDENTITIES_MAX = 100,
     PATTERNS_MAX = 1 << 20,
     PASSWD_SIZE = 16384,
-    TIMEOUT_S = 20, /* for ssh: a Match may run commands */
+    TIMEOUT_S = 20, /* of ssh, whose configuration may run commands (Match exec) */
 };
 
-/* What ssh answered about the hosts that match the same patterns. */
+/* ssh's output for the hosts that match the same patterns. */
 struct answer {
     struct answer *next;
     char *class;
     char *output;
-    bool names_host; /* the host name of the answer is the one that was asked about */
+    bool names_host; /* its "hostname" is the name that was asked for, and differs for each host */
 };
 
 struct ssh_config {
-    char *path; /* NULL: those that ssh reads by itself */
+    char *path; /* the file for ssh -F; NULL: ssh's usual files */
     char *home;
     bool none;
     struct answer *answers;
-    bool scanned;    /* the files have been read for their patterns */
-    bool individual; /* the patterns do not tell which hosts are alike */
-    char **patterns; /* of Host lines */
+    bool scanned;    /* the files were read for their patterns */
+    bool individual; /* the patterns do not tell which hosts have equal settings: ssh is run for each */
+    char **patterns; /* of all Host lines */
     size_t pattern_count, pattern_capacity;
 };
 
@@ -63,23 +63,25 @@ void ssh_host_clear(struct ssh_host *host) {
     *host = (struct ssh_host){0};
 }
 
-static const struct passwd *own_entry(char buffer[static PASSWD_SIZE], struct passwd *entry) {
+static const struct passwd *password_entry(char buffer[static PASSWD_SIZE], struct passwd *entry) {
     struct passwd *found = NULL;
     (void)getpwuid_r(getuid(), entry, buffer, PASSWD_SIZE, &found);
     return found;
 }
 
-/* ssh knows no other home than that of the password file: whoever has another one in HOME is given the file
- * that he expects. */
+/* The file for ssh -F where HOME is not the home folder of the password file, the only one that ssh uses;
+ * NULL: it is. The caller frees. */
 static char *find_path(const char *home) {
     char buffer[PASSWD_SIZE];
     struct passwd entry;
-    const struct passwd *own = own_entry(buffer, &entry);
+    const struct passwd *own = password_entry(buffer, &entry);
     if (own && strcmp(own->pw_dir, home) == 0)
         return NULL;
     cleanup_free char *path = xformat("%s/.ssh/config", home);
-    static const char of_system[] = "/etc/ssh/ssh_config";
-    const char *found = access(path, R_OK) == 0 ? path : access(of_system, R_OK) == 0 ? of_system : "none";
+    static const char system_file[] = "/etc/ssh/ssh_config";
+    const char *found = access(path, R_OK) == 0          ? path
+                        : access(system_file, R_OK) == 0 ? system_file
+                                                         : "none";
     return xstrdup(found);
 }
 
@@ -116,7 +118,7 @@ void ssh_config_free(struct ssh_config *config) {
 
 /* ---- running ssh */
 
-/* The first line of ssh's that is neither its version nor about what it does. */
+/* Copies ": " and the first line of ssh's stderr that is neither its version nor a debug message. */
 static void find_complaint(const char *errors, char *ret, size_t size) {
     for (const char *at = errors; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         if (strncmp(at, "OpenSSH_", 8) == 0 || strncmp(at, "debug", 5) == 0)
@@ -126,16 +128,16 @@ static void find_complaint(const char *errors, char *ret, size_t size) {
     }
 }
 
-/* `ssh -G HOST`, waited for in a loop of its own. */
+/* A run of `ssh -G HOST`, waited for in an event loop of its own. */
 struct question {
     struct event_loop *loop;
-    struct channel_run *run; /* NULL: it has ended */
+    struct channel_run *run; /* NULL: ssh has ended */
     struct remote_channel_end end;
     struct text *output, *errors;
 };
 
 static void on_answer(const struct channel_run_result *result, const struct failure *failure, void *context) {
-    (void)failure; /* a child process that has been started has an end */
+    (void)failure; /* never set for a child process */
     struct question *question = context;
     question->run = NULL;
     question->end = result->end;
@@ -177,9 +179,10 @@ static int run_ssh(const struct ssh_config *config, const char *host, struct que
     return r;
 }
 
-/* What ssh says of HOST, and on stderr: which files it has read, or what is wrong with them. */
-static int ask_ssh(const struct ssh_config *config, const char *host, struct text *output,
-                   struct text *errors, struct failure *failure) {
+/* Runs ssh -G for HOST: OUTPUT gets the settings, and ERRORS the names of the files that ssh has read, or its
+ * errors. */
+static int run_ssh_checked(const struct ssh_config *config, const char *host, struct text *output,
+                           struct text *errors, struct failure *failure) {
     struct failure own = {0};
     struct question question = {.loop = event_loop_new(&own), .output = output, .errors = errors};
     int r = question.loop ? run_ssh(config, host, &question, &own) : own.code;
@@ -196,9 +199,10 @@ static int ask_ssh(const struct ssh_config *config, const char *host, struct tex
     return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "ssh refuses its configuration%s", complaint);
 }
 
-/* ---- which hosts are alike */
+/* ---- which hosts have equal settings */
 
-/* The patterns of one line, or that the line may tell any two hosts apart. */
+/* Notes the patterns of a Host line; a Match line, or a pattern that fnmatch() reads otherwise, sets
+ * `individual`. */
 static void scan_line(struct ssh_config *config, char *line) {
     static const char blanks[] = " \t\r\f=";
     char *rest, *keyword = strtok_r(line, blanks, &rest);
@@ -221,7 +225,7 @@ static void scan_line(struct ssh_config *config, char *line) {
     }
 }
 
-/* ERRORS names the files that ssh has read, included ones too. */
+/* Notes the patterns of all files that ssh has read, whose names are in ERRORS, included files, too. */
 static void scan_files(struct ssh_config *config, const struct text *errors) {
     static const char reading[] = "debug1: Reading configuration data ";
     config->scanned = true;
@@ -238,8 +242,9 @@ static void scan_files(struct ssh_config *config, const struct text *errors) {
     }
 }
 
-/* A character for each pattern, whether it matches; or the host's own name. */
-static char *class_of(const struct ssh_config *config, const char *host) {
+/* The class of a host: a character for each pattern, whether it matches. Hosts of one class have equal
+ * settings. With `individual` it is the host's name. The caller frees. */
+static char *host_class(const struct ssh_config *config, const char *host) {
     if (config->individual)
         return xstrdup(host);
     char *class = xcalloc(config->pattern_count + 1, 1);
@@ -255,8 +260,8 @@ static const struct answer *find_answer(const struct ssh_config *config, const c
     return answer;
 }
 
-/* The value of the first line of KEY, or NULL. */
-static char *value_of(const char *output, const char *key) {
+/* The value of the first line "KEY VALUE" of OUTPUT, or NULL. The caller frees. */
+static char *find_value(const char *output, const char *key) {
     size_t length = strlen(key);
     for (const char *at = output; *at; at += strcspn(at, "\n"), at += *at == '\n')
         if (strncmp(at, key, length) == 0 && at[length] == ' ')
@@ -264,7 +269,8 @@ static char *value_of(const char *output, const char *key) {
     return NULL;
 }
 
-/* Whether the answer about HOST holds for hosts of other names, but for the host name itself. */
+/* True where ssh's OUTPUT for HOST is also valid for other hosts of its class: no value but "hostname"
+ * contains the name. *RET_NAMES_HOST is set where "hostname" is the name itself. */
 static bool is_about_class(const char *output, const char *host, bool *ret_names_host) {
     for (const char *at = output; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         cleanup_free char *line = xstrndup(at, strcspn(at, "\r\n"));
@@ -278,15 +284,15 @@ static bool is_about_class(const char *output, const char *host, bool *ret_names
     return true;
 }
 
-/* ---- reading the answer */
+/* ---- reading ssh's output */
 
-/* "~", and the tokens and ${VARIABLES} of ssh_config(5), but for hashes of the connection (%C). A variable
- * that is not set is left as it is. */
+/* Expands "~", and the tokens and ${VARIABLES} of ssh_config(5) except hashes of the connection (%C). A
+ * variable that is not set is left unchanged. The caller frees. */
 static char *expand(const struct ssh_config *config, const struct ssh_host *host, const char *destination,
                     const char *value) {
     char port[16], uid[16], local[256] = "", buffer[PASSWD_SIZE];
     struct passwd entry;
-    const struct passwd *own = own_entry(buffer, &entry);
+    const struct passwd *own = password_entry(buffer, &entry);
     const char *user = own ? own->pw_name : uid,
                *alias = host->host_key_alias ? host->host_key_alias : destination;
     snprintf(port, sizeof port, "%u", host->port);
@@ -321,7 +327,7 @@ static char *expand(const struct ssh_config *config, const struct ssh_host *host
     return xstrdup(text.bytes);
 }
 
-/* The paths of all lines that begin with KEY, but for "none". */
+/* Appends the expanded paths of all lines that begin with KEY, except "none". */
 static void read_paths(const struct ssh_config *config, const char *output, const char *key,
                        const char *destination, const struct ssh_host *host, char ***ret, size_t *ret_count) {
     size_t capacity = 0, length = strlen(key);
@@ -336,9 +342,9 @@ static void read_paths(const struct ssh_config *config, const char *output, cons
     }
 }
 
-/* A number of 1 to 65535, 0 for none. */
-static unsigned number_of(const char *output, const char *key) {
-    cleanup_free char *value = value_of(output, key);
+/* The value of KEY as a number of 1 to 65535; 0: it is not set, or no such number. */
+static unsigned find_number(const char *output, const char *key) {
+    cleanup_free char *value = find_value(output, key);
     uint64_t number = 0;
     if (!value || !number_parse_uint64(value, strlen(value), &number) || number > 65535)
         return 0;
@@ -347,8 +353,8 @@ static unsigned number_of(const char *output, const char *key) {
 
 static void read_agent(const struct ssh_config *config, const char *output, const char *destination,
                        struct ssh_host *host) {
-    cleanup_free char *value = value_of(output, "identityagent");
-    if (value && value[0] == '$') { /* a variable, which names no agent if it is not set */
+    cleanup_free char *value = find_value(output, "identityagent");
+    if (value && value[0] == '$') { /* the name of a variable; where it is not set there is no agent */
         const char *path = getenv(value + 1);
         host->identity_agent = xstrdup(path && path[0] ? path : "none");
     } else if (value) {
@@ -356,21 +362,22 @@ static void read_agent(const struct ssh_config *config, const char *output, cons
     }
 }
 
+/* Fills RET from ssh's OUTPUT for DESTINATION. */
 static void read_answer(const struct ssh_config *config, const char *output, const char *destination,
                         bool names_host, struct ssh_host *ret) {
-    ret->host_name = names_host ? xstrdup(destination) : value_of(output, "hostname");
-    ret->user = value_of(output, "user");
-    ret->port = number_of(output, "port");
-    ret->connect_timeout = number_of(output, "connecttimeout");
-    ret->proxy_jump = value_of(output, "proxyjump");
-    ret->proxy_command = value_of(output, "proxycommand");
-    ret->host_key_alias = value_of(output, "hostkeyalias");
-    cleanup_free char *only = value_of(output, "identitiesonly");
+    ret->host_name = names_host ? xstrdup(destination) : find_value(output, "hostname");
+    ret->user = find_value(output, "user");
+    ret->port = find_number(output, "port");
+    ret->connect_timeout = find_number(output, "connecttimeout");
+    ret->proxy_jump = find_value(output, "proxyjump");
+    ret->proxy_command = find_value(output, "proxycommand");
+    ret->host_key_alias = find_value(output, "hostkeyalias");
+    cleanup_free char *only = find_value(output, "identitiesonly");
     ret->identities_only = only && strcmp(only, "yes") == 0;
-    cleanup_free char *users = value_of(output, "userknownhostsfile");
-    cleanup_free char *systems = value_of(output, "globalknownhostsfile");
+    cleanup_free char *users = find_value(output, "userknownhostsfile");
+    cleanup_free char *systems = find_value(output, "globalknownhostsfile");
     ret->known_hosts = xformat("%s %s", users ? users : "", systems ? systems : "");
-    cleanup_free char *revoked = value_of(output, "revokedhostkeys");
+    cleanup_free char *revoked = find_value(output, "revokedhostkeys");
     if (revoked && strcmp(revoked, "none") != 0)
         ret->revoked_keys = expand(config, ret, destination, revoked);
     read_agent(config, output, destination, ret);
@@ -379,11 +386,11 @@ static void read_answer(const struct ssh_config *config, const char *output, con
                &ret->certificate_count);
 }
 
-/* The configuration that says nothing. */
+/* Fills RET with ssh's defaults, for an empty configuration. */
 static void fill_default(const char *destination, struct ssh_host *ret) {
     char buffer[PASSWD_SIZE];
     struct passwd entry;
-    const struct passwd *own = own_entry(buffer, &entry);
+    const struct passwd *own = password_entry(buffer, &entry);
     ret->host_name = xstrdup(destination);
     ret->user = own ? xstrdup(own->pw_name) : xformat("%u", (unsigned)getuid());
     ret->port = 22;
@@ -397,7 +404,7 @@ int ssh_config_look_up(struct ssh_config *config, const char *destination, struc
         fill_default(destination, ret);
         return 0;
     }
-    cleanup_free char *class = config->scanned ? class_of(config, destination) : NULL;
+    cleanup_free char *class = config->scanned ? host_class(config, destination) : NULL;
     const struct answer *known = class ? find_answer(config, class) : NULL;
     if (known) {
         read_answer(config, known->output, destination, known->names_host, ret);
@@ -407,7 +414,7 @@ int ssh_config_look_up(struct ssh_config *config, const char *destination, struc
     cleanup(text_clear) struct text errors;
     text_init(&output, ANSWER_MAX);
     text_init(&errors, ANSWER_MAX);
-    int r = ask_ssh(config, destination, &output, &errors, failure);
+    int r = run_ssh_checked(config, destination, &output, &errors, failure);
     if (r < 0)
         return r;
     if (!config->scanned)
@@ -423,7 +430,7 @@ int ssh_config_look_up(struct ssh_config *config, const char *destination, struc
     }
     struct answer *answer = xcalloc(1, sizeof *answer);
     *answer = (struct answer){.next = config->answers,
-                              .class = class_of(config, destination),
+                              .class = host_class(config, destination),
                               .output = xstrdup(output.bytes),
                               .names_host = names_host && !config->individual};
     config->answers = answer;

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads of the socket in one go: others want their turn. */
+/* Most reads of the socket in one turn of the loop. */
 enum { PUMP_ROUNDS = 16 };
 
-/* AES with its own instructions is what costs least. */
+/* The cheapest first: AES, for which processors have instructions. */
 static const char ciphers[] = "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,"
                               "aes128-ctr,aes192-ctr,aes256-ctr";
 
@@ -22,8 +22,8 @@ static void on_descriptor(struct event_source *self, int descriptor, unsigned ev
 
 /* ---- failures */
 
-/* libssh keeps the sentence and loses the number. */
-static int code_of(const char *text) {
+/* The errno for libssh's TEXT, which has only its sentence. */
+static int text_to_code(const char *text) {
     static const int codes[] = {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, ECONNREFUSED};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if (strstr(text, strerror(codes[i])))
@@ -40,7 +40,7 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
         if (strcmp(text, "disconnected") == 0 || strcmp(text, strerror(0)) == 0)
             text = "the server closed it";
         return node_failure(
-            failure, connection->name, code_of(text), "the connection ended %s: %s%s",
+            failure, connection->name, text_to_code(text), "the connection ended %s: %s%s",
             login ? "before the login" : "unexpectedly", text,
             connection->state == CONNECTION_EXCHANGING
                 ? "; sshd does so while more logins are under way than its MaxStartups says, and "
@@ -58,7 +58,7 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
 }
 
 bool ssh_connection_is_broken(struct ssh_connection *connection) {
-    /* A message of goodbye and a failed write are errors of the session that no call returns. */
+    /* A disconnect message, and a failed write, are errors of the session that no call returns. */
     return !ssh_is_connected(connection->session) || ssh_get_fd(connection->session) < 0 ||
            ssh_get_status(connection->session) & (SSH_CLOSED | SSH_CLOSED_ERROR);
 }
@@ -69,12 +69,12 @@ bool ssh_connection_is_choked(const struct ssh_connection *connection) {
 
 /* ---- the end */
 
-static void drop_session(struct ssh_connection *connection) {
+static void close_session(struct ssh_connection *connection) {
     ssh_agent_stop(connection);
     event_source_remove(take_pointer(connection->source));
     if (connection->session) {
-        /* The event goes first: it hands what it has back to the session. Nothing here waits: the goodbye
-         * goes out if the socket takes it, and the socket does not block. */
+        /* The event is freed first: it returns its descriptors to the session. Nothing here waits: the
+         * disconnect message is sent only if the socket accepts it at once. */
         ssh_event_free(connection->event);
         ssh_disconnect(connection->session);
         ssh_free(connection->session);
@@ -90,7 +90,7 @@ void ssh_connection_release(struct ssh_connection *connection) {
     ssh_client_leave(connection->client, connection);
     name_query_cancel(connection->query);
     connection->query = NULL;
-    drop_session(connection);
+    close_session(connection);
     ssh_tunnel_free(connection->tunnel);
     connection->tunnel = NULL;
     ssh_gateway_leave(connection);
@@ -103,8 +103,8 @@ static void free_memory(struct ssh_connection *connection) {
     free(connection);
 }
 
-/* The counterpart of depth++. */
-static void leave(struct ssh_connection *connection) {
+/* Ends a callback that began with depth++, and frees the connection if the callback has. */
+static void leave_callback(struct ssh_connection *connection) {
     if (--connection->depth == 0 && connection->doomed)
         free_memory(connection);
 }
@@ -120,7 +120,7 @@ void ssh_connection_fail(struct ssh_connection *connection, const struct failure
     ssh_stream_fail_all(connection, &told);
     if (!connection->doomed && connection->listener.on_closed)
         connection->listener.on_closed(connection, &told, connection->listener.context);
-    leave(connection);
+    leave_callback(connection);
 }
 
 static void fail_session(struct ssh_connection *connection, const char *what) {
@@ -129,7 +129,7 @@ static void fail_session(struct ssh_connection *connection, const char *what) {
     ssh_connection_fail(connection, &why);
 }
 
-/* ---- ready: reading, writing, telling */
+/* ---- ready: reading, writing, serving the streams */
 
 static void watch(struct ssh_connection *connection) {
     (void)event_source_set_events(connection->source,
@@ -143,8 +143,8 @@ void ssh_connection_look(struct ssh_connection *connection) {
         watch(connection);
 }
 
-/* Has libssh read and write until there is nothing left or nothing more is taken. It reads a fixed size, so
- * what it got tells whether there may be more. */
+/* Makes libssh read and write until nothing is left or the socket accepts no more. libssh reads a fixed size,
+ * so that the bytes it got tell whether there may be more. False: the connection is broken. */
 static bool pump(struct ssh_connection *connection) {
     for (int i = 0; i < PUMP_ROUNDS; i++) {
         uint64_t in = connection->counter.in_bytes, out = connection->counter.out_bytes;
@@ -158,6 +158,7 @@ static bool pump(struct ssh_connection *connection) {
     return true;
 }
 
+/* Reads and writes, if READABLE, and serves the streams; a broken connection fails. */
 static void take_turn(struct ssh_connection *connection, bool readable) {
     connection->depth++;
     if (ssh_connection_is_broken(connection) || (readable && !pump(connection))) {
@@ -168,7 +169,7 @@ static void take_turn(struct ssh_connection *connection, bool readable) {
         if (connection->state == CONNECTION_READY && !connection->doomed)
             ssh_connection_look(connection);
     }
-    leave(connection);
+    leave_callback(connection);
 }
 
 static void on_turn(struct event_source *self, void *context) {
@@ -178,8 +179,8 @@ static void on_turn(struct event_source *self, void *context) {
         take_turn(connection, false);
 }
 
-/* What a server may ask of a client (a forwarding that was not requested, the end of a write) is refused, or
- * it would stay in libssh's list. */
+/* Refuses requests of the server to the client (forwardings, for instance), which would otherwise stay in
+ * libssh's list. */
 static int refuse_message(ssh_session session, ssh_message message, void *context) {
     (void)session;
     (void)message;
@@ -187,6 +188,7 @@ static int refuse_message(ssh_session session, ssh_message message, void *contex
     return 1;
 }
 
+/* The login has succeeded: the connection is ready. */
 static void become_ready(struct ssh_connection *connection) {
     ssh_agent_stop(connection);
     event_source_set_timer(connection->timeout, -1, 0);
@@ -205,7 +207,7 @@ static void become_ready(struct ssh_connection *connection) {
         connection->listener.on_ready(connection, connection->listener.context);
     if (connection->state == CONNECTION_READY && !connection->doomed)
         ssh_connection_look(connection);
-    leave(connection);
+    leave_callback(connection);
 }
 
 /* ---- key exchange and login */
@@ -221,8 +223,9 @@ void ssh_connection_step_login(struct ssh_connection *connection) {
         watch(connection);
 }
 
-/* libssh closes the socket when no algorithm suits both; when it had something left to write, the failure of
- * that takes the place of its sentence ("Socket error: Success"). The sentence has been logged before. */
+/* Stores the sentence "kex error ..." of libssh's log in CONTEXT. libssh closes the socket where client and
+ * server have no common algorithm, and a failed write may then replace the sentence by "Socket error:
+ * Success". */
 static void note_mismatch(int priority, const char *function, const char *line, void *context) {
     (void)priority;
     (void)function;
@@ -232,6 +235,7 @@ static void note_mismatch(int priority, const char *function, const char *line, 
         failure_set(mismatch, -EPROTO, "the key exchange failed: %s", sentence);
 }
 
+/* Continues the key exchange, and stores its error in MISMATCH where the algorithms do not match. */
 static int connect_session(ssh_session session, struct failure *mismatch) {
     int level = ssh_get_log_level();
     ssh_set_log_callback(note_mismatch);
@@ -243,6 +247,7 @@ static int connect_session(ssh_session session, struct failure *mismatch) {
     return r;
 }
 
+/* Continues the key exchange; then checks the host key and begins the login. */
 static void step_exchange(struct ssh_connection *connection) {
     int r;
     uint64_t in;
@@ -250,9 +255,8 @@ static void step_exchange(struct ssh_connection *connection) {
     do {
         in = connection->counter.in_bytes;
         r = connect_session(connection->session, &mismatch);
-        /* libssh makes the socket block when it finds it connected, and then writes all it has at once: a
-         * node that has gone would stop us all. It looks before it reads or writes, so this is all it needs.
-         */
+        /* libssh makes the socket blocking when it finds it connected, and a dead node would then block the
+         * engine. libssh polls before it reads or writes, so that a non-blocking socket is enough. */
         (void)fcntl(connection->descriptor, F_SETFL, O_RDWR | O_NONBLOCK);
     } while (r == SSH_AGAIN && connection->counter.in_bytes - in >= SSH_READ_SIZE);
     if (r == SSH_AGAIN) {
@@ -297,16 +301,16 @@ static bool set_option(ssh_session session, enum ssh_options_e option, const voi
 static bool set_options(struct ssh_connection *connection, const char *host_keys) {
     ssh_session session = connection->session;
     const struct ssh_target *target = &connection->target;
-    /* No configuration files (they are ours to read), no known hosts (they are ours to check). What is not
-     * set here libssh would find out anew for each session. */
+    /* No configuration files and no known hosts: assay reads and checks them itself. Options that are not set
+     * here libssh would look up for each session. */
     return set_option(session, SSH_OPTIONS_PROCESS_CONFIG, &(bool){false}) &&
            set_option(session, SSH_OPTIONS_HOST, "node") &&
            set_option(session, SSH_OPTIONS_USER, target->user) &&
            set_option(session, SSH_OPTIONS_SSH_DIR, "/dev/null") &&
            set_option(session, SSH_OPTIONS_KNOWNHOSTS, "/dev/null") &&
            set_option(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") &&
-           /* The cheapest that every server of the last ten years has comes first: P-256 is assembly in
-            * libcrypto, where OpenSSH's own curve25519 costs the node some 3 ms of a login's 20. */
+           /* First the cheapest that every server of the last ten years has: P-256 is assembly in libcrypto,
+              while OpenSSH's curve25519 costs the node some 3 ms of a login's 20. */
            set_option(session, SSH_OPTIONS_KEY_EXCHANGE,
                       "ecdh-sha2-nistp256,curve25519-sha256,curve25519-sha256@libssh.org,"
                       "ecdh-sha2-nistp384,ecdh-sha2-nistp521,diffie-hellman-group16-sha512,"
@@ -314,12 +318,12 @@ static bool set_options(struct ssh_connection *connection, const char *host_keys
            set_option(session, SSH_OPTIONS_CIPHERS_C_S, ciphers) &&
            set_option(session, SSH_OPTIONS_CIPHERS_S_C, ciphers) &&
            set_option(session, SSH_OPTIONS_HOSTKEYS, host_keys) &&
-           /* libssh is given its socket; that of the environment is none of its business. */
+           /* The socket of ssh-agent is passed to libssh later (agent.c), not read from the environment. */
            set_option(session, SSH_OPTIONS_IDENTITY_AGENT, "/dev/null");
 }
 
-/* libssh closes its socket when a write fails, at any time and in the thread of ssh-agent too; then the
- * number may be another's before we hear of it. So it has a duplicate, and what is watched stays ours. */
+/* Gives libssh a duplicate of the socket. libssh closes its socket when a write fails, at any time and in the
+ * thread of ssh-agent, too; the number may then belong to another file before we notice. */
 static int share_socket(struct ssh_connection *connection) {
     cleanup_close int theirs = fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 3);
     if (theirs < 0 || !set_option(connection->session, SSH_OPTIONS_FD, &theirs))
@@ -363,7 +367,7 @@ void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) 
         step_exchange(connection);
 }
 
-/* ---- before that */
+/* ---- resolving and connecting */
 
 static void on_timeout(struct event_source *self, void *context) {
     (void)self;
@@ -414,7 +418,7 @@ void ssh_connection_begin(struct ssh_connection *connection) {
     int r;
     if (connection->gateway) {
         connection->state = CONNECTION_CONNECTING;
-        r = ssh_tunnel_open(connection, &why); /* whose channel has its own timeout */
+        r = ssh_tunnel_open(connection, &why); /* its channel has a time-out of its own */
     } else {
         connection->state = CONNECTION_RESOLVING;
         event_source_set_timer(connection->timeout, connection->target.timeout_ns, 0);
@@ -425,7 +429,7 @@ void ssh_connection_begin(struct ssh_connection *connection) {
         ssh_connection_fail(connection, &why);
 }
 
-/* ---- life */
+/* ---- making, starting, freeing */
 
 int ssh_connection_make(struct ssh_client *client, const char *destination, const char *before,
                         const struct ssh_connection_listener *listener, struct ssh_connection **ret,

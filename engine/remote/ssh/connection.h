@@ -4,14 +4,14 @@
  *     idle -> waiting -> resolving -> connecting -> exchanging -> authenticating -> ready -> closed
  *               (a place in the client's window, and the gateway, if there is one)
  *
- * Gateways (jump hosts) are connections like any other, kept by the client, one each, however many nodes lie
- * behind: a node's stream is a direct-tcpip channel of its gateway, so a gateway that accepts few logins at
- * once sees one.
+ * Gateways (jump hosts) are connections like any other, owned by the client. There is one for each gateway,
+ * however many nodes are behind it: the connection to a node is a direct-tcpip channel of its gateway, so
+ * that a gateway which accepts few logins at once sees one login.
  *
- * Failures, place "node NAME": -ENOENT no such name; -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ECONNRESET
- * (closed before the login: sshd does so beyond its MaxStartups) may pass; -EKEYREJECTED the host key is
- * unknown or has changed (the sentence has the fingerprint, the file, and what to do) and -EACCES the login
- * was refused (it says which keys were tried) will not.
+ * Failures, place "node NAME": -ENOENT no such name. Temporary: -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH,
+ * -ECONNRESET (closed before the login, as sshd does beyond its MaxStartups). Permanent: -EKEYREJECTED the
+ * host key is unknown or has changed (with the fingerprint, the file, and what to do); -EACCES the login was
+ * refused (with the keys that were tried).
  */
 #ifndef ASSAY_SSH_CONNECTION_H
 #define ASSAY_SSH_CONNECTION_H
@@ -24,22 +24,23 @@ struct ssh_connection;
 
 struct ssh_connection_listener {
     void (*on_ready)(struct ssh_connection *connection, void *context);
-    /* Once; also of a connection that was never ready. Its channels have been told before. */
+    /* Called once, also for a connection that was never ready, after the on_closed of its channels. */
     void (*on_closed)(struct ssh_connection *connection, const struct failure *why, void *context);
     void *context;
 };
 
-/* DESTINATION: [user@]host[:port], the host being a name of the ssh configuration or of the network. */
+/* Makes a connection, not yet started. DESTINATION: [user@]host[:port], with a host name of the ssh
+ * configuration or of the network. */
 int ssh_connection_new(struct ssh_client *client, const char *destination,
                        const struct ssh_connection_listener *listener, struct ssh_connection **ret,
                        struct failure *failure);
-/* Never calls back from within; fails at once only for want of memory. */
+/* Starts to connect. Never calls back from within; fails at once only without memory. */
 int ssh_connection_start(struct ssh_connection *connection, struct failure *failure);
-/* Frees its channels too; calls no callback. From its own callbacks and those of its channels too. */
+/* Frees the connection and its channels without calling back. May be called within their callbacks. */
 void ssh_connection_free(struct ssh_connection *connection);
 
-/* A channel whose program is COMMAND, run by the login shell of the user there. Nothing but assay's own words
- * may be in COMMAND. It is freed with the connection, whose on_closed comes after those of its channels. */
+/* Opens a channel in which the user's login shell runs COMMAND, which must contain no text from outside of
+ * assay. The channel is freed with the connection at the latest. */
 int ssh_connection_open(struct ssh_connection *connection, const char *command,
                         const struct remote_channel_listener *listener, struct remote_channel **ret,
                         struct failure *failure);

@@ -1,4 +1,4 @@
-/* Destinations: who and where, as users write it. */
+/* Parses destinations, [user@]host[:port]. */
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/ssh/config.h"
@@ -18,14 +18,14 @@ static bool is_made_of(const char *text, size_t length, const char *others) {
     return true;
 }
 
-/* Where the parts are in a destination; bytes, not strings. */
+/* The parts of a destination, as pointers into it with lengths. */
 struct parts {
     const char *user, *host, *port;
-    size_t user_length, host_length, port_length; /* 0: there is none */
+    size_t user_length, host_length, port_length; /* 0: there is no such part */
 };
 
-/* False when there is something where nothing should be. */
-static bool take_apart(const char *text, struct parts *ret) {
+/* Splits a destination. False: it has an empty part, or text after a part where none is allowed. */
+static bool split_destination(const char *text, struct parts *ret) {
     const char *at = strchr(text, '@');
     *ret = (struct parts){.user = text, .user_length = at ? (size_t)(at - text) : 0};
     const char *host = at ? at + 1 : text, *colon = strchr(host, ':');
@@ -41,7 +41,8 @@ static bool take_apart(const char *text, struct parts *ret) {
     return *after == '\0' || (*after == ':' && ret->port_length > 0);
 }
 
-static const char *why_none(const struct parts *parts) {
+/* Why the parts are no valid destination; NULL: they are valid. */
+static const char *find_problem(const struct parts *parts) {
     size_t address_length = strcspn(parts->host, "%]");
     bool is_address = memchr(parts->host, ':', parts->host_length);
     if (parts->user_length > USER_MAX || parts->host_length > HOST_MAX)
@@ -66,9 +67,9 @@ static int refuse(const char *destination, const char *why, struct failure *fail
 int ssh_destination_parse(const char *destination, char **ret_user, char **ret_host, unsigned *ret_port,
                           struct failure *failure) {
     struct parts parts;
-    if (!take_apart(destination, &parts))
+    if (!split_destination(destination, &parts))
         return refuse(destination, NULL, failure);
-    const char *why = why_none(&parts);
+    const char *why = find_problem(&parts);
     if (why)
         return refuse(destination, why, failure);
     uint64_t port = 0;

@@ -13,13 +13,14 @@
 
 static void dial_next(struct ssh_connection *connection);
 
-static void hang_up(struct ssh_connection *connection) {
+static void close_socket(struct ssh_connection *connection) {
     event_source_remove(connection->source);
     connection->source = NULL;
     cleanup_close_descriptor(&connection->descriptor);
 }
 
-static void give_up(struct ssh_connection *connection) {
+/* All addresses have failed: ends the connection with the error of the last. */
+static void fail_dial(struct ssh_connection *connection) {
     char text[INET6_ADDRSTRLEN] = "?";
     const struct name_address *last = &connection->addresses[connection->address_count - 1];
     (void)getnameinfo((const struct sockaddr *)&last->address, last->length, text, sizeof text, NULL, 0,
@@ -39,6 +40,7 @@ static void give_up(struct ssh_connection *connection) {
     ssh_connection_fail(connection, &why);
 }
 
+/* The socket is connected, or the address has failed: then the next is tried. */
 static void on_dialled(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)events;
@@ -48,7 +50,7 @@ static void on_dialled(struct event_source *self, int descriptor, unsigned event
     if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
         error = errno;
     if (error) {
-        hang_up(connection);
+        close_socket(connection);
         connection->dial_error = -error;
         dial_next(connection);
         return;
@@ -58,6 +60,7 @@ static void on_dialled(struct event_source *self, int descriptor, unsigned event
     ssh_connection_exchange(connection, take_descriptor(connection->descriptor));
 }
 
+/* Starts a TCP connection to an address. 0 or a negative errno. */
 static int dial(struct ssh_connection *connection, const struct name_address *to) {
     struct sockaddr_storage address = to->address;
     uint16_t port = htons((uint16_t)connection->target.port);
@@ -71,8 +74,7 @@ static int dial(struct ssh_connection *connection, const struct name_address *to
         socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
     if (descriptor < 0)
         return -errno;
-    /* Small messages go at once; TCP's keepalive notices a peer that is gone for good even when nothing is
-     * sent. */
+    /* Small messages are sent at once. TCP's keepalive detects a dead peer even when nothing is sent. */
     (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     (void)setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
     if (connect(descriptor, (struct sockaddr *)&address, to->length) < 0 && errno != EINPROGRESS)
@@ -85,8 +87,8 @@ static int dial(struct ssh_connection *connection, const struct name_address *to
     return 0;
 }
 
-/* Each address gets its share of the time that is left, so that one that swallows packets leaves some for
- * the others. */
+/* Tries the next address, with an equal share of the time that is left, so that an address that never answers
+ * leaves time for the others. */
 static void dial_next(struct ssh_connection *connection) {
     while (connection->address_at < connection->address_count) {
         size_t left = connection->address_count - connection->address_at;
@@ -101,7 +103,7 @@ static void dial_next(struct ssh_connection *connection) {
             return;
         connection->dial_error = r;
     }
-    give_up(connection);
+    fail_dial(connection);
 }
 
 void ssh_dial_start(struct ssh_connection *connection) {
@@ -111,7 +113,7 @@ void ssh_dial_start(struct ssh_connection *connection) {
 }
 
 void ssh_dial_expired(struct ssh_connection *connection) {
-    hang_up(connection);
+    close_socket(connection);
     connection->dial_error = -ETIMEDOUT;
     dial_next(connection);
 }

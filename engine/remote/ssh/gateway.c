@@ -11,28 +11,28 @@
 
 enum { TUNNEL_PIECE = 32 << 10 };
 
-/* A gateway, known by the whole way to it: "a,b" is b through a. */
+/* A gateway, identified by the whole way to it: "a,b" is b through a. */
 struct ssh_gateway {
     struct ssh_gateway *next;
     struct ssh_client *client;
     char *way, *destination;
-    struct ssh_connection *connection; /* NULL: none now; the next who wants it makes it */
-    struct ssh_connection *users;      /* all who go through it */
-    unsigned places;                   /* of its window, taken */
+    struct ssh_connection *connection; /* NULL: none now; made for the next user */
+    struct ssh_connection *users;      /* connections that go through it */
+    unsigned places;                   /* used places of its window */
 };
 
-/* From the socket of the inner session to a channel of the gateway's, and back. Each direction has one piece
- * that the other end has not taken yet; while it has, no more is read. */
+/* Passes bytes between the socket of the inner session and a channel of the gateway. Each direction stores
+ * one piece that the other end has not accepted yet, and reads no more until it has. */
 struct ssh_tunnel {
     struct ssh_connection *inner;
     struct remote_channel *stream;
-    int descriptor, inner_end; /* of the socket pair; the second until the inner session takes it */
+    int descriptor, inner_end; /* of the socket pair; inner_end until the inner session takes it over */
     struct event_source *source;
     struct text up, down; /* to the gateway; to the inner session */
     bool up_ended, down_ended;
 };
 
-/* ---- whom to tell */
+/* ---- events of the gateway's connection */
 
 static void on_gateway_ready(struct ssh_connection *connection, void *context) {
     struct ssh_gateway *gateway = context;
@@ -41,7 +41,8 @@ static void on_gateway_ready(struct ssh_connection *connection, void *context) {
             ssh_client_queue(connection->client, user);
 }
 
-/* Everybody who goes through it now is told, by its name. Who comes meanwhile gets a new one. */
+/* Fails all connections that go through the gateway now, with WHY. Connections that are started meanwhile use
+ * a new gateway connection. */
 static void fail_users(struct ssh_gateway *gateway, const struct failure *why) {
     struct ssh_connection *lost = take_pointer(gateway->users);
     if (lost)
@@ -59,11 +60,11 @@ static void on_gateway_closed(struct ssh_connection *connection, const struct fa
     struct ssh_gateway *gateway = context;
     struct failure told = *why;
     gateway->connection = NULL;
-    ssh_connection_free(connection); /* its memory stays until this returns */
+    ssh_connection_free(connection); /* its memory is freed after this callback */
     fail_users(gateway, &told);
 }
 
-/* ---- who goes through it */
+/* ---- users of gateways */
 
 static struct ssh_gateway *find_gateway(struct ssh_client *client, const char *way) {
     struct ssh_gateway *gateway = client->gateways;
@@ -82,6 +83,7 @@ static struct ssh_gateway *make_gateway(struct ssh_client *client, const char *w
     return client->gateways = gateway;
 }
 
+/* Makes the gateway's connection, not yet started. -ELOOP for a circle of gateways. */
 static int make_connection(struct ssh_gateway *gateway, struct failure *failure) {
     const char *last = strrchr(gateway->way, ',');
     cleanup_free char *before = xstrndup(gateway->way, last ? (size_t)(last - gateway->way) : 0);
@@ -97,11 +99,11 @@ static int make_connection(struct ssh_gateway *gateway, struct failure *failure)
         ssh_connection_make(client, gateway->destination, before, &listener, &gateway->connection, failure);
     client->hops--;
     if (r < 0 && failure)
-        failure->place[0] = '\0'; /* the place is the node behind it */
+        failure->place[0] = '\0'; /* the caller sets the place, the node behind the gateway */
     return r < 0 && r != -ELOOP ? failure_prefix(failure, "gateway '%s'", gateway->destination) : r;
 }
 
-static void join(struct ssh_gateway *gateway, struct ssh_connection *connection) {
+static void add_user(struct ssh_gateway *gateway, struct ssh_connection *connection) {
     connection->at_gateway = true;
     connection->user_previous = &gateway->users;
     connection->user_next = gateway->users;
@@ -115,7 +117,7 @@ int ssh_gateway_join(struct ssh_connection *connection, struct failure *failure)
     struct ssh_gateway *gateway = find_gateway(client, connection->target.jump);
     if (!gateway)
         gateway = make_gateway(client, connection->target.jump);
-    /* Made now, so that what is wrong with its name is told before anything is started. */
+    /* Made now, so that a wrong name is reported before anything is started. */
     if (!gateway->connection) {
         int r = make_connection(gateway, failure);
         if (r < 0)
@@ -127,12 +129,12 @@ int ssh_gateway_join(struct ssh_connection *connection, struct failure *failure)
 
 int ssh_gateway_start(struct ssh_connection *connection, struct failure *failure) {
     struct ssh_gateway *gateway = connection->gateway;
-    if (!gateway->connection) { /* it was lost since */
+    if (!gateway->connection) { /* it was lost meanwhile */
         int r = make_connection(gateway, failure);
         if (r < 0)
             return r;
     }
-    join(gateway, connection);
+    add_user(gateway, connection);
     if (gateway->connection->state == CONNECTION_READY)
         ssh_client_queue(connection->client, connection);
     else if (gateway->connection->state == CONNECTION_IDLE)
@@ -160,7 +162,7 @@ void ssh_gateway_give_back(struct ssh_gateway *gateway) {
     gateway->places--;
 }
 
-/* The innermost first: a gateway behind another is one of its users. */
+/* Frees gateways without users first: a gateway behind another is one of its users. */
 void ssh_gateway_free_all(struct ssh_client *client) {
     while (client->gateways) {
         struct ssh_gateway **at = &client->gateways;
@@ -177,15 +179,16 @@ void ssh_gateway_free_all(struct ssh_client *client) {
 
 /* ---- the tunnel */
 
-static void hang_up(struct ssh_tunnel *tunnel) {
+static void close_socket(struct ssh_tunnel *tunnel) {
     event_source_remove(tunnel->source);
     tunnel->source = NULL;
     cleanup_close_descriptor(&tunnel->descriptor);
 }
 
+/* Sets which ends are watched: those that can be read or written now. */
 static void watch(struct ssh_tunnel *tunnel) {
     if (!tunnel->stream && !tunnel->down.length) {
-        hang_up(tunnel); /* all that came has been handed on */
+        close_socket(tunnel); /* all bytes were passed on */
         return;
     }
     bool read_up = tunnel->stream && !tunnel->up.length && !tunnel->up_ended;
@@ -196,7 +199,8 @@ static void watch(struct ssh_tunnel *tunnel) {
                                                 (tunnel->up.length ? EVENT_WRITE : 0u));
 }
 
-/* Each gives false when there is nothing to be done now. */
+/* Move one piece from the inner session to the gateway (up), or back (down). False: nothing can be moved now.
+ */
 static bool move_up(struct ssh_tunnel *tunnel) {
     if (!tunnel->stream || tunnel->descriptor < 0)
         return false;
@@ -218,7 +222,7 @@ static bool move_up(struct ssh_tunnel *tunnel) {
     if (sent > 0)
         text_consume(&tunnel->up, (size_t)sent);
     else if (sent != -EAGAIN)
-        text_reset(&tunnel->up); /* the channel's end will be told */
+        text_reset(&tunnel->up); /* the channel has ended, and will call back */
     return sent > 0;
 }
 
@@ -243,12 +247,12 @@ static bool move_down(struct ssh_tunnel *tunnel) {
     if (sent > 0)
         text_consume(&tunnel->down, (size_t)sent);
     else if (errno != EAGAIN && errno != EINTR)
-        text_reset(&tunnel->down); /* the inner session has gone */
+        text_reset(&tunnel->down); /* the inner session has ended */
     return sent > 0;
 }
 
-/* As far as both ends go now. */
-static void pump(struct ssh_tunnel *tunnel) {
+/* Moves bytes in both directions until nothing can be moved. */
+static void move_all(struct ssh_tunnel *tunnel) {
     while (move_up(tunnel) | move_down(tunnel))
         continue;
     watch(tunnel);
@@ -258,15 +262,16 @@ static void on_descriptor(struct event_source *self, int descriptor, unsigned ev
     (void)self;
     (void)descriptor;
     (void)events;
-    pump(context);
+    move_all(context);
 }
 
 static void on_stream_ready(struct remote_channel *stream, unsigned events, void *context) {
     (void)stream;
     (void)events;
-    pump(context);
+    move_all(context);
 }
 
+/* The channel to the node is open: the inner session's key exchange begins. */
 static void on_stream_open(struct remote_channel *stream, void *context) {
     (void)stream;
     struct ssh_tunnel *tunnel = context;
@@ -283,8 +288,8 @@ static void on_stream_open(struct remote_channel *stream, void *context) {
     ssh_connection_exchange(inner, take_descriptor(tunnel->inner_end));
 }
 
-/* WHY: it was refused, or the gateway is gone. Without, it is the other side that ended it: the inner session
- * finds its socket closed and says what that means. */
+/* The channel to the node has ended. With WHY it was refused, or the gateway was lost: the inner connection
+ * fails. Without WHY the node closed it: the inner session finds its socket closed, and reports that. */
 static void on_stream_closed(struct remote_channel *stream, const struct remote_channel_end *end,
                              const struct failure *why, void *context) {
     (void)end;
@@ -302,7 +307,7 @@ static void on_stream_closed(struct remote_channel *stream, const struct remote_
 }
 
 int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure) {
-    if (!connection->gateway->connection) /* lost while this one waited for its place */
+    if (!connection->gateway->connection) /* lost while the connection waited for its place */
         return node_failure(failure, connection->name, -ECONNRESET, "gateway '%s' was lost",
                             connection->gateway->destination);
     struct ssh_tunnel *tunnel = xcalloc(1, sizeof *tunnel);
@@ -317,7 +322,7 @@ int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure) 
     tunnel->inner_end = ends[1];
     text_init(&tunnel->up, TUNNEL_PIECE);
     text_init(&tunnel->down, TUNNEL_PIECE);
-    connection->tunnel = tunnel; /* which frees it, whatever comes */
+    connection->tunnel = tunnel; /* freed with the connection */
     struct remote_channel_listener listener = {.on_open = on_stream_open,
                                                .on_ready = on_stream_ready,
                                                .on_closed = on_stream_closed,

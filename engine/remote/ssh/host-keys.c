@@ -23,7 +23,7 @@ enum { LINES_MAX = 1 << 20 };
 enum marker { MARKER_NONE, MARKER_REVOKED, MARKER_AUTHORITY };
 
 struct key_line {
-    char *text; /* as libssh parses it: without a marker, fields separated by blanks */
+    char *text; /* in the form that libssh parses: without its marker, fields separated by blanks */
     size_t number;
     enum marker marker;
 };
@@ -31,19 +31,19 @@ struct key_line {
 struct key_file {
     struct key_file *next;
     char *path;
-    bool revokes;           /* a file of RevokedHostKeys: public keys, of any host */
-    struct key_line *lines; /* those that may name a host */
+    bool revokes;           /* RevokedHostKeys: public keys of any host */
+    struct key_line *lines; /* lines with a host and a key */
     size_t count, capacity;
     size_t newlines;
-    bool lacks_newline;     /* at its end */
-    struct failure trouble; /* what kept it from being read; code 0: nothing did */
+    bool lacks_newline;     /* its last line has no newline */
+    struct failure trouble; /* why it could not be read; code 0: it was read */
 };
 
 struct host_keys {
     struct key_file *files;
-    char *accepted; /* NULL: none */
-    bool is_sealed; /* nothing is added to it */
-    int descriptor; /* of it, -1 until the first key is added */
+    char *accepted; /* file for new keys; NULL: none */
+    bool is_sealed; /* no keys are added to it */
+    int descriptor; /* of that file; -1 until the first key is added */
     struct event_source *sync;
     int sync_error;
 };
@@ -54,7 +54,7 @@ static bool is_absence(int code) {
 
 /* ---- reading */
 
-/* Lines that do not name a host and a key are dropped. */
+/* Adds a line of a file; lines without a host and a key are dropped. 0 or a negative errno. */
 static int add_line(struct key_file *file, const char *at, size_t length) {
     static const char *const markers[] = {
         [MARKER_NONE] = "", [MARKER_REVOKED] = "@revoked ", [MARKER_AUTHORITY] = "@cert-authority "};
@@ -108,7 +108,7 @@ static void fill_file(struct key_file *file) {
         failure_set(&file->trouble, r, "'%s' has more than %d lines", file->path, LINES_MAX);
 }
 
-/* Read or not: `trouble` tells. */
+/* The file PATH, which is read at the first call; `trouble` tells whether that succeeded. */
 static struct key_file *get_file(struct host_keys *keys, const char *path, bool revokes) {
     struct key_file *file = keys->files;
     while (file && (file->revokes != revokes || strcmp(file->path, path) != 0))
@@ -130,10 +130,10 @@ int host_keys_read(struct host_keys *keys, const char *path, struct failure *fai
     return file->trouble.code;
 }
 
-/* ---- who is meant */
+/* ---- matching host names */
 
-/* Whether TEXT is matched by the LENGTH bytes of PATTERN, in which "*" stands for any bytes and "?" for one.
- * Only the last "*" is ever tried again, so that the time is bounded by the product of both lengths. */
+/* True where TEXT matches the LENGTH bytes of PATTERN, in which "*" matches any bytes and "?" one byte. Only
+ * the last "*" is tried again, so that the time is bounded by the product of both lengths. */
 static bool matches(const char *pattern, size_t length, const char *text) {
     size_t at = 0, star = SIZE_MAX;
     const char *again = text;
@@ -156,7 +156,7 @@ static bool matches(const char *pattern, size_t length, const char *text) {
     return at == length;
 }
 
-/* Whether the patterns at the head of LINE, which are separated by commas, name NAME: one does, and none that
+/* True where NAME matches one of the patterns at the beginning of LINE, separated by commas, and none that
  * begins with "!". */
 static bool names(const char *line, const char *name) {
     const char *end = line + strcspn(line, " ");
@@ -173,9 +173,9 @@ static bool names(const char *line, const char *name) {
     return found;
 }
 
-/* The key that LINE has for NAME, or NULL: also for a key that libssh does not know. The caller frees. libssh
- * gets the name in place of the patterns, which it might match in exponential time; only it reads hashed
- * names. */
+/* The key of LINE, if it is for NAME; NULL: it is not, or libssh does not know the kind of key. The caller
+ * frees. The patterns are replaced by NAME for libssh, which might match them in exponential time; hashed
+ * names are left to libssh. */
 static ssh_key key_for(const char *name, const struct key_line *line) {
     struct ssh_knownhosts_entry *entry = NULL;
     bool hashed = *line->text == '|';
@@ -189,7 +189,7 @@ static ssh_key key_for(const char *name, const struct key_line *line) {
     return key;
 }
 
-/* The I-th file that counts, or NULL. */
+/* The file number I of those to search for PLACE; NULL after the last. */
 static const struct key_file *file_at(struct host_keys *keys, const struct host_key_place *place, size_t i) {
     if (place->revoked && i-- == 0)
         return get_file(keys, place->revoked, true);
@@ -201,9 +201,9 @@ static const struct key_file *file_at(struct host_keys *keys, const struct host_
 
 /* ---- verdicts */
 
-/* Compares KEY, which the host NAME has sent, with all lines of FILE, and puts the weightiest verdict into
- * FINDING: revoked counts more than known, known more than changed. Of an @cert-authority line only the place
- * is noted, since host certificates are not followed. */
+/* Compares KEY, which the host NAME has shown, with all lines of FILE, and raises the verdict of FINDING:
+ * revoked overrides known, known overrides changed. Of a @cert-authority line only the place is noted, since
+ * host certificates are not supported. */
 static void compare_with_lines(const struct key_file *file, const char *name, ssh_key key,
                                struct host_key_finding *finding) {
     static const int weight[] = {
@@ -233,11 +233,11 @@ static struct host_key_finding look_up(struct host_keys *keys, const struct host
     const struct key_file *file, *unreadable = NULL;
     for (size_t i = 0; (file = file_at(keys, place, i)); i++) {
         compare_with_lines(file, name, (ssh_key)key, &finding);
-        /* As OpenSSH: a file of revoked keys that is not there forbids all keys. */
+        /* As in OpenSSH, a missing file of revoked keys forbids all keys. */
         if (file->trouble.code < 0 && (file->revokes || !is_absence(file->trouble.code)))
             unreadable = file;
     }
-    /* A file that is there and cannot be read may say that the key is revoked, or that another is right. */
+    /* A file that exists and cannot be read may revoke the key, or have another. */
     if (unreadable && finding.verdict != HOST_KEY_CHANGED && finding.verdict != HOST_KEY_REVOKED)
         finding =
             (struct host_key_finding){HOST_KEY_UNREADABLE, unreadable->path, 0, unreadable->trouble.text};
@@ -249,14 +249,14 @@ struct host_key_finding host_keys_look_up(struct host_keys *keys, const struct h
     struct host_key_finding finding = look_up(keys, place, place->name, key);
     if (finding.verdict != HOST_KEY_UNKNOWN || !place->name_without_port)
         return finding;
-    /* As OpenSSH: a server at another port may show a key of the host, but need not. */
+    /* As in OpenSSH, a server at another port may have the key of the host, or another. */
     struct host_key_finding other = look_up(keys, place, place->name_without_port, key);
     bool counts = other.verdict == HOST_KEY_KNOWN || other.verdict == HOST_KEY_REVOKED ||
                   (other.verdict == HOST_KEY_UNKNOWN && !finding.file);
     return counts ? other : finding;
 }
 
-/* What a key of a type signs with. In the order in which they are asked for when nothing is known. */
+/* The signature algorithms of each type of key, in the order of preference where no key is known. */
 static const struct {
     const char *type, *algorithms;
 } key_types[] = {
@@ -295,7 +295,7 @@ void host_keys_algorithms(struct host_keys *keys, const struct host_key_place *p
                 (void)text_printf(ret, "%s%s", ret->length ? "," : "", key_types[i].algorithms);
 }
 
-/* ---- the file of this run */
+/* ---- adding keys to the file of this run */
 
 static void on_sync(struct event_source *self, void *context) {
     (void)self;
@@ -342,7 +342,7 @@ int host_keys_accept(struct host_keys *keys, const char *name, const char *type,
     return 0;
 }
 
-/* ---- life */
+/* ---- making and freeing */
 
 int host_keys_new(struct event_loop *loop, const char *accepted, struct host_keys **ret,
                   struct failure *failure) {

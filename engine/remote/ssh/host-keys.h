@@ -1,11 +1,11 @@
 /*
- * Which host keys are known: files in the format of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", each read once
- * for all connections, and one file of this run to which new keys are added.
+ * Known host keys: files in the format of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", each read once for all
+ * connections, and one file of this run to which new keys are added.
  *
  * libssh parses the keys and reads hashed names. Files, markers and patterns (with "*", "?" and "!") are read
- * here: libssh would read two files anew for each session, pass over @revoked, and (before its security
- * updates of 0.10) match some patterns in exponential time. libssh has no host certificates: a
- * @cert-authority line makes no key known, but it is found, so that a refusal can name it.
+ * here: libssh would read two files for each session, ignore @revoked, and (before its security updates of
+ * 0.10) match some patterns in exponential time. libssh has no host certificates: a @cert-authority line
+ * makes no key known, but a refusal names it.
  */
 #ifndef ASSAY_SSH_HOST_KEYS_H
 #define ASSAY_SSH_HOST_KEYS_H
@@ -24,56 +24,56 @@ enum {
 struct host_keys;
 struct ssh_key_struct; /* libssh's */
 
-/* ACCEPTED: the file of this run, made when the first key is added; NULL: there is none. */
+/* ACCEPTED: the file of this run, made when the first key is added; NULL: no keys are added. */
 int host_keys_new(struct event_loop *loop, const char *accepted, struct host_keys **ret,
                   struct failure *failure);
-/* From now on, nothing is added to that file. */
+/* From now on no keys are added to that file. */
 void host_keys_seal(struct host_keys *keys);
-/* What was added and is not on the disk yet is synced. NULL is fine. */
+/* Frees, and syncs added keys to the disk. NULL is fine. */
 void host_keys_free(struct host_keys *keys);
 
-/* Reads FILE now, if it was not read before. Files are read when they are first asked about; one that the
- * user named had better be read before, for one that is not there counts as empty. */
+/* Reads FILE now, if it was not read before. Otherwise files are read at the first look-up, where a missing
+ * file counts as empty; so a file that the user has named must be read by this call. */
 int host_keys_read(struct host_keys *keys, const char *file, struct failure *failure);
 
 enum host_key_verdict {
     HOST_KEY_KNOWN,
-    HOST_KEY_UNKNOWN, /* nothing is known of this host */
-    HOST_KEY_CHANGED, /* other keys are known, this one is not */
+    HOST_KEY_UNKNOWN, /* no key of this host is known */
+    HOST_KEY_CHANGED, /* other keys of this host are known */
     HOST_KEY_REVOKED,
-    HOST_KEY_UNREADABLE, /* a file is there and cannot be read: it might say anything */
+    HOST_KEY_UNREADABLE, /* a file exists and cannot be read: it might have or revoke the key */
 };
 
 struct host_key_finding {
     enum host_key_verdict verdict;
-    const char *file;   /* where it says so; when UNKNOWN, that of a @cert-authority line for this host or
-                         * NULL; valid as long as the keys and the place */
+    /* The file and line of the key. UNKNOWN: those of a @cert-authority line for this host, or NULL. Valid as
+     * long as the keys and the place. */
+    const char *file;
     size_t line;        /* 0 when UNREADABLE */
-    const char *reason; /* when UNREADABLE: a sentence; as valid */
+    const char *reason; /* when UNREADABLE: a sentence, valid as `file` */
 };
 
-/* A host as known_hosts names it: "name", "[name]:port", in lower case; and the files that count. */
+/* The names of a host in known_hosts, "name" or "[name]:port" in lower case, and the files to search. */
 struct host_key_place {
     const char *name;
-    const char
-        *name_without_port; /* counts where NAME is unknown and this has the key; NULL: does not count */
+    const char *name_without_port; /* searched where `name` is unknown; NULL: none */
     const char *const *files;
     size_t file_count;
-    const char *revoked; /* RevokedHostKeys of ssh_config: public keys, one a line, that no host may show;
-                            NULL: none */
+    const char *revoked; /* the file RevokedHostKeys: public keys, one a line, that are refused; NULL: none */
 };
 
+/* Looks up KEY, which the host has shown. A key that is revoked anywhere is REVOKED, even if it is also
+ * known. */
 struct host_key_finding host_keys_look_up(struct host_keys *keys, const struct host_key_place *place,
                                           const struct ssh_key_struct *key);
 
-/* Appends the signature algorithms of the known keys of this host, then those that are not among them,
- * separated by commas, as SSH_OPTIONS_HOSTKEYS wants them: a server that has several keys then shows one that
- * is known. */
+/* Appends signature algorithms, separated by commas, for SSH_OPTIONS_HOSTKEYS: first those of the known keys
+ * of this host, then the others. So a server with several keys shows a known one. */
 void host_keys_algorithms(struct host_keys *keys, const struct host_key_place *place, struct text *ret);
 
-/* Adds the line "NAME TYPE KEY", TYPE as in the file ("ssh-ed25519") and KEY in base64, to the file of this
- * run: written at once, on the disk within 0.1 s, so that many nodes do not wait for many syncs. -ENOTSUP
- * when there is no such file. */
+/* Adds the line "NAME TYPE KEY" (TYPE: "ssh-ed25519"; KEY in base64) to the file of this run. It is written
+ * at once, and synced to the disk within 0.1 s, so that many nodes do not wait for a sync each. -ENOTSUP when
+ * there is no such file. */
 int host_keys_accept(struct host_keys *keys, const char *name, const char *type, const char *key,
                      struct failure *failure);
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* libssh asks for the passphrase. None is given, but the question shows that the key is encrypted. */
+/* Called by libssh to ask for a passphrase. None is given, but the question shows that the key is encrypted.
+ */
 static int note_passphrase(const char *prompt, char *passphrase, size_t size, int echo, int verify,
                            void *context) {
     (void)prompt;
@@ -22,7 +23,7 @@ static int note_passphrase(const char *prompt, char *passphrase, size_t size, in
     return -1;
 }
 
-/* The public part of KEY as it is sent, or NULL. */
+/* The public part of KEY in ssh's wire format, or NULL. The caller frees. */
 static unsigned char *export_public(ssh_key key, size_t *ret_length) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char *base64 = NULL;
@@ -41,13 +42,15 @@ static unsigned char *export_public(ssh_key key, size_t *ret_length) {
     return bytes;
 }
 
-/* libssh would wait for the writer of a FIFO. A file that only others may read is one. */
+/* True for a regular file, also one that this user may not read: libssh would wait for the writer of a FIFO.
+ */
 static bool is_file(const char *path) {
     cleanup_close int file = file_open(path, FILE_REGULAR, NULL);
     return file >= 0 || file == -EACCES;
 }
 
-/* Of a file that has a public key, alone or before a private one that is encrypted, or of that beside it. */
+/* Reads the public key of an identity without a private one: from its file (a public key, or one before an
+ * encrypted private key), or from the file PATH.pub. */
 static void read_public(struct ssh_identity *identity) {
     cleanup_free char *beside = xformat("%s.pub", identity->path);
     if ((identity->missing || ssh_pki_import_pubkey_file(identity->path, &identity->public) != SSH_OK) &&
@@ -75,7 +78,7 @@ struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *pat
     return *end = identity;
 }
 
-/* The end of the string at AT, which begins with its length; LENGTH when it has none. */
+/* The position after the string at AT, which begins with its length; LENGTH: the string is cut off. */
 static size_t skip_string(const unsigned char *bytes, size_t length, size_t at) {
     uint32_t size;
     if (length - at < sizeof size)
@@ -84,8 +87,8 @@ static size_t skip_string(const unsigned char *bytes, size_t length, size_t at) 
     return be32toh(size) > length - at - sizeof size ? length : at + sizeof size + be32toh(size);
 }
 
-/* A key is its type and its numbers; a certificate its type, a nonce and the same numbers. libssh does not
- * compare them. */
+/* True where CERTIFICATE is for KEY, which libssh cannot tell. A key is its type and its numbers; a
+ * certificate is its type, a nonce and the same numbers. */
 static bool certifies(ssh_key certificate, ssh_key key) {
     size_t length, key_length;
     cleanup_free unsigned char *bytes = export_public(certificate, &length);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* ---- the server */
+/* ---- the server's host key */
 
 struct server_key {
     ssh_key key;
@@ -32,6 +32,7 @@ static int server_key_get(ssh_session session, struct server_key *ret) {
     return ret->fingerprint && ret->type ? 0 : -ENOMEM;
 }
 
+/* Refuses a host whose key is not known, with its fingerprint and what to do. */
 static int refuse_unknown(const struct ssh_connection *connection, const struct server_key *server,
                           const struct host_key_finding *finding, struct failure *failure) {
     const struct ssh_target *target = &connection->target;
@@ -90,13 +91,13 @@ int ssh_login_check_host(struct ssh_connection *connection, struct failure *fail
                         server.fingerprint, finding.file, finding.line);
 }
 
-/* ---- the user */
+/* ---- the user's login */
 
 static bool is_usable(const struct ssh_identity *identity) {
     return identity->key != NULL;
 }
 
-/* ssh-agent's keys count as two, for their number is not known. */
+/* True where exactly one key can be tried. ssh-agent's keys count as two, since their number is not known. */
 static bool has_one_candidate(const struct ssh_target *target) {
     size_t count = target->agent ? 2 : 0;
     for (size_t i = 0; i < target->identity_count; i++)
@@ -122,13 +123,15 @@ static void list_methods(int methods, struct text *ret) {
             add_word(ret, ", ", names[i].name);
 }
 
-/* OpenSSH might log in with it: a certificate of a key of ssh-agent's, or a key of a kind that is unknown
- * here. */
-static bool is_left_out(const struct ssh_target *target, const struct ssh_identity *identity) {
+/* True for an identity that cannot be used here, but might by OpenSSH: a certificate whose key only ssh-agent
+ * has, or a key of a kind that libssh does not know. */
+static bool is_unusable_here(const struct ssh_target *target, const struct ssh_identity *identity) {
     bool agents = target->agent && identity->public;
     return !identity->key && !identity->missing && !identity->encrypted && !agents;
 }
 
+/* Fails with the keys that were tried, those that were not, and the server's methods. HOW: more on the
+ * refusal, or "". */
 static int refuse_login(const struct ssh_connection *connection, const char *how, struct failure *failure) {
     const struct ssh_target *target = &connection->target;
     cleanup(text_clear) struct text tried;
@@ -146,7 +149,7 @@ static int refuse_login(const struct ssh_connection *connection, const char *how
             add_word(&tried, ", ", target->identities[i]->path);
         if (i < target->identity_count && target->identities[i]->encrypted)
             add_word(&locked, ", ", target->identities[i]->path);
-        if (i < target->identity_count && is_left_out(target, target->identities[i]))
+        if (i < target->identity_count && is_unusable_here(target, target->identities[i]))
             add_word(&left, ", ", target->identities[i]->path);
     }
     list_methods(ssh_userauth_list(connection->session, NULL), &methods);
@@ -163,7 +166,7 @@ static int refuse_login(const struct ssh_connection *connection, const char *how
                             : "");
 }
 
-/* The calls below are repeated until they give something other than SSH_AUTH_AGAIN. */
+/* The functions below are called again as long as they return SSH_AUTH_AGAIN. */
 
 static int try_agent(struct ssh_connection *connection) {
     int r = connection->target.agent ? ssh_agent_try(connection) : SSH_AUTH_DENIED;
@@ -171,11 +174,12 @@ static int try_agent(struct ssh_connection *connection) {
     return r;
 }
 
-/* Signing at once saves a round trip; asking first saves signatures that are for nothing. */
+/* Tries the next identity. The server is first asked whether it accepts the key, which saves useless
+ * signatures; a single key is signed with at once, which saves a round trip. */
 static int try_identity(struct ssh_connection *connection) {
     const struct ssh_identity *identity = connection->target.identities[connection->identity_at];
     int r = is_usable(identity) ? SSH_AUTH_SUCCESS : SSH_AUTH_DENIED;
-    /* libssh asks about a certificate as if it were a plain key. */
+    /* A certificate is not asked about: libssh would ask about its plain key. */
     bool asks = !identity->certificate && !has_one_candidate(&connection->target);
     if (is_usable(identity) && !connection->signing && asks)
         r = ssh_userauth_try_publickey(connection->session, NULL, identity->key);
@@ -190,13 +194,13 @@ static int try_identity(struct ssh_connection *connection) {
     return r;
 }
 
-/* SSH_AUTH_DENIED when there is nothing left to try. */
+/* Tries all identities, and ssh-agent in its place. SSH_AUTH_DENIED: none was accepted. */
 static int try_all(struct ssh_connection *connection) {
     const struct ssh_target *target = &connection->target;
     while (connection->identity_at < target->identity_count || !connection->agent_done) {
         bool agent = connection->identity_at == target->agent_at && !connection->agent_done;
         int r = agent ? try_agent(connection) : try_identity(connection);
-        /* A key that libssh cannot sign with, or an agent that will not, is no more than a key refused. */
+        /* A key that libssh cannot sign with, or that an agent refuses, counts as refused by the server. */
         if (r == SSH_AUTH_ERROR && !ssh_connection_is_broken(connection))
             r = SSH_AUTH_DENIED;
         if (r != SSH_AUTH_DENIED)
@@ -207,7 +211,7 @@ static int try_all(struct ssh_connection *connection) {
 
 int ssh_login_step(struct ssh_connection *connection, struct failure *failure) {
     int r = try_all(connection);
-    /* A server that was asked about no key is asked what it takes at all. */
+    /* If no key was tried, the method "none" makes the server list its methods. */
     if (r == SSH_AUTH_DENIED && ssh_userauth_list(connection->session, NULL) == 0)
         r = ssh_userauth_none(connection->session, NULL);
     switch (r) {

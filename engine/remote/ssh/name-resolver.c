@@ -18,8 +18,8 @@ enum { THREADS_MAX = 4, NAME_MAX_BYTES = 255 };
 enum query_state {
     QUERY_WAITING,
     QUERY_RUNNING,
-    QUERY_DONE,      /* its thread has the answer, and is about to say so */
-    QUERY_ABANDONED, /* its thread is to free it */
+    QUERY_DONE,      /* its thread has the answer, and is about to signal it */
+    QUERY_ABANDONED, /* cancelled; its thread frees it */
 };
 
 struct name_query {
@@ -32,7 +32,7 @@ struct name_query {
     name_resolver_callback *callback;
     void *context;
     char name[NAME_MAX_BYTES + 1];
-    /* The answer; a thread writes it while it runs. */
+    /* The answer, written by the thread while it runs. */
     bool answered;
     int code, system_error; /* of getaddrinfo() */
     size_t count;
@@ -46,6 +46,7 @@ struct name_resolver {
     unsigned running;
 };
 
+/* Calls getaddrinfo() and stores its answer in QUERY. */
 static void look_up(struct name_query *query, int flags) {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags};
     struct addrinfo *found = NULL;
@@ -72,7 +73,7 @@ static void *run_query(void *context) {
 
 /* ---- answers */
 
-static void explain(const struct name_query *query, struct failure *failure) {
+static void describe_failure(const struct name_query *query, struct failure *failure) {
     const char *why = query->code == 0            ? "it has no address"
                       : query->code == EAI_SYSTEM ? strerror(query->system_error)
                                                   : gai_strerror(query->code);
@@ -92,16 +93,16 @@ static void unlink_query(struct name_query *query) {
     *at = query->next;
 }
 
-static void answer(struct name_query *query) {
+static void call_back(struct name_query *query) {
     struct failure failure = {0};
     unlink_query(query);
     if (query->count == 0)
-        explain(query, &failure);
+        describe_failure(query, &failure);
     query->callback(query->addresses, query->count, query->count == 0 ? &failure : NULL, query->context);
     free(query);
 }
 
-/* Its thread has ended, or is about to. */
+/* Joins the thread of a query, which has ended or is about to. */
 static void end_thread(struct name_query *query) {
     (void)pthread_join(query->thread, NULL);
     event_source_remove(query->source);
@@ -115,12 +116,13 @@ static void on_signal(struct event_source *self, int descriptor, unsigned events
     (void)descriptor;
     (void)events;
     end_thread(context);
-    answer(context);
+    call_back(context);
 }
 
 /* ---- threads */
 
-/* Signals are handled by the loop's thread alone. */
+/* Starts the thread of a query with all signals blocked: only the loop's thread handles them. 0 or an errno.
+ */
 static int start_thread(struct name_query *query) {
     sigset_t all, before;
     query->signal = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -141,17 +143,18 @@ static int start_thread(struct name_query *query) {
     return r;
 }
 
+/* Answers numeric addresses, and starts threads for waiting queries. */
 static void on_turn(struct event_source *self, void *context) {
     (void)self;
     struct name_resolver *resolver = context;
     for (struct name_query *query = resolver->queries; query;) {
         if (query->answered) {
-            answer(query); /* which may have asked and cancelled */
+            call_back(query); /* its callback may have started and cancelled queries */
             query = resolver->queries;
             continue;
         }
         if (query->state == QUERY_WAITING && resolver->running < THREADS_MAX) {
-            int r = start_thread(query); /* from here on the answer is the thread's to write */
+            int r = start_thread(query); /* from now on only the thread writes the answer */
             resolver->running += r == 0;
             if (r != 0) {
                 query->answered = true;
@@ -198,7 +201,7 @@ void name_query_cancel(struct name_query *query) {
         free(query);
         return;
     }
-    /* The thread may free the query at any time now, and says nothing any more. */
+    /* The thread may free the query at any time now, and signals nothing. */
     (void)pthread_detach(thread);
     event_source_remove(source);
     cleanup_close_descriptor(&signal);

@@ -9,50 +9,51 @@
 #include <string.h>
 
 enum {
-    WRITE_MAX = 64 << 10, /* bytes that libssh gets at once, and keeps until the network takes them */
-    HELD_LIMIT = 8 << 20, /* more than any window that libssh gives */
+    WRITE_MAX = 64 << 10, /* most bytes passed to libssh at once, which stores them until they are sent */
+    HELD_LIMIT = 8 << 20, /* bytes; more than any window of libssh */
 };
 
 enum stream_state {
-    STREAM_OPENING,    /* the channel */
-    STREAM_REQUESTING, /* the program */
+    STREAM_OPENING,    /* the channel is being opened */
+    STREAM_REQUESTING, /* the program is being started */
     STREAM_OPEN,
     STREAM_CLOSED,
     STREAM_ABANDONED, /* freed while OPENING: a channel that the server opens nevertheless is closed */
 };
 
+/* A channel of an ssh connection: a command, or a connection that the server forwards to HOST and PORT. */
 struct ssh_stream {
     struct remote_channel head;
     struct ssh_connection *connection;
     struct ssh_stream *next, **previous;
-    char *command; /* NULL: a forward, to: */
+    char *command; /* NULL: forwarded to */
     char *host;
     unsigned port;
     enum stream_state state;
-    struct event_source *timeout; /* until it is open */
-    bool probed;                  /* a forward that waits: the gateway was asked whether it is there */
-    uint64_t heard;               /* bytes that had come from it by then */
+    struct event_source *timeout; /* time-out of opening */
+    bool probed;                  /* the gateway was sent a keepalive, because a forward was not opened */
+    uint64_t heard;               /* bytes that had come from the gateway before that */
 
-    ssh_channel channel; /* NULL: none any more */
+    ssh_channel channel; /* NULL: closed */
     struct ssh_channel_callbacks_struct callbacks;
-    size_t available[2];       /* bytes that libssh has of stdout and stderr */
-    struct text held[2];       /* bytes that we have, to be read before those */
-    size_t held_at[2];         /* of which so many have been read */
-    bool at_end, remote_close; /* the server said so */
-    bool has_end;
+    size_t available[2];       /* bytes of stdout and stderr in libssh's buffers */
+    struct text held[2];       /* bytes taken from libssh, which are read first */
+    size_t held_at[2];         /* bytes of `held` that were read */
+    bool at_end, remote_close; /* the server sent EOF; the server closed the channel */
+    bool has_end;              /* `end` is known */
     struct remote_channel_end end;
 
-    unsigned wanted;
-    bool told_of_end; /* read() has returned 0 */
-    bool more_error;  /* came on stderr since the listener was told */
-    bool input_ended;
+    unsigned wanted;  /* events that the listener wants */
+    bool told_of_end; /* reading has returned 0 */
+    bool more_error;  /* stderr has bytes that the listener was not told of */
+    bool input_ended; /* stdin was closed */
 };
 
 static struct ssh_stream *stream_of(struct remote_channel *channel) {
     return (struct ssh_stream *)channel; /* the head is the first member */
 }
 
-/* ---- what libssh reports: noted here, acted on after it has returned */
+/* ---- callbacks of libssh: they only note what has come; it is handled after libssh has returned */
 
 static int on_data(ssh_session session, ssh_channel channel, void *bytes, uint32_t length, int is_error,
                    void *context) {
@@ -60,10 +61,10 @@ static int on_data(ssh_session session, ssh_channel channel, void *bytes, uint32
     (void)channel;
     (void)bytes;
     struct ssh_stream *stream = context;
-    stream->available[is_error ? 1 : 0] = length; /* all that it has */
+    stream->available[is_error ? 1 : 0] = length; /* all bytes in libssh's buffer */
     stream->more_error |= is_error != 0;
     stream->connection->news = true;
-    return 0; /* libssh keeps them, so the window closes while the listener does not read */
+    return 0; /* libssh stores them: the window closes while the listener does not read */
 }
 
 static void on_eof(ssh_session session, ssh_channel channel, void *context) {
@@ -110,16 +111,16 @@ static void set_state(struct ssh_stream *stream, enum stream_state state) {
         event_source_set_timer(stream->timeout, -1, 0);
 }
 
-/* Tells the server too, if the connection still works. */
-static void drop_channel(struct ssh_stream *stream) {
+/* Closes the channel, at the server too if the connection still works. */
+static void close_channel(struct ssh_stream *stream) {
     ssh_channel channel = take_pointer(stream->channel);
     if (!channel)
         return;
-    /* libssh keeps the channel until the server has closed it too, and would call back. */
+    /* libssh keeps the channel until the server has closed it, too, and would call back until then. */
     (void)ssh_remove_channel_callbacks(channel, &stream->callbacks);
     bool bound = ssh_channel_is_open(channel) ||
                  (stream->remote_close && ssh_is_connected(stream->connection->session));
-    /* The first call may be all about the end of the input, when the network is slow. */
+    /* When the network is slow, the first call may only send the end of the input. */
     if (bound && ssh_channel_close(channel) == SSH_AGAIN)
         (void)ssh_channel_close(channel);
     ssh_channel_free(channel);
@@ -156,6 +157,7 @@ static void free_memory(struct ssh_stream *stream) {
     free(stream);
 }
 
+/* Frees the stream; one that is being opened stays, abandoned, until the server has answered. */
 static void stream_free(struct remote_channel *channel) {
     struct ssh_stream *stream = stream_of(channel);
     if (stream->state == STREAM_OPENING && stream->channel) {
@@ -165,27 +167,27 @@ static void stream_free(struct remote_channel *channel) {
             stream->connection->current = NULL;
         return;
     }
-    drop_channel(stream);
+    close_channel(stream);
     unlink_stream(stream);
     free_memory(stream);
 }
 
-/* ---- its ends */
+/* ---- the end */
 
 static void tell_closed(struct ssh_stream *stream, const struct remote_channel_end *end,
                         const struct failure *why) {
     set_state(stream, STREAM_CLOSED);
-    drop_channel(stream);
+    close_channel(stream);
     if (stream->head.listener.on_closed)
         stream->head.listener.on_closed(&stream->head, end, why, stream->head.listener.context);
 }
 
-/* "Channel opening failure: channel 43 error (2) Connection refused" is all that libssh tells: the reason of
- * RFC 4254, 5.1, and the server's words. When several are refused in one go they get the words of the last.
- */
+/* libssh only gives the text "Channel opening failure: channel 43 error (2) Connection refused", with the
+ * reason of RFC 4254, 5.1, and the server's words. When several channels are refused at once, all get the
+ * words of the last. */
 enum { OPEN_PROHIBITED = 1 };
 
-/* The reason, or 0, and the words. */
+/* Returns the reason in libssh's TEXT, or 0, and the server's words in *RET_WORDS. */
 static unsigned parse_refusal(const char *text, const char **ret_words) {
     static const char mark[] = "error (";
     const char *error = strstr(text, mark);
@@ -198,6 +200,7 @@ static unsigned parse_refusal(const char *text, const char **ret_words) {
     return reason;
 }
 
+/* The errno for a refusal, by the server's words or the reason. */
 static int refusal_code(unsigned reason, const char *words) {
     static const struct {
         const char *words;
@@ -213,6 +216,7 @@ static int refusal_code(unsigned reason, const char *words) {
     return reason == OPEN_PROHIBITED ? -EACCES : -ECONNABORTED;
 }
 
+/* Ends a stream that the server has refused to open, with its words. */
 static void tell_refused(struct ssh_stream *stream) {
     struct ssh_connection *connection = stream->connection;
     const char *words;
@@ -232,23 +236,24 @@ static void tell_refused(struct ssh_stream *stream) {
     tell_closed(stream, NULL, &why);
 }
 
-/* A gateway that is silent about a node may be waiting for the node, or be gone itself: then no byte comes
- * from it, not even in answer to a request that it does not know. */
-static void probe(struct ssh_stream *stream) {
+/* Sends a keepalive to a gateway that does not open a forward. A gateway that still waits for the node
+ * answers it; from one that is dead no byte comes. */
+static void send_probe(struct ssh_stream *stream) {
     struct ssh_connection *connection = stream->connection;
     stream->probed = true;
     stream->heard = connection->counter.in_bytes;
-    (void)ssh_send_keepalive(connection->session); /* does not wait: the session does not block */
+    (void)ssh_send_keepalive(connection->session); /* returns at once: the session is non-blocking */
     event_source_set_timer(stream->timeout, connection->target.timeout_ns / 2, 0);
     ssh_connection_look(connection);
 }
 
+/* The stream was not opened in time: it fails, or the whole connection of a gateway that does not answer. */
 static void on_timeout(struct event_source *self, void *context) {
     (void)self;
     struct ssh_stream *stream = context;
     struct ssh_connection *connection = stream->connection;
     if (!stream->command && !stream->probed) {
-        probe(stream);
+        send_probe(stream);
         return;
     }
     if (stream->probed && connection->counter.in_bytes == stream->heard) {
@@ -269,7 +274,7 @@ static void on_timeout(struct event_source *self, void *context) {
         tell_closed(stream, NULL, &why);
         return;
     }
-    /* Its user frees it now; the channel stays behind, to be closed when the server opens it after all. */
+    /* The user frees the stream now; its channel stays, abandoned, and is closed when the server opens it. */
     struct remote_channel_listener listener = stream->head.listener;
     stream->head.listener = (struct remote_channel_listener){0};
     if (listener.on_closed)
@@ -278,13 +283,14 @@ static void on_timeout(struct event_source *self, void *context) {
 
 /* ---- reading and writing */
 
+/* Bytes of stdout (0) or stderr (1) that can be read. */
 static size_t pending(const struct ssh_stream *stream, int which) {
     return stream->held[which].length - stream->held_at[which] + stream->available[which];
 }
 
-/* libssh opens the window anew at every read, however small: so all it has is taken at once, and then no more
- * than two windows are ever in memory. */
-static int hold(struct ssh_stream *stream, int which) {
+/* Moves all bytes of libssh's buffer into `held`. libssh opens the window anew at every read, however small;
+ * reading all at once keeps the memory to two windows. */
+static int take_from_libssh(struct ssh_stream *stream, int which) {
     char *space;
     int r = text_reserve(&stream->held[which], stream->available[which], &space);
     if (r < 0)
@@ -311,6 +317,7 @@ static ssize_t read_held(struct ssh_stream *stream, int which, void *bytes, size
     return (ssize_t)length;
 }
 
+/* Reads from `held` or else from libssh. Returns the bytes, 0 at the end, -EAGAIN or -ECONNRESET. */
 static ssize_t read_either(struct ssh_stream *stream, int which, void *bytes, size_t size) {
     if (size == 0)
         return 0;
@@ -321,7 +328,7 @@ static ssize_t read_either(struct ssh_stream *stream, int which, void *bytes, si
         if (stream->available[which] <= size) {
             r = ssh_channel_read(stream->channel, bytes, (uint32_t)stream->available[which], which);
             stream->available[which] = 0;
-        } else if ((r = hold(stream, which)) == 0) {
+        } else if ((r = take_from_libssh(stream, which)) == 0) {
             r = read_held(stream, which, bytes, size);
         }
         ssh_connection_look(stream->connection);
@@ -337,7 +344,7 @@ static ssize_t stream_read(struct remote_channel *channel, void *bytes, size_t s
     ssize_t got = read_either(stream, 0, bytes, size);
     if (got == 0 && size)
         stream->told_of_end = true;
-    /* This may have been all that its end waits for. */
+    /* The stream ends after its last byte was read. */
     if (got >= 0 && stream->at_end)
         event_source_defer(stream->connection->turn);
     return got;
@@ -369,7 +376,7 @@ static ssize_t stream_write(struct remote_channel *channel, const void *bytes, s
         length = window;
     if (length > WRITE_MAX)
         length = WRITE_MAX;
-    /* Writing may read too: what comes is noted, and served in a turn. */
+    /* Writing may read, too: the callbacks note it, and a turn handles it. */
     int sent = ssh_channel_write(stream->channel, bytes, (uint32_t)length);
     ssh_connection_look(stream->connection);
     return sent > 0 ? sent : sent == 0 ? -EAGAIN : -ECONNRESET;
@@ -392,10 +399,11 @@ static int stream_end_input(struct remote_channel *channel) {
     return r == SSH_ERROR ? -ECONNRESET : 0;
 }
 
-/* ---- its turn */
+/* ---- serving in a turn */
 
-/* Goes on as far as the server has answered. False when it was refused. */
-static bool advance(struct ssh_stream *stream) {
+/* Continues opening the channel and starting its program, as far as the server has answered. False: the
+ * server refused. */
+static bool continue_opening(struct ssh_stream *stream) {
     int r = SSH_OK;
     if (stream->state == STREAM_OPENING || stream->state == STREAM_ABANDONED)
         r = stream->host
@@ -412,20 +420,22 @@ static bool advance(struct ssh_stream *stream) {
     return !gone && (r == SSH_OK || r == SSH_AGAIN);
 }
 
+/* Continues an abandoned stream until the server has answered, and then closes and frees it. */
 static void serve_abandoned(struct ssh_stream *stream) {
-    if (advance(stream) && !ssh_channel_is_open(stream->channel))
-        return; /* not opened yet */
-    drop_channel(stream);
+    if (continue_opening(stream) && !ssh_channel_is_open(stream->channel))
+        return; /* the server has not answered yet */
+    close_channel(stream);
     unlink_stream(stream);
     free_memory(stream);
 }
 
+/* True where the end is known and all output was read. */
 static bool is_finished(const struct ssh_stream *stream) {
     return (stream->remote_close || (stream->has_end && stream->at_end)) && !pending(stream, 0) &&
            !pending(stream, 1);
 }
 
-static unsigned ready_for(const struct ssh_stream *stream) {
+static unsigned ready_events(const struct ssh_stream *stream) {
     unsigned events = 0;
     if (stream->wanted & EVENT_READ &&
         (pending(stream, 0) || stream->more_error || (stream->at_end && !stream->told_of_end)))
@@ -435,12 +445,13 @@ static unsigned ready_for(const struct ssh_stream *stream) {
     return events;
 }
 
-/* Every callback may free the stream, or the whole connection: `current` tells. */
+/* Continues a stream and calls its listener. Each callback may free the stream, or the whole connection: then
+ * connection->current is no longer STREAM. */
 static void serve(struct ssh_stream *stream) {
     struct ssh_connection *connection = stream->connection;
     connection->current = stream;
     enum stream_state before = stream->state;
-    if (before < STREAM_OPEN && !advance(stream)) {
+    if (before < STREAM_OPEN && !continue_opening(stream)) {
         if (!ssh_connection_is_broken(connection))
             tell_refused(stream);
         return;
@@ -451,7 +462,7 @@ static void serve(struct ssh_stream *stream) {
         stream->head.listener.on_open(&stream->head, stream->head.listener.context);
     if (connection->current != stream || stream->state != STREAM_OPEN)
         return;
-    unsigned events = ready_for(stream);
+    unsigned events = ready_events(stream);
     if (events) {
         stream->more_error = false;
         if (stream->head.listener.on_ready)
@@ -460,10 +471,9 @@ static void serve(struct ssh_stream *stream) {
             return;
     }
     if (is_finished(stream)) {
-        struct remote_channel_end end =
-            stream->end; /* the listener may free the stream and then look at it */
+        struct remote_channel_end end = stream->end; /* a copy, since the listener may free the stream */
         tell_closed(stream, &end, NULL);
-    } else if (ready_for(stream)) { /* as a descriptor would: again, as long as there is something */
+    } else if (ready_events(stream)) { /* level-triggered: the listener is called again */
         event_source_defer(connection->turn);
     }
 }
@@ -480,7 +490,8 @@ void ssh_stream_serve_all(struct ssh_connection *connection) {
             serve(stream);
     }
     connection->cursor = connection->current = NULL;
-    /* Another is first next time: each gets its share of a connection that is full. */
+    /* The first stream is moved to the end, so that each is served first in turn when the connection is full.
+     */
     if (!connection->doomed && connection->streams == first && first && first->next) {
         unlink_stream(first);
         link_stream(first);
@@ -514,7 +525,7 @@ void ssh_stream_free_all(struct ssh_connection *connection) {
     }
 }
 
-/* ---- life */
+/* ---- opening streams */
 
 static const struct remote_channel_operations stream_operations = {
     .read = stream_read,
@@ -550,7 +561,7 @@ static int open_stream(struct ssh_connection *connection, const char *command, c
     stream->timeout =
         event_loop_add_timer(connection->client->loop, connection->target.timeout_ns, 0, on_timeout, stream);
     stream->channel = ssh_channel_new(connection->session);
-    /* They are there before anything is asked for, and as long as the channel: the exit status comes once. */
+    /* The callbacks are set before the first request, because the exit status comes only once. */
     if (!stream->timeout || !stream->channel ||
         ssh_set_channel_callbacks(stream->channel, &stream->callbacks) != SSH_OK) {
         ssh_channel_free(stream->channel);

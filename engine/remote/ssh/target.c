@@ -13,7 +13,7 @@ static bool is_none(const char *word) {
     return word && strcasecmp(word, "none") == 0;
 }
 
-/* ---- identities: the user's, the configuration's, those of ssh-agent, the usual files */
+/* ---- identities, in the order of trying: the user's, the configuration's, ssh-agent's, the usual files */
 
 static int append_identity(struct ssh_target *target, struct ssh_identity *identity,
                            struct failure *failure) {
@@ -27,7 +27,8 @@ static int append_identity(struct ssh_target *target, struct ssh_identity *ident
     return 0;
 }
 
-/* As OpenSSH: the certificates of a key are tried before it, those of the configuration and PATH-cert.pub. */
+/* Adds the key file PATH and, before it, its certificates: those of the configuration and PATH-cert.pub, as
+ * OpenSSH does. */
 static int add_identity(struct ssh_target *target, struct ssh_client *client, const struct ssh_host *host,
                         const char *path, struct failure *failure) {
     cleanup_free char *whole = ssh_client_path(client, path);
@@ -43,6 +44,7 @@ static int add_identity(struct ssh_target *target, struct ssh_client *client, co
     return r < 0 ? r : append_identity(target, identity, failure);
 }
 
+/* Sets whether ssh-agent is asked, and for which keys. */
 static void set_agent(struct ssh_target *target, const struct ssh_client *client,
                       const struct ssh_host *host) {
     const char *path = host->identity_agent;
@@ -50,8 +52,8 @@ static void set_agent(struct ssh_target *target, const struct ssh_client *client
         return;
     if (!path || strcmp(path, "SSH_AUTH_SOCK") == 0)
         path = client->agent;
-    /* Who wants only the keys that he named has those of the agent tried whose public part can be read, or
-     * all of them if that of an encrypted one cannot. */
+    /* With IdentitiesOnly only keys of the agent whose public part is among the identities are tried; but
+     * all, if the public part of an encrypted identity cannot be read. */
     bool named = false, unknown = false;
     for (size_t i = 0; i < target->identity_count; i++) {
         named |= target->identities[i]->public != NULL;
@@ -62,24 +64,24 @@ static void set_agent(struct ssh_target *target, const struct ssh_client *client
         target->agent = ssh_client_path(client, path);
 }
 
-static const char *const usual[] = {"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"};
-enum { USUAL = sizeof usual / sizeof usual[0] };
+static const char *const usual_files[] = {"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"};
+enum { USUAL_FILES = sizeof usual_files / sizeof usual_files[0] };
 
-/* ssh names all of the usual files where the configuration names none. */
-static bool names_usual(const struct ssh_client *client, const struct ssh_host *host) {
+/* True where the configuration names no key file: `ssh -G` then lists all the usual files. */
+static bool names_usual_files(const struct ssh_client *client, const struct ssh_host *host) {
     size_t count = 0;
-    for (size_t i = 0; i < USUAL; i++) {
-        cleanup_free char *path = ssh_client_path(client, usual[i]);
+    for (size_t i = 0; i < USUAL_FILES; i++) {
+        cleanup_free char *path = ssh_client_path(client, usual_files[i]);
         for (size_t k = 0; k < host->identity_count; k++)
             count += strcmp(path, host->identities[k]) == 0;
     }
-    return count == USUAL;
+    return count == USUAL_FILES;
 }
 
 static int gather_identities(struct ssh_target *target, struct ssh_client *client,
                              const struct ssh_host *host, struct failure *failure) {
     int r = 0;
-    size_t configured = names_usual(client, host) ? 0 : host->identity_count;
+    size_t configured = names_usual_files(client, host) ? 0 : host->identity_count;
     for (size_t i = 0; i < client->named_count && r == 0; i++)
         r = add_identity(target, client, host, client->named[i], failure);
     for (size_t i = 0; i < configured && r == 0; i++)
@@ -87,15 +89,15 @@ static int gather_identities(struct ssh_target *target, struct ssh_client *clien
     set_agent(target, client, host);
     target->agent_at = target->identity_count;
     bool only = host->identities_only && target->identity_count > 0;
-    for (size_t i = 0; i < USUAL && r == 0 && !only; i++)
-        r = add_identity(target, client, host, usual[i], failure);
+    for (size_t i = 0; i < USUAL_FILES && r == 0 && !only; i++)
+        r = add_identity(target, client, host, usual_files[i], failure);
     return r;
 }
 
 /* ---- known hosts */
 
-/* Of "A B C", in which a path may have blanks, as `ssh -G` prints it: the length of the longest head that is
- * the path of a file, or of the first word. */
+/* The length of the first path in PATHS, "A B C" as `ssh -G` prints it, where a path may have blanks: the
+ * longest beginning that is the path of a file, or else the first word. */
 static size_t path_length(const struct ssh_client *client, const char *paths) {
     for (size_t length = strlen(paths); length > 0; length--) {
         if (paths[length] != '\0' && paths[length] != ' ')
@@ -127,7 +129,7 @@ static int gather_known_hosts(struct ssh_target *target, const struct ssh_client
 }
 
 static void set_key_name(struct ssh_target *target, const struct ssh_host *host) {
-    /* An alias stands for host and port. */
+    /* An alias replaces host and port. */
     if (host->host_key_alias)
         target->key_name = xstrdup(host->host_key_alias);
     else if (target->port == SSH_PORT_DEFAULT)
@@ -144,8 +146,9 @@ static void set_key_name(struct ssh_target *target, const struct ssh_host *host)
 
 /* ---- gateways */
 
-/* How much of the gateways in JUMP leads to HOST: all, or, when it is one of them, those before it, so that a
- * gateway named for all hosts is not reached through itself. DEFAULT_PORT is that of a host of that name. */
+/* Sets *RET to the length of the part of JUMP that leads to host NAME: all gateways or, where the host is one
+ * of them, those before it. So a gateway that is configured for all hosts is not reached through itself.
+ * DEFAULT_PORT: the port of a gateway of that name without a port. */
 static int cut_jump(const char *jump, const char *name, unsigned default_port, unsigned port, size_t *ret,
                     struct failure *failure) {
     unsigned hops = 0;
@@ -172,8 +175,8 @@ static int cut_jump(const char *jump, const char *name, unsigned default_port, u
 
 static int set_jump(struct ssh_target *target, const struct ssh_client *client, const struct ssh_host *host,
                     const char *name, const char *before, struct failure *failure) {
-    /* A gateway behind others is reached through those, whatever is configured for it; the first of them as
-     * the configuration says. What the user said is for nodes. */
+    /* A gateway behind others is reached through them, whatever is configured for it; the first gateway as
+     * the configuration says. The user's option is for nodes only. */
     const char *jump = before && *before ? before : NULL;
     if (!jump && !before)
         jump = client->jump;
@@ -196,9 +199,10 @@ static int set_jump(struct ssh_target *target, const struct ssh_client *client, 
     return 0;
 }
 
-/* ---- all of it */
+/* ---- the whole target */
 
-/* What the destination says counts first, then what the user said for nodes, then the configuration. */
+/* Sets user, port, address and time-out: those of the destination, else the user's options (for nodes only),
+ * else the configuration. */
 static void set_address(struct ssh_target *target, const struct ssh_client *client,
                         const struct ssh_host *host, const char *user, unsigned port, bool is_gateway) {
     if (!user && !is_gateway)

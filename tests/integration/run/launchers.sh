@@ -51,5 +51,5 @@ refused "a step that starts and none that reaches" "has 'start' without 'attach'
 refused "words that name no node" "'attach' lacks a placeholder; expected \{node\} or \{host\}" "{attach: [rsh, '{command}']}"
 refused "what stands for nothing" "expected nothing in braces but \{node\}" "{attach: [rsh, '{hst}', '{command}']}"
 refused "nothing at all" "'launcher' is empty, expected ssh" "{}"
-refused "a login that another program makes" "'user' is of connections by libssh, and 'launcher' names another way" "srun, user: root"
+refused "a login that another program makes" "'user' is used only where assay connects by ssh itself, and 'launcher' names another program" "srun, user: root"
 finish

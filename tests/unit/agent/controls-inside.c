@@ -21,11 +21,11 @@ TEST(fields_go_and_come) {
         assert_int_equal(lines.error, 0);
         char *at = lines.text.bytes, *end = lines.text.bytes + lines.text.length - 1;
         assert_ptr_equal(strpbrk(at, "\n"), end);
-        assert_string_equal(lines_take_field(&at, end, &length), fields[i]);
+        assert_string_equal(lines_read_field(&at, end, &length), fields[i]);
         assert_int_equal(length, strlen(fields[i]));
-        assert_string_equal(lines_take_field(&at, end, &length), "next");
+        assert_string_equal(lines_read_field(&at, end, &length), "next");
         assert_null(at);
-        assert_null(lines_take_field(&at, end, &length));
+        assert_null(lines_read_field(&at, end, &length));
         lines_clear(&lines);
     }
     static const char *const bad[] = {"\\", "a\\", "\\x", "a\\\tb", "a\nb"};
@@ -33,11 +33,11 @@ TEST(fields_go_and_come) {
         char copy[16], *at = copy;
         size_t length;
         snprintf(copy, sizeof copy, "%s", bad[i]);
-        assert_null(lines_take_field(&at, copy + strlen(copy), &length));
+        assert_null(lines_read_field(&at, copy + strlen(copy), &length));
     }
     char nothing[] = "a\0b", *at = nothing;
     size_t length;
-    assert_null(lines_take_field(&at, nothing + 3, &length));
+    assert_null(lines_read_field(&at, nothing + 3, &length));
 }
 
 TEST(errors_have_names) {
@@ -91,11 +91,11 @@ TEST(frequencies_are_read_and_written) {
 static void add(struct snapshot *snapshot, enum control_index control, const char *path,
                 const char *content) {
     snapshot->files = realloc(snapshot->files, (snapshot->count + 1) * sizeof *snapshot->files);
-    snapshot->files[snapshot->count++] = (struct kept_file){.control = control,
-                                                            .late = snapshot->count % 2,
-                                                            .path = strdup(path),
-                                                            .content = strdup(content),
-                                                            .length = strlen(content)};
+    snapshot->files[snapshot->count++] = (struct saved_file){.control = control,
+                                                             .late = snapshot->count % 2,
+                                                             .path = strdup(path),
+                                                             .content = strdup(content),
+                                                             .length = strlen(content)};
 }
 
 static struct snapshot example(void) {

@@ -345,7 +345,7 @@ static void change_snapshot(void (*change)(struct snapshot *snapshot)) {
     struct snapshot_store store;
     struct snapshot snapshot;
     assert_int_equal(machine_open(machine_root, &machine, &failure), 0);
-    assert_int_equal(store_open(&machine, STORE_USE, &store, &failure), 0);
+    assert_int_equal(store_open(&machine, STORE_LOCK, &store, &failure), 0);
     assert_int_equal(store_load(&store, &snapshot, &failure), 0);
     change(&snapshot);
     assert_int_equal(store_save(&store, &snapshot, &failure), 0);
@@ -495,7 +495,7 @@ TEST(who_is_at_work_is_not_waited_for) {
     struct snapshot_store store;
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     assert_int_equal(machine_open(machine_root, &machine, &failure), 0);
-    assert_int_equal(store_open(&machine, STORE_USE, &store, &failure), 0); /* as if for minutes */
+    assert_int_equal(store_open(&machine, STORE_LOCK, &store, &failure), 0); /* as if for minutes */
     attach_to_machine();
     assert_string_equal(note_of(&engine), "");
     assert_int_equal(AGENT_TOOL(&engine, "--controls"), 0);
@@ -514,7 +514,7 @@ TEST(who_restores_is_not_waited_for_for_ever) {
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     change_snapshot(take_number);
     assert_int_equal(machine_open(machine_root, &machine, &failure), 0);
-    assert_int_equal(store_open(&machine, STORE_USE, &store, &failure), 0);
+    assert_int_equal(store_open(&machine, STORE_LOCK, &store, &failure), 0);
     attach_to_machine();
     assert_non_null(strstr(note_of(&engine), "'/run/assay' has been locked by another process"));
     leave(&engine);

@@ -378,8 +378,8 @@ static const struct failure *ask_silent(enum silence silence, const char *remote
 }
 
 TEST(agents_that_only_greet) {
-    assert_non_null(
-        strstr(ask_silent(SAYS_NOTHING, NULL)->text, "did not say what its node is within 2 min 00 s"));
+    assert_non_null(strstr(ask_silent(SAYS_NOTHING, NULL)->text,
+                           "did not report the facts of its node within 2 min 00 s"));
     assert_false(node_group_is_there(fixture.group, 0));
     ask_silent(SAYS_NOTHING, "");
     assert_false(node_group_is_there(fixture.group, 0));
