@@ -360,8 +360,7 @@ static void refuse_function(struct parser *parser, const char *at, const char *w
 static void expect_parenthesis(struct parser *parser) {
     char buffer[64];
     if (!read_character(parser, ')'))
-        refuse(parser, parser->at, "found %s, expected ')' or an operator",
-               describe_next(parser, buffer));
+        refuse(parser, parser->at, "found %s, expected ')' or an operator", describe_next(parser, buffer));
 }
 
 /* Reads the arguments of a call of the function WORD, which stands at AT, after the parenthesis. */
@@ -455,8 +454,7 @@ static void parse_atom(struct parser *parser) {
         parse_level(parser, LEVEL_OR);
         expect_parenthesis(parser);
     } else {
-        refuse(parser, at, "found %s, expected a number, a name or '('",
-               describe_next(parser, buffer));
+        refuse(parser, at, "found %s, expected a number, a name or '('", describe_next(parser, buffer));
     }
 }
 

@@ -559,7 +559,8 @@ static int replay(const struct hpl *hpl, const struct replay_machine *machine, c
         observer.panel_done = panel_done;
         observer.trace = observation->trace.ranks > 0 ? &observation->trace : NULL;
         if (is_sampled)
-            predict_remark(observation->output, false, "all %d panels were replayed: a sample would take as long", all);
+            predict_remark(observation->output, false,
+                           "all %d panels were replayed: a sample would take as long", all);
         r = replay_run(hpl, machine, &observer, ret);
     }
     *ret_error = sampled.error;

@@ -160,8 +160,9 @@ void session_tell(struct agent_link *link);
 void session_stop(struct agent_link *link);
 
 /* limit.c */
-#define LIMIT_ANSWER (120 * EVENT_SECOND) /* for each request, and for a command beyond its own time limit   \
-                                           */
+#define LIMIT_ANSWER                                                                                         \
+    (120 * EVENT_SECOND) /* for each request, and for a command beyond its own time limit                    \
+                          */
 /* Starts LIMIT, MOST_NS from now or, before the agent's HELLO, from that on. */
 void limit_begin(struct agent_link *link, struct link_limit *limit, int64_t most_ns);
 /* Starts LIMIT anew, because the agent has sent something about it. */
