@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-enum { NO_ITEM = -1, BUCKETS = 1024 };
+enum { NO_ITEM = -1 };
 
 /* A message under way: in order of its end in its stream. */
 struct flow {
@@ -18,9 +18,9 @@ struct stream {
     double rate, updated; /* byte/s; time */
     double first_end;     /* of its first flow, by its clock */
     int from, to;
-    int first, last; /* flows */
-    int place;       /* in the heap */
-    int next_up, next_down, next_same;
+    int first, last;        /* flows */
+    int place;              /* in the heap */
+    int next_up, next_down; /* next_up: of unused ones, too */
 };
 
 struct ending {
@@ -34,11 +34,10 @@ struct network {
     int *sending, *receiving;      /* by node: messages */
     double *share_up, *share_down; /* by node: of each message, byte/s */
     struct flow *flows;            /* unused ones are chained */
-    struct stream *streams;        /* likewise, by next_same */
+    struct stream *streams;        /* likewise, by next_up */
     int flow_count, stream_count, free_flow, free_stream;
     struct ending *heap;
     int heap_count;
-    int buckets[BUCKETS]; /* streams by their nodes */
 };
 
 struct network *network_new(const struct network_model *model, int nodes) {
@@ -56,8 +55,6 @@ struct network *network_new(const struct network_model *model, int nodes) {
     ret->free_flow = ret->free_stream = NO_ITEM;
     for (int i = 0; i < 2 * nodes; i++)
         ret->ups[i] = NO_ITEM;
-    for (int i = 0; i < BUCKETS; i++)
-        ret->buckets[i] = NO_ITEM;
     return ret;
 }
 
@@ -70,10 +67,6 @@ void network_free(struct network *network) {
     free(network->streams);
     free(network->heap);
     free(network);
-}
-
-static int *bucket_of(struct network *network, int from, int to) {
-    return &network->buckets[((unsigned)from * 31u + (unsigned)to) % BUCKETS];
 }
 
 /* Of each of OUT messages through a card, while BACK go the other way. */
@@ -167,7 +160,7 @@ static void *grow(void *items, int count, size_t size) {
 }
 
 static int new_stream(struct network *network, double now, int from, int to) {
-    int *bucket = bucket_of(network, from, to), index = network->free_stream;
+    int index = network->free_stream;
     if (index == NO_ITEM) {
         struct stream *streams = grow(network->streams, network->stream_count, sizeof *streams);
         if (!streams)
@@ -179,7 +172,7 @@ static int new_stream(struct network *network, double now, int from, int to) {
         network->heap = heap;
         index = network->stream_count++;
     } else {
-        network->free_stream = network->streams[index].next_same;
+        network->free_stream = network->streams[index].next_up;
     }
     struct stream *stream = &network->streams[index];
     *stream = (struct stream){.from = from,
@@ -190,9 +183,8 @@ static int new_stream(struct network *network, double now, int from, int to) {
                               .rate = 1,
                               .place = network->heap_count,
                               .next_up = network->ups[from],
-                              .next_down = network->downs[to],
-                              .next_same = *bucket};
-    *bucket = network->ups[from] = network->downs[to] = index;
+                              .next_down = network->downs[to]};
+    network->ups[from] = network->downs[to] = index;
     network->heap[network->heap_count++] = (struct ending){INFINITY, index};
     return index;
 }
@@ -206,19 +198,18 @@ static void unchain(struct network *network, int *head, size_t offset, int index
 static void free_stream(struct network *network, int index) {
     struct stream *stream = &network->streams[index];
     struct ending last = network->heap[--network->heap_count];
-    unchain(network, bucket_of(network, stream->from, stream->to), offsetof(struct stream, next_same), index);
     unchain(network, &network->ups[stream->from], offsetof(struct stream, next_up), index);
     unchain(network, &network->downs[stream->to], offsetof(struct stream, next_down), index);
-    stream->next_same = network->free_stream;
+    stream->next_up = network->free_stream;
     network->free_stream = index;
     if (last.stream != index)
         sift(network, stream->place, last);
 }
 
 int network_start(struct network *network, double now, int from, int to, double work, int id) {
-    int index = *bucket_of(network, from, to), flow = network->free_flow;
-    while (index != NO_ITEM && (network->streams[index].from != from || network->streams[index].to != to))
-        index = network->streams[index].next_same;
+    int index = network->ups[from], flow = network->free_flow;
+    while (index != NO_ITEM && network->streams[index].to != to)
+        index = network->streams[index].next_up;
     if (index == NO_ITEM && (index = new_stream(network, now, from, to)) < 0)
         return index;
     if (flow == NO_ITEM) {
