@@ -395,6 +395,34 @@ static int read_path(const struct model *model, enum network_path path, const st
     return r;
 }
 
+/* The topology of the machine, whose cards are known; a note has its figures. */
+static int make_tree(const struct models_request *request, struct predict_output *output,
+                     struct machine *machine, struct plugin_message *message) {
+    struct network_model *network = &machine->network;
+    struct network_tree *tree = &network->tree;
+    *tree = request->tree;
+    network->is_max_min = request->is_max_min;
+    if (tree->leaf_nodes == 0)
+        return 0;
+    tree->cable *= request->card_cables ? network->card : 1;
+    int leaves = network_leaf_count(tree, machine->replay.nodes);
+    if ((double)leaves * tree->spines * tree->spine_cables > NETWORK_CABLES_MAX)
+        return plugin_refuse(
+            message, -EINVAL,
+            "the fat tree has %d leaf switches with %d x %d cables each; at most %d cables are "
+            "replayed: set fewer spines, spine-cables, or more leaf-nodes",
+            leaves, tree->spines, tree->spine_cables, NETWORK_CABLES_MAX);
+    double up = (double)tree->spines * tree->spine_cables * tree->cable;
+    predict_remark(output, leaves == 1,
+                   "fat tree: leaf switches %d, nodes on each %d with cards of %.4g GB/s; spine switches %d, "
+                   "cables of a leaf switch %d with %.4g GB/s; oversubscription %.3g%s",
+                   leaves, tree->leaf_nodes, network->card / 1e9, tree->spines,
+                   tree->spines * tree->spine_cables, tree->cable / 1e9,
+                   tree->leaf_nodes * network->card / up,
+                   leaves == 1 ? ". No message crosses a spine: set fewer leaf-nodes" : "");
+    return 0;
+}
+
 static int make_network(const struct predict_inputs *inputs, const struct models_request *request,
                         struct predict_output *output, struct machine *machine,
                         struct plugin_message *message) {
@@ -430,7 +458,7 @@ static int make_network(const struct predict_inputs *inputs, const struct models
     network->rate = r == 0 ? last->rate / last->rate_factor : 0;
     for (int i = 0; request->is_smpi && i < network->counts[NETWORK_REMOTE]; i++)
         network->segments[NETWORK_REMOTE][i].rate_factor = 1;
-    return r;
+    return r == 0 ? make_tree(request, output, machine, message) : r;
 }
 
 /* ---- Pivots */

@@ -25,6 +25,8 @@ struct models_request {
     double probe, card;        /* NaN: the network model's */
     bool is_deferred, is_smpi; /* probes find what calls before them brought in; are as SMPI has them */
     bool is_cut;               /* kernel times in whole microseconds */
+    struct network_tree tree;  /* its cable in units of a card, if card_cables */
+    bool card_cables, is_max_min;
 };
 
 struct machine {

@@ -18,9 +18,16 @@ struct stream {
     double rate, updated; /* byte/s; time */
     double first_end;     /* of its first flow, by its clock */
     int from, to;
-    int first, last;        /* flows */
+    int first, last, count; /* flows */
     int place;              /* in the heap */
-    int next_up, next_down; /* next_up: of unused ones, too */
+    int next_up, next_down; /* streams of the same cards; next_up: of unused ones, too */
+};
+
+/* The cables that a stream crosses: NO_ITEM, none. */
+enum { UP, DOWN, WAYS };
+struct crossing {
+    int cables[WAYS], back[WAYS]; /* links; back: of its acknowledgements */
+    int next[WAYS];               /* streams of the same cables */
 };
 
 struct ending {
@@ -30,56 +37,105 @@ struct ending {
 
 struct network {
     const struct network_model *model;
-    int *ups, *downs;              /* by node: streams, chained */
-    int *sending, *receiving;      /* by node: messages */
-    double *share_up, *share_down; /* by node: of each message, byte/s */
-    struct flow *flows;            /* unused ones are chained */
-    struct stream *streams;        /* likewise, by next_up */
+    int nodes, links; /* links: cards up by node, cards down, cables up by leaf switch, cables down */
+    int *streams_of;  /* by link: streams, chained */
+    int *out, *back;  /* by link: messages, and those whose acknowledgements it carries */
+    double *share;    /* by link: of each message, byte/s */
+    double *left;     /* by link: byte/s, while max-min shares are found */
+    int *open_out, *open_back;  /* by link, likewise: those whose share is not found */
+    struct flow *flows;         /* unused ones are chained */
+    struct stream *streams;     /* likewise, by next_up */
+    struct crossing *crossings; /* by stream; NULL: there are no cables */
     int flow_count, stream_count, free_flow, free_stream;
     struct ending *heap;
     int heap_count;
 };
 
 struct network *network_new(const struct network_model *model, int nodes) {
+    const struct network_tree *tree = &model->tree;
     struct network *ret = calloc(1, sizeof *ret);
-    if (!ret || !(ret->ups = calloc(4 * (size_t)nodes, sizeof *ret->ups)) ||
-        !(ret->share_up = calloc(2 * (size_t)nodes, sizeof *ret->share_up))) {
+    int cables = network_leaf_count(tree, nodes) * tree->spines * tree->spine_cables;
+    size_t links = 2 * ((size_t)nodes + (size_t)cables);
+    if (!ret || !(ret->streams_of = calloc(5 * links, sizeof *ret->streams_of)) ||
+        !(ret->share = calloc(2 * links, sizeof *ret->share))) {
         network_free(ret);
         return NULL;
     }
     ret->model = model;
-    ret->downs = ret->ups + nodes;
-    ret->sending = ret->downs + nodes;
-    ret->receiving = ret->sending + nodes;
-    ret->share_down = ret->share_up + nodes;
+    ret->nodes = nodes;
+    ret->links = (int)links;
+    ret->out = ret->streams_of + links;
+    ret->back = ret->out + links;
+    ret->open_out = ret->back + links;
+    ret->open_back = ret->open_out + links;
+    ret->left = ret->share + links;
     ret->free_flow = ret->free_stream = NO_ITEM;
-    for (int i = 0; i < 2 * nodes; i++)
-        ret->ups[i] = NO_ITEM;
+    for (size_t i = 0; i < links; i++)
+        ret->streams_of[i] = NO_ITEM;
     return ret;
 }
 
 void network_free(struct network *network) {
     if (!network)
         return;
-    free(network->ups);
-    free(network->share_up);
+    free(network->streams_of);
+    free(network->share);
     free(network->flows);
     free(network->streams);
+    free(network->crossings);
     free(network->heap);
     free(network);
 }
 
-/* Of each of OUT messages through a card, while BACK go the other way. */
-static double share_of(const struct network *network, int out, int back) {
+static double lesser(double a, double b) {
+    return a < b ? a : b;
+}
+
+/* The cables between leaf switch LEAF and SPINE that are cut. */
+static int cut_cables(const struct network_tree *tree, int leaf, int spine) {
+    return leaf == 0 && tree->cut_cables > spine ? (tree->cut_cables - spine - 1) / tree->spines + 1 : 0;
+}
+
+/* The cable UP or DOWN, by WAY, that messages from node FROM to node TO cross; NO_ITEM: there is none.
+ * D-mod-k (E. Zahavi, "D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat
+ * Trees", 2010), as SimGrid 3.32 does it: TO decides the spine and the cable up, FROM the cable down. Spines
+ * to which a leaf switch has no cable left are passed over. */
+static int find_cable(const struct network *network, int from, int to, int way) {
+    const struct network_tree *tree = &network->model->tree;
+    int source = from / tree->leaf_nodes, target = to / tree->leaf_nodes, cables = tree->spine_cables;
+    if (source == target)
+        return NO_ITEM;
+    int lost = tree->cut_cables - (cables - 1) * tree->spines; /* spines of the first leaf switch */
+    int first = lost > 0 && (source == 0 || target == 0) ? lost : 0, spines = tree->spines - first;
+    int spine = first + to % spines, leaf = way == UP ? source : target;
+    int cut = cut_cables(tree, leaf, spine), place = way == UP ? to / spines : from;
+    int begin = way == UP ? 2 * network->nodes : network->nodes + network->links / 2;
+    return begin + (leaf * tree->spines + spine) * cables + cut + place % (cables - cut);
+}
+
+/* Rate of each message through LINK, which has BANDWIDTH, if there were so many MORE of them, byte/s. */
+static inline double share_of(const struct network *network, double bandwidth, int link, int more) {
     const struct network_model *model = network->model;
-    double share = model->card / (out + model->reverse * back);
-    return share < model->rate ? share : model->rate;
+    double messages = network->out[link] + more + model->reverse * network->back[link];
+    return lesser(bandwidth / messages, model->rate);
+}
+
+/* The least share of COUNT more messages of the cables that they would cross; INFINITY: they cross none. */
+static __attribute__((noinline)) double cable_share(const struct network *network, int from, int to,
+                                                    int count) {
+    double ret = INFINITY;
+    for (int way = UP; way < WAYS; way++) {
+        int link = find_cable(network, from, to, way);
+        ret = link == NO_ITEM ? ret : lesser(ret, share_of(network, network->model->tree.cable, link, count));
+    }
+    return ret;
 }
 
 double network_share(const struct network *network, int from, int to, int count) {
-    double up = share_of(network, network->sending[from] + count, network->receiving[from]);
-    double down = share_of(network, network->receiving[to] + count, network->sending[to]);
-    return up < down ? up : down;
+    const struct network_model *model = network->model;
+    double up = share_of(network, model->card, from, count),
+           down = share_of(network, model->card, network->nodes + to, count), ret = lesser(up, down);
+    return model->tree.leaf_nodes == 0 ? ret : lesser(ret, cable_share(network, from, to, count));
 }
 
 /* ---- Heap of streams */
@@ -117,10 +173,20 @@ static void find_end(struct network *network, int index) {
          (struct ending){stream->updated + (left > 0 ? left : 0) / stream->rate, index});
 }
 
+/* The lesser share of a message of stream INDEX of the cables that it crosses; INFINITY: it crosses none. */
+static double crossing_rate(const struct network *network, int index) {
+    const int *cables = network->crossings[index].cables;
+    return cables[UP] == NO_ITEM ? INFINITY
+                                 : lesser(network->share[cables[UP]], network->share[cables[DOWN]]);
+}
+
+/* Stream INDEX goes at the least of its shares from NOW on. */
 static void update(struct network *network, double now, int index) {
     struct stream *stream = &network->streams[index];
-    double up = network->share_up[stream->from], down = network->share_down[stream->to];
-    double rate = up < down ? up : down;
+    double up = network->share[stream->from], down = network->share[network->nodes + stream->to];
+    double rate = lesser(up, down);
+    if (network->crossings)
+        rate = lesser(rate, crossing_rate(network, index));
     if (rate == stream->rate)
         return;
     stream->clock += stream->rate * (now - stream->updated);
@@ -129,27 +195,143 @@ static void update(struct network *network, double now, int index) {
     find_end(network, index);
 }
 
-/* The messages from FROM to TO have become so many MORE. */
-static void change(struct network *network, double now, int from, int to, int more) {
-    const struct stream *streams = network->streams;
-    int *sending = network->sending, *receiving = network->receiving;
-    bool has_reverse = network->model->reverse > 0;
-    sending[from] += more;
-    receiving[to] += more;
-    network->share_up[from] = share_of(network, sending[from], receiving[from]);
-    network->share_down[to] = share_of(network, receiving[to], sending[to]);
-    if (has_reverse) {
-        network->share_down[from] = share_of(network, receiving[from], sending[from]);
-        network->share_up[to] = share_of(network, sending[to], receiving[to]);
+/* ---- Max-min fairness */
+
+enum { ROUTE_MAX = 4 };
+
+/* Lists the links of stream INDEX and those of its acknowledgements; returns how many each of them are. */
+static int find_route(const struct network *network, int index, int *ret, int *ret_back) {
+    const struct stream *stream = &network->streams[index];
+    ret[0] = stream->from;
+    ret[1] = network->nodes + stream->to;
+    ret_back[0] = stream->to;
+    ret_back[1] = network->nodes + stream->from;
+    if (!network->crossings || network->crossings[index].cables[UP] == NO_ITEM)
+        return 2;
+    for (int way = UP; way < WAYS; way++) {
+        ret[2 + way] = network->crossings[index].cables[way];
+        ret_back[2 + way] = network->crossings[index].back[way];
     }
-    for (int i = network->ups[from]; i != NO_ITEM; i = streams[i].next_up)
+    return ROUTE_MAX;
+}
+
+/* What LINK has left for each message whose rate is not found; INFINITY: it has no such message. */
+static double left_share(const struct network *network, int link) {
+    double open = network->open_out[link] + network->model->reverse * network->open_back[link];
+    return open > 0 ? network->left[link] / open : INFINITY;
+}
+
+/* Gives stream INDEX the rate LEVEL and takes that from its links, if one of them has no more than LEVEL left
+ * for each message; returns whether it has. */
+static bool settle(struct network *network, int index, double level) {
+    static const double rounding = 1 + 1e-9;
+    struct stream *stream = &network->streams[index];
+    int links[ROUTE_MAX], back[ROUTE_MAX], count = find_route(network, index, links, back);
+    double share = network->model->rate, reverse = network->model->reverse;
+    for (int i = 0; i < count; i++) {
+        share = lesser(share, left_share(network, links[i]));
+        share = reverse > 0 ? lesser(share, left_share(network, back[i])) : share;
+    }
+    if (share > level * rounding)
+        return false;
+    stream->rate = level;
+    for (int i = 0; i < count; i++) {
+        network->left[links[i]] -= stream->count * level;
+        network->left[back[i]] -= reverse * stream->count * level;
+        network->open_out[links[i]] -= stream->count;
+        network->open_back[back[i]] -= stream->count;
+    }
+    return true;
+}
+
+/* Gives all streams their max-min fair rates from NOW on, by progressive filling (D. Bertsekas and
+ * R. Gallager, Data Networks, 1992, 6.5.2): the links that have the least for each message decide the rate of
+ * their streams; then the same of what is left on the other links. */
+static void fill(struct network *network, double now) {
+    const struct network_model *model = network->model;
+    double level = 0;
+    int open = 0;
+    for (int link = 0; link < network->links; link++) {
+        network->left[link] = link < 2 * network->nodes ? model->card : model->tree.cable;
+        network->open_out[link] = network->out[link];
+        network->open_back[link] = network->back[link];
+    }
+    for (int i = 0; i < network->stream_count; i++) {
+        struct stream *stream = &network->streams[i];
+        stream->clock += stream->rate * (now - stream->updated);
+        stream->updated = now;
+        stream->rate = 0;
+        open += stream->count > 0;
+    }
+    while (open > 0) {
+        double least = model->rate;
+        for (int link = 0; link < network->links; link++)
+            least = lesser(least, left_share(network, link));
+        level = fmax(level, least);
+        for (int i = 0; i < network->stream_count; i++)
+            if (network->streams[i].count > 0 && network->streams[i].rate == 0)
+                open -= settle(network, i, level);
+    }
+    for (int i = 0; i < network->stream_count; i++)
+        if (network->streams[i].count > 0)
+            find_end(network, i);
+}
+
+/* ---- Changes */
+
+/* The messages over a link of BANDWIDTH, or the acknowledgements: COUNTS, have become so many MORE. */
+static inline void count_messages(struct network *network, int link, double bandwidth, int *counts,
+                                  int more) {
+    counts[link] += more;
+    network->share[link] = share_of(network, bandwidth, link, 0);
+}
+
+static void update_ups(struct network *network, double now, int from) {
+    for (int i = network->streams_of[from]; i != NO_ITEM; i = network->streams[i].next_up)
         update(network, now, i);
-    for (int i = network->downs[to]; i != NO_ITEM; i = streams[i].next_down)
+}
+static void update_downs(struct network *network, double now, int to) {
+    for (int i = network->streams_of[network->nodes + to]; i != NO_ITEM; i = network->streams[i].next_down)
         update(network, now, i);
-    for (int i = network->downs[from]; has_reverse && i != NO_ITEM; i = streams[i].next_down)
-        update(network, now, i);
-    for (int i = network->ups[to]; has_reverse && i != NO_ITEM; i = streams[i].next_up)
-        update(network, now, i);
+}
+static void update_cables(struct network *network, double now, const int *cables) {
+    for (int way = UP; way < WAYS; way++)
+        for (int i = network->streams_of[cables[way]]; i != NO_ITEM; i = network->crossings[i].next[way])
+            update(network, now, i);
+}
+
+/* The messages of stream INDEX have become so many MORE. */
+static void change(struct network *network, double now, int index, int more) {
+    const struct network_model *model = network->model;
+    int from = network->streams[index].from, to = network->streams[index].to, nodes = network->nodes;
+    bool has_reverse = model->reverse > 0;
+    const struct crossing *crossing = network->crossings ? &network->crossings[index] : NULL;
+    if (crossing && crossing->cables[UP] == NO_ITEM)
+        crossing = NULL;
+    count_messages(network, from, model->card, network->out, more);
+    count_messages(network, nodes + to, model->card, network->out, more);
+    if (has_reverse) {
+        count_messages(network, nodes + from, model->card, network->back, more);
+        count_messages(network, to, model->card, network->back, more);
+    }
+    for (int way = UP; crossing && way < WAYS; way++) {
+        count_messages(network, crossing->cables[way], model->tree.cable, network->out, more);
+        count_messages(network, crossing->back[way], model->tree.cable, network->back, more);
+    }
+    if (model->is_max_min) {
+        fill(network, now);
+        return;
+    }
+    update_ups(network, now, from);
+    update_downs(network, now, to);
+    if (has_reverse) {
+        update_downs(network, now, from);
+        update_ups(network, now, to);
+    }
+    if (crossing)
+        update_cables(network, now, crossing->cables);
+    if (crossing && has_reverse)
+        update_cables(network, now, crossing->back);
 }
 
 /* Room for one more of COUNT items that are chained from FREE_ITEM. */
@@ -159,6 +341,21 @@ static void *grow(void *items, int count, size_t size) {
     return realloc(items, (count > 0 ? 2 * (size_t)count : 1) * size);
 }
 
+/* Finds the cables of the new stream INDEX, and chains it to them. */
+static void cross(struct network *network, int index) {
+    struct crossing *crossing = &network->crossings[index];
+    int from = network->streams[index].from, to = network->streams[index].to;
+    for (int way = UP; way < WAYS; way++) {
+        int cable = find_cable(network, from, to, way);
+        crossing->cables[way] = cable;
+        crossing->back[way] = find_cable(network, to, from, way);
+        if (cable != NO_ITEM) {
+            crossing->next[way] = network->streams_of[cable];
+            network->streams_of[cable] = index;
+        }
+    }
+}
+
 static int new_stream(struct network *network, double now, int from, int to) {
     int index = network->free_stream;
     if (index == NO_ITEM) {
@@ -166,6 +363,12 @@ static int new_stream(struct network *network, double now, int from, int to) {
         if (!streams)
             return -ENOMEM;
         network->streams = streams;
+        if (network->model->tree.leaf_nodes > 0) {
+            struct crossing *crossings = grow(network->crossings, network->stream_count, sizeof *crossings);
+            if (!crossings)
+                return -ENOMEM;
+            network->crossings = crossings;
+        }
         struct ending *heap = grow(network->heap, network->stream_count, sizeof *heap);
         if (!heap)
             return -ENOMEM;
@@ -175,6 +378,7 @@ static int new_stream(struct network *network, double now, int from, int to) {
         network->free_stream = network->streams[index].next_up;
     }
     struct stream *stream = &network->streams[index];
+    int *up = &network->streams_of[from], *down = &network->streams_of[network->nodes + to];
     *stream = (struct stream){.from = from,
                               .to = to,
                               .first = NO_ITEM,
@@ -182,24 +386,34 @@ static int new_stream(struct network *network, double now, int from, int to) {
                               .updated = now,
                               .rate = 1,
                               .place = network->heap_count,
-                              .next_up = network->ups[from],
-                              .next_down = network->downs[to]};
-    network->ups[from] = network->downs[to] = index;
+                              .next_up = *up,
+                              .next_down = *down};
+    *up = *down = index;
+    if (network->crossings)
+        cross(network, index);
     network->heap[network->heap_count++] = (struct ending){INFINITY, index};
     return index;
 }
 
-static void unchain(struct network *network, int *head, size_t offset, int index) {
+/* Takes item INDEX out of the chain that begins at HEAD. ITEMS have SIZE; their link is at OFFSET. */
+static void unchain(int *head, char *items, size_t size, size_t offset, int index) {
     while (*head != index)
-        head = (int *)((char *)&network->streams[*head] + offset);
-    *head = *(int *)((char *)&network->streams[index] + offset);
+        head = (int *)(items + (size_t)*head * size + offset);
+    *head = *(int *)(items + (size_t)index * size + offset);
 }
 
 static void free_stream(struct network *network, int index) {
     struct stream *stream = &network->streams[index];
     struct ending last = network->heap[--network->heap_count];
-    unchain(network, &network->ups[stream->from], offsetof(struct stream, next_up), index);
-    unchain(network, &network->downs[stream->to], offsetof(struct stream, next_down), index);
+    char *streams = (char *)network->streams, *crossings = (char *)network->crossings;
+    const int *cables = crossings ? network->crossings[index].cables : NULL;
+    unchain(&network->streams_of[stream->from], streams, sizeof *stream, offsetof(struct stream, next_up),
+            index);
+    unchain(&network->streams_of[network->nodes + stream->to], streams, sizeof *stream,
+            offsetof(struct stream, next_down), index);
+    for (int way = UP; cables && cables[way] != NO_ITEM && way < WAYS; way++)
+        unchain(&network->streams_of[cables[way]], crossings, sizeof(struct crossing),
+                offsetof(struct crossing, next) + (size_t)way * sizeof(int), index);
     stream->next_up = network->free_stream;
     network->free_stream = index;
     if (last.stream != index)
@@ -207,7 +421,7 @@ static void free_stream(struct network *network, int index) {
 }
 
 int network_start(struct network *network, double now, int from, int to, double work, int id) {
-    int index = network->ups[from], flow = network->free_flow;
+    int index = network->streams_of[from], flow = network->free_flow;
     while (index != NO_ITEM && network->streams[index].to != to)
         index = network->streams[index].next_up;
     if (index == NO_ITEM && (index = new_stream(network, now, from, to)) < 0)
@@ -241,7 +455,8 @@ int network_start(struct network *network, double now, int from, int to, double 
         *link = flow;
     }
     stream->first_end = flows[stream->first].end;
-    change(network, now, from, to, 1);
+    stream->count++;
+    change(network, now, index, 1);
     find_end(network, index);
     return 0;
 }
@@ -253,16 +468,17 @@ double network_next(const struct network *network) {
 int network_finish(struct network *network, double now) {
     int index = network->heap[0].stream;
     struct stream *stream = &network->streams[index];
-    int flow = stream->first, from = stream->from, to = stream->to, ret = network->flows[flow].id;
+    int flow = stream->first, ret = network->flows[flow].id;
     stream->first = network->flows[flow].next;
     network->flows[flow].next = network->free_flow;
     network->free_flow = flow;
+    stream->count--;
     if (stream->first == NO_ITEM) {
         free_stream(network, index);
     } else {
         stream->first_end = network->flows[stream->first].end;
         find_end(network, index);
     }
-    change(network, now, from, to, -1);
+    change(network, now, index, -1);
     return ret;
 }

@@ -71,6 +71,15 @@ enum {
     WHOLE_MICROSECONDS,
     IPROBE,
     CARD,
+    TOPOLOGY,
+    LEAF_NODES,
+    SPINES,
+    SPINE_CABLES,
+    CABLE,
+    OVERSUBSCRIPTION,
+    REMOVED_SPINES,
+    REMOVED_CABLES,
+    SHARING,
     NOISE,
     NODE_MEMORY,
     NODE_SETS,
@@ -92,6 +101,9 @@ static const char *const yes_words[] = {"no", "yes", NULL};
 static const char *const build_words[] = {"default", "copy-l", "no-mpi-datatype", NULL};
 static const char *const replay_words[] = {"exact", "sampled", NULL};
 static const char *const found_words[] = {"at-once", "last", NULL};
+enum { ONE_SWITCH, FAT_TREE, DRAGONFLY, TORUS };
+static const char *const topology_words[] = {"one-switch", "fat-tree", "dragonfly", "torus", NULL};
+static const char *const sharing_words[] = {"least-share", "max-min", NULL};
 static const char *const probing_words[] = {"deferred", "immediate", "smpi", NULL};
 
 #define COUNT(NAME, MINIMUM, MAXIMUM, ...)                                                                   \
@@ -167,6 +179,35 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
     [CARD] = PREDICT_BANDWIDTH(
         "card",
         .help = "bandwidth of a node's network card, each way; by default that of the network's model"),
+    [TOPOLOGY] =
+        WORD("topology", topology_words,
+             .help = "switches of the network: one that never limits, or a fat tree of two levels; by "
+                     "default fat-tree with leaf-nodes, else one-switch; dragonfly and torus are refused"),
+    [LEAF_NODES] = PREDICT_COUNT(
+        "leaf-nodes", 65536, .help = "fat tree: nodes of a leaf switch; nodes fill leaf switches in order"),
+    [SPINES] =
+        PREDICT_COUNT("spines", 65536,
+                      .help = "fat tree: number of spine switches; by default so many that a leaf switch "
+                              "has as many cables as nodes"),
+    [SPINE_CABLES] = PREDICT_COUNT("spine-cables", 65536, .default_text = "1",
+                                   .help = "fat tree: cables from each leaf switch to each spine switch"),
+    [CABLE] = PREDICT_BANDWIDTH(
+        "cable", .help = "fat tree: bandwidth of a cable, each way; by default that of a card"),
+    [OVERSUBSCRIPTION] = {"oversubscription", PLUGIN_NUMBER, "1", .minimum = 1e-3, .maximum = 1e6,
+                          .plausible_minimum = 1, .plausible_maximum = 16,
+                          .help =
+                              "fat tree, instead of cable: bandwidth of the cards of a leaf switch over that "
+                              "of its cables, before any are removed"},
+    [REMOVED_SPINES] = COUNT("removed-spines", 0, 65536, .default_text = "0",
+                             .help = "fat tree: spine switches that are off"),
+    [REMOVED_CABLES] =
+        COUNT("removed-cables", 0, 2e9, .default_text = "0",
+              .help = "fat tree: cables of the first leaf switch that are off: the first cable to "
+                      "each spine switch, then the second, ..."),
+    [SHARING] =
+        WORD("sharing", sharing_words, .default_text = "least-share",
+             .help = "bandwidth of a large message: the least of its equal shares of what it crosses, or "
+                     "its max-min fair share, which takes 6 to 20 times the CPU time"),
     [NOISE] = WORD("noise", yes_words, .default_text = "yes",
                    .help = "yes: each kernel call takes a time drawn from its model; no: the mean"),
     [FOUND] =
@@ -426,6 +467,64 @@ static struct hpl read_scenario(const struct plugin_value *v) {
                         .split = v[SPLIT].is_set ? v[SPLIT].number : 0};
 }
 
+/* Reads the topology of the network into REQUEST. */
+static int read_topology(const struct plugin_value *v, const struct predict_output *output,
+                         struct models_request *request, struct plugin_message *message) {
+    static const size_t of_tree[] = {SPINES,           SPINE_CABLES,   CABLE,
+                                     OVERSUBSCRIPTION, REMOVED_SPINES, REMOVED_CABLES};
+    int topology = v[TOPOLOGY].is_set     ? (int)v[TOPOLOGY].number
+                   : v[LEAF_NODES].is_set ? FAT_TREE
+                                          : ONE_SWITCH;
+    request->is_max_min = v[SHARING].number == 1;
+    if (topology > FAT_TREE)
+        return plugin_refuse(
+            message, -EINVAL,
+            "topology=%s is not replayed, since its routes are not those of levels of switches; "
+            "set topology=fat-tree or one-switch",
+            topology_words[topology]);
+    for (size_t i = 0; topology == ONE_SWITCH && i < sizeof of_tree / sizeof *of_tree; i++)
+        if (v[of_tree[i]].is_set && !v[TOPOLOGY].is_set)
+            return plugin_refuse(message, -EINVAL,
+                                 "%s is of a fat tree: set leaf-nodes=COUNT, too, or remove it",
+                                 parameters[of_tree[i]].name);
+    if (topology == FAT_TREE && !v[LEAF_NODES].is_set)
+        return plugin_refuse(
+            message, -EINVAL,
+            "topology=fat-tree has no leaf-nodes: set leaf-nodes=COUNT, the nodes of a switch");
+    if (v[CABLE].is_set && v[OVERSUBSCRIPTION].is_set)
+        return plugin_refuse(message, -EINVAL,
+                             "cable and oversubscription both say how fast a cable is; remove one");
+    if ((topology == FAT_TREE || request->is_max_min) &&
+        (output->wants(output->context, TABLE_SENSITIVITIES) ||
+         output->wants(output->context, TABLE_TOLERANCE)))
+        return plugin_refuse(
+            message, -EINVAL,
+            "the tables sensitivities and tolerance are of cards with equal shares alone; set "
+            "topology=one-switch and sharing=least-share");
+    if (topology == ONE_SWITCH)
+        return 0;
+    double leaf_nodes = v[LEAF_NODES].number, each = v[SPINE_CABLES].number;
+    double spines = v[SPINES].is_set ? v[SPINES].number : ceil(leaf_nodes / each);
+    double left = spines - v[REMOVED_SPINES].number;
+    if (left < 1 || v[REMOVED_CABLES].number >= left * each)
+        return plugin_refuse(
+            message, -EINVAL,
+            "of %g spine switches %g are removed, and %g of the first leaf switch's other %g "
+            "cables: it is cut off; remove fewer",
+            spines, v[REMOVED_SPINES].number, v[REMOVED_CABLES].number, fmax(left, 0) * each);
+    request->tree = (struct network_tree){.leaf_nodes = (int)leaf_nodes,
+                                          .spines = (int)left,
+                                          .spine_cables = (int)each,
+                                          .cut_cables = (int)v[REMOVED_CABLES].number,
+                                          .cable = 1};
+    request->card_cables = !v[CABLE].is_set;
+    if (v[CABLE].is_set)
+        request->tree.cable = v[CABLE].number;
+    else if (v[OVERSUBSCRIPTION].is_set)
+        request->tree.cable = leaf_nodes / (v[OVERSUBSCRIPTION].number * spines * each);
+    return 0;
+}
+
 static void warn(const struct hpl *hpl, const struct plugin_value *v, struct predict_output *output) {
     double ranks = (double)hpl->p * hpl->q, blocks = hpl_panel_count(hpl),
            node = fmin(ranks, v[RANKS_PER_NODE].number);
@@ -593,7 +692,8 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
                              (double)hpl.p * hpl.q);
     if (hpl.nbmin > hpl.nb)
         hpl.nbmin = hpl.nb;
-    int r = machine_new(state, inputs, &request, output, &machine, message);
+    int r = read_topology(v, output, &request, message);
+    r = r < 0 ? r : machine_new(state, inputs, &request, output, &machine, message);
     if (r < 0)
         return r;
     warn(&hpl, v, output);

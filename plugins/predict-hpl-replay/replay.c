@@ -706,7 +706,8 @@ int replay_run(const struct hpl *hpl, const struct replay_machine *machine,
         .free_transfer = NONE,
         .has_exchanges = machine->network->detached_below <= LARGE && !(observer && observer->trace),
         .is_unshared = hpl->bcast >= HPL_LONG && machine->network->reverse == 0 &&
-                       machine->network->detached_below <= LARGE && !(observer && observer->trace),
+                       machine->network->tree.leaf_nodes == 0 && machine->network->detached_below <= LARGE &&
+                       !(observer && observer->trace),
         .sleeps = 1};
     struct hpl_space *space = replay.space = hpl_space_new(hpl);
     replay.network = network_new(machine->network, machine->nodes);

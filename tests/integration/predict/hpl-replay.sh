@@ -89,6 +89,24 @@ four 200 8 2 --json >one.json 2>errors && four 200 8 2 --json --threads 2 >two.j
 report $(sed 's/"created[^,]*,//' one.json | cmp -s - <(sed 's/"created[^,]*,//' two.json); echo $?) "the same digits with more threads"
 check "another seed" four 200 8 2 --seed 2
 
+# A leaf switch for each row of the grid: the row swaps go through the spines.
+tree() { four 3000 128 1 --set noise=no --set SWAP=spread-roll "$@"; }
+check "a fat tree" tree --set leaf-nodes=2 --set removed-spines=1 --set cable=100MB/s
+report $(output 'note: fat tree: leaf switches 2, nodes on each 2 with cards of 1 GB/s; spine switches 1, cables of a leaf switch 1 with 0.1 GB/s; oversubscription 20'; echo $?) "is described"
+is "as many cables as nodes change no digit" "$(value time tree --set leaf-nodes=2)" "$(value time tree)"
+report $(awk -v a="$(value time tree --set leaf-nodes=2 --set oversubscription=8)" -v b="$(value time tree --set leaf-nodes=2 --set cable=125MB/s)" -v c="$(value time tree)" \
+    'BEGIN { exit a != b || a < 1.04 * c }'; echo $?) "cables of an eighth of the cards cost time, however they are said"
+report $(awk -v a="$(value time tree --set leaf-nodes=2 --set removed-spines=1)" -v b="$(value time tree --set leaf-nodes=2 --set removed-cables=1)" -v c="$(value time tree)" \
+    'BEGIN { exit a != b || a <= c }'; echo $?) "so does a spine less, or its cable"
+check "max-min shares" tree --set leaf-nodes=2 --set spines=1 --set sharing=max-min
+refuse "a topology that is not replayed" 2 'topology=torus is not replayed, since its routes are not those of levels of switches; set topology=fat-tree or one-switch' tree --set topology=torus
+refuse "spines of no tree" 2 'spines is of a fat tree: set leaf-nodes=COUNT, too, or remove it' tree --set spines=2
+refuse "a fat tree without leaf switches" 2 'set leaf-nodes=COUNT' tree --set topology=fat-tree
+refuse "two speeds of a cable" 2 'cable and oversubscription both' tree --set leaf-nodes=2 --set cable=1GB/s --set oversubscription=2
+refuse "no spine left" 2 'of 2 spine switches 2 are removed' tree --set leaf-nodes=2 --set removed-spines=2
+refuse "sensitivities of a tree" 2 'are of cards with equal shares alone' tree --set leaf-nodes=2 --plot sensitivities
+refuse "... of max-min shares" 2 'set topology=one-switch and sharing=least-share' tree --set sharing=max-min --plot tolerance
+
 refuse "without a network" 2 'no model of the network' "$ASSAY" predict hpl-replay dgemm=dgemm.json --set N=200 --set NB=8 --set P=2 --set Q=2
 refuse "a kernel that HPL does not have" 2 "'dsyrk' is no kernel of HPL; expected dtrsm" "$ASSAY" predict hpl-replay dgemm=dgemm.json dsyrk=dgemm.json "${one[@]}"
 refuse "no N" 2 "N" "$ASSAY" predict hpl-replay dgemm=dgemm.json --set NB=8 --set P=1 --set Q=1

@@ -55,6 +55,131 @@ TEST(messages_share_cards) {
     network_free(network);
 }
 
+/* Four leaf switches of two nodes, a cable from each to each of two spines. */
+static struct network_model fat_tree(void) {
+    struct network_model ret = plain;
+    ret.tree = (struct network_tree){.leaf_nodes = 2, .spines = 2, .spine_cables = 1, .cable = 1e9};
+    return ret;
+}
+
+TEST(messages_share_cables) {
+    struct network_model model = fat_tree();
+    struct network *network = network_new(&model, 8);
+    assert_non_null(network);
+    /* 1 GB each from node 0 to 2 and from 1 to 4: both go up to spine 0, and share its cable. A third from 1
+     * to 3 goes up to spine 1, and shares the card of node 1. Nodes 0 and 1 need no cable. */
+    assert_ok(network_start(network, 0, 0, 2, 1e9, 1));
+    assert_float_equal(network_next(network), 1, 1e-12);
+    assert_ok(network_start(network, 0, 1, 4, 1e9, 2));
+    assert_float_equal(network_next(network), 2, 1e-12);
+    assert_float_equal(network_share(network, 0, 6, 1), 1e9 / 3, 1e-3);
+    assert_float_equal(network_share(network, 0, 7, 1), 5e8, 1e-3);
+    assert_ok(network_start(network, 0, 1, 3, 1e9, 3));
+    assert_float_equal(network_share(network, 4, 5, 1), 1e9, 1e-3);
+    assert_float_equal(network_next(network), 2, 1e-12);
+    int ids = network_finish(network, 2);
+    ids += network_finish(network, network_next(network));
+    ids += network_finish(network, network_next(network));
+    assert_true(ids == 6 && isinf(network_next(network)));
+    network_free(network);
+    /* Without the cable of the first leaf switch to spine 0 its messages go by spine 1, in both directions;
+     * others stay. */
+    model.tree.cut_cables = 1;
+    network = network_new(&model, 8);
+    assert_ok(network_start(network, 0, 0, 3, 1e9, 1));
+    assert_ok(network_start(network, 0, 1, 4, 1e9, 2));
+    assert_ok(network_start(network, 0, 6, 0, 1e9, 3));
+    assert_float_equal(network_share(network, 7, 1, 1), 5e8, 1e-3);
+    assert_float_equal(network_share(network, 7, 2, 1), 1e9, 1e-3);
+    assert_float_equal(network_next(network), 1, 1e-12);
+    assert_int_equal(network_finish(network, 1), 3);
+    assert_float_equal(network_next(network), 2, 1e-12);
+    network_free(network);
+}
+
+/* Each route goes up and down by cables that are there, of the same spine. */
+TEST(routes_pass_over_what_is_cut) {
+    for (int cut = 0; cut < 3 * 4; cut++) {
+        struct network_model model = plain;
+        model.tree = (struct network_tree){
+            .leaf_nodes = 5, .spines = 3, .spine_cables = 4, .cut_cables = cut, .cable = 1e9};
+        struct network *network = network_new(&model, 18);
+        int ups = 2 * 18, downs = ups + 4 * 12;
+        for (int from = 0; from < 18; from++)
+            for (int to = 0; to < 18; to++) {
+                int up = find_cable(network, from, to, UP), down = find_cable(network, from, to, DOWN);
+                if (from / 5 == to / 5) {
+                    assert_true(up == NO_ITEM && down == NO_ITEM);
+                    continue;
+                }
+                assert_true((up - ups) / 12 == from / 5 && (down - downs) / 12 == to / 5);
+                int up_spine = (up - ups) % 12 / 4, down_spine = (down - downs) % 12 / 4;
+                assert_int_equal(up_spine, down_spine);
+                assert_true(from / 5 > 0 || (up - ups) % 4 * 3 + up_spine >= cut);
+                assert_true(to / 5 > 0 || (down - downs) % 4 * 3 + down_spine >= cut);
+            }
+        network_free(network);
+    }
+}
+
+/* What all streams take of LINK, over its bandwidth; the greatest rate that one has there. */
+static double load_of(const struct network *network, int link, double *ret_greatest) {
+    double ret = 0, bandwidth = link < 2 * network->nodes ? plain.card : network->model->tree.cable;
+    *ret_greatest = 0;
+    for (int i = 0; i < network->stream_count; i++) {
+        const struct stream *stream = &network->streams[i];
+        int links[ROUTE_MAX], back[ROUTE_MAX];
+        for (int n = stream->count > 0 ? find_route(network, i, links, back) - 1 : -1; n >= 0; n--) {
+            double weight = (links[n] == link) + network->model->reverse * (back[n] == link);
+            ret += weight * stream->count * stream->rate / bandwidth;
+            *ret_greatest = weight > 0 ? fmax(*ret_greatest, stream->rate) : *ret_greatest;
+        }
+    }
+    return ret;
+}
+
+/* Rates are max-min fair exactly if no link is overloaded and each stream has a full one on which none is
+ * faster (Bertsekas and Gallager). The cheaper rule overloads no link, either, but by acknowledgements. */
+TEST(rates_are_max_min_fair) {
+    unsigned seed = 1;
+    for (int run = 0; run < 60; run++) {
+        struct network_model models[] = {fat_tree(), fat_tree()};
+        struct network *networks[2];
+        double greatest;
+        for (int i = 0; i < 2; i++) {
+            models[i].is_max_min = i == 0;
+            models[i].reverse = run % 3 == 2 ? 0.05 : 0;
+            models[i].tree.cable = run % 2 ? 3e8 : 1e9;
+            models[i].rate = run % 5 ? 1e9 : 4e8;
+            networks[i] = network_new(&models[i], 8);
+        }
+        for (int id = 0; id < 5 + run; id++) {
+            int from = rand_r(&seed) % 8, to = (from + 1 + rand_r(&seed) % 7) % 8;
+            for (int i = 0; i < 2; i++) {
+                assert_ok(network_start(networks[i], 0.01 * id, from, to, 1e9, id));
+                if (id % 7 == 6)
+                    network_finish(networks[i], network_next(networks[i]));
+            }
+        }
+        const struct network *network = networks[0];
+        for (int link = 0; link < network->links; link++)
+            for (int i = 0; i < 2; i++)
+                assert_true((i == 1 && models[i].reverse > 0) ||
+                            load_of(networks[i], link, &greatest) < 1 + 1e-6);
+        for (int i = 0; i < network->stream_count; i++) {
+            int links[ROUTE_MAX], back[ROUTE_MAX], count = find_route(network, i, links, back);
+            double rate = network->streams[i].rate;
+            bool is_limited = network->streams[i].count == 0 || rate > models[0].rate * (1 - 1e-9);
+            for (int n = 0; n < 2 * count && !is_limited; n++)
+                is_limited = load_of(network, n < count ? links[n] : back[n - count], &greatest) > 1 - 1e-6 &&
+                             rate > greatest * (1 - 1e-6);
+            assert_true(is_limited);
+        }
+        network_free(networks[0]);
+        network_free(networks[1]);
+    }
+}
+
 static void one_second(void *context, enum hpl_kernel kernel, size_t count, const uint64_t *ranks,
                        const uint64_t *numbers, const int *m, int n, int k, double *ret) {
     for (size_t i = 0; i < count; i++)
@@ -251,6 +376,10 @@ TEST(long_broadcasts_need_no_events) {
         events += times.events;
         all_events += all.events;
         trace_clear(&trace);
+        /* Those of a fat tree share its cables. */
+        network.tree = (struct network_tree){
+            .leaf_nodes = 3, .spines = 2, .spine_cables = 1 + i % 2, .cut_cables = 1, .cable = 3e8};
+        check_trace(hpl, &network, 1, &machine, replay(hpl, &network, 1, &machine).time);
     }
     assert_true(3 * events < 2 * all_events);
 }
