@@ -148,7 +148,8 @@ int design_control_states(const struct design *design, struct design_states *ret
 
 /* ---- Writing */
 
-int design_append_header(const struct design *design, struct text *text) {
+/* Both append a line of CSV: 0, -ENOMEM or -EFBIG. */
+static int design_append_header(const struct design *design, struct text *text) {
     struct text_mark mark = text_mark(text);
     for (size_t i = 0; i < design->column_count; i++)
         csv_append_field(text, i == 0, design->columns[i].about.name, strlen(design->columns[i].about.name));
@@ -156,7 +157,7 @@ int design_append_header(const struct design *design, struct text *text) {
     return text_keep(text, mark);
 }
 
-int design_append_row(const struct design *design, size_t row, struct text *text) {
+static int design_append_row(const struct design *design, size_t row, struct text *text) {
     struct text_mark mark = text_mark(text);
     for (size_t i = 0; i < design->column_count; i++) {
         char number[NUMBER_TEXT_SIZE];

@@ -97,9 +97,6 @@ bool design_uses_facts(const struct design *design);
 int design_read(const char *path, const struct design_factors *factors, struct design **ret,
                 struct failure *failure);
 
-/* Each appends a line of CSV. 0, -ENOMEM or -EFBIG. */
-int design_append_header(const struct design *design, struct text *text);
-int design_append_row(const struct design *design, size_t row, struct text *text);
 /* Appends the whole as CSV: the rows as ORDER has them, repetitions and all; each once, as they stand, when
  * ORDER is NULL. */
 int design_append(const struct design *design, const struct design_order *order, struct text *text,

@@ -4,7 +4,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-uint64_t random_splitmix64(uint64_t *state) {
+/* One step of splitmix64: advances *STATE and returns its output. */
+static uint64_t random_splitmix64(uint64_t *state) {
     *state += UINT64_C(0x9e3779b97f4a7c15);
     uint64_t bits = *state;
     bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);

@@ -48,9 +48,6 @@ double random_fraction(struct random_source *source);
  * for i from COUNT - 1 down to 1, item i changes places with item random_below(i + 1). */
 void random_shuffle(struct random_source *source, uint32_t *items, size_t count);
 
-/* One step of splitmix64: advances *STATE and returns its output. */
-uint64_t random_splitmix64(uint64_t *state);
-
 /* A seed from the system (getrandom), of RANDOM_SYSTEM_SEED_BITS bits. */
 int random_system_seed(uint64_t *ret, struct failure *failure);
 

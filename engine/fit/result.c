@@ -12,7 +12,7 @@
 
 /* ---- Names of terms */
 
-size_t formula_names_add(struct formula_names *names, const char *name) {
+static size_t formula_names_add(struct formula_names *names, const char *name) {
     size_t i = text_find(name, (const char *const *)names->names, names->count);
     if (i < names->count)
         return i;

@@ -44,7 +44,6 @@ struct formula_names {
 };
 
 void formula_names_clear(struct formula_names *names);
-size_t formula_names_add(struct formula_names *names, const char *name);
 
 /* Makes RESULT empty, and sets in RET the functions with which fit(), which gets ROWS rows, records results.
  */

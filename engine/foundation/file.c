@@ -311,7 +311,7 @@ int file_make_temporary(char **ret, struct failure *failure) {
 
 /* Opens the folder NAME in PARENT with all rights of its owner, so that it can be emptied, without following
  * links. Returns a descriptor or a negative errno. */
-int file_open_to_empty(int parent, const char *name) {
+static int file_open_to_empty(int parent, const char *name) {
     int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0 && errno == EACCES) {
         /* Not even readable: chmod by a descriptor that needs no right, which only /proc gives a name to. */

@@ -80,9 +80,6 @@ int file_make_temporary(char **ret, struct failure *failure);
 /* rm -rf that never follows a link out of the tree. A missing PATH is fine. Folders that their owner may not
  * write (a Go module cache has mode 0555) are made writable first. */
 int file_remove_tree(const char *path, struct failure *failure);
-/* The folder NAME in the folder PARENT (a descriptor), not through a link, to have its entries removed: its
- * mode gets u+rwx if it lacks that. A descriptor (O_CLOEXEC) or a negative errno. */
-int file_open_to_empty(int parent, const char *name);
 /* Removes what is in the folder, a descriptor, following no link. 0 or a negative errno. */
 int file_empty_folder(int folder);
 

@@ -61,8 +61,5 @@ char *tree_cell_text(const struct column *column, const struct cell *cell);
 
 /* Whether UNIT is one that people want to see. */
 bool report_has_unit(const char *unit);
-/* A number with DIGITS significant digits, 0: with all of them; "-" for what is not finite. The caller frees.
- */
-char *report_format_plain(double value, int digits);
 
 #endif

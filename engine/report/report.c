@@ -185,7 +185,9 @@ bool report_has_unit(const char *unit) {
     return unit && unit[0] && strcmp(unit, "1") != 0;
 }
 
-char *report_format_plain(double value, int digits) {
+/* A number with DIGITS significant digits, 0: with all of them; "-" for what is not finite. The caller frees.
+ */
+static char *report_format_plain(double value, int digits) {
     char exact[NUMBER_TEXT_SIZE];
     if (!isfinite(value))
         return xstrdup("-");

@@ -59,7 +59,8 @@ static void *serve(void *argument) {
     return NULL;
 }
 
-unsigned team_most(void) {
+/* How many PUs the process may run on. */
+static unsigned team_most(void) {
     if (CPU_COUNT(&team.allowed) == 0 && sched_getaffinity(0, sizeof team.allowed, &team.allowed) < 0)
         die(EXIT_SYSTEM, "cannot read which CPUs this process may run on");
     return (unsigned)CPU_COUNT(&team.allowed);

@@ -10,8 +10,6 @@
 /* COUNT threads, the caller being the first; refused: more than there are PUs. They stay until the program
  * ends. */
 void team_start(unsigned count);
-/* How many PUs the process may run on. */
-unsigned team_most(void);
 
 /* The first ACTIVE of them do WORK, each with its index. WATCH, which may be NULL, runs from the moment when
  * all of them are awake on their PUs until the last one is done. */

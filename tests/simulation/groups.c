@@ -102,6 +102,17 @@ TEST(those_that_could_not_be_told_are_named) {
                                       "it ends by itself when its lease is over, in at most 5 min");
 }
 
+TEST(one_that_does_not_leave_is_named) {
+    add_nodes(3, 300 * SECOND);
+    assert_int_equal(node_group_connect(group, &failure), 0);
+    freeze(FIRST_AGENT + 1, 60 * SECOND);
+    for (size_t i = 0; i < 3; i++)
+        world.nodes[i].closing_ns = now();
+    assert_int_equal(node_group_close(group, 4 * SECOND, &failure), -ETIMEDOUT);
+    assert_string_equal(failure.text,
+                        "leaving failed on 1 of 3 nodes: n2: the agent has not left within 4 s");
+}
+
 /* Its agent may have been started; no stream to it opens. */
 static bool third_is_begun(void) {
     if (!agent_link_transport(world.nodes[2].link)->begun)

@@ -192,8 +192,6 @@ bool ssh_connection_is_broken(struct ssh_connection *connection);
 void ssh_connection_look(struct ssh_connection *connection);
 /* Continues the login, when the server or ssh-agent has answered. */
 void ssh_connection_step_login(struct ssh_connection *connection);
-/* Closes the socket and the session and frees its places in windows; only memory is left. */
-void ssh_connection_release(struct ssh_connection *connection);
 
 /* ---- TCP (dial.c) */
 

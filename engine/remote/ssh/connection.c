@@ -84,7 +84,8 @@ static void close_session(struct ssh_connection *connection) {
     cleanup_close_descriptor(&connection->descriptor);
 }
 
-void ssh_connection_release(struct ssh_connection *connection) {
+/* Closes the socket and the session and frees its places in windows; only memory is left. */
+static void ssh_connection_release(struct ssh_connection *connection) {
     if (connection->timeout)
         event_source_set_timer(connection->timeout, -1, 0);
     ssh_client_leave(connection->client, connection);

@@ -40,9 +40,6 @@ int experiment_commands_bind(const struct document *document, const struct docum
                              struct failure *failure);
 void experiment_commands_free(struct experiment_command *commands, size_t count);
 
-/* The value called NAME (LENGTH bytes), or NULL. */
-const char *experiment_values_get(const struct experiment_values *values, const char *name, size_t length);
-
 /* The argument vector to execute, NULL-ended; the caller frees it with experiment_arguments_free. A {name}
  * that is not among VALUES is refused at the command's place in FILE. */
 int experiment_command_arguments(const struct experiment_command *command, const char *file,

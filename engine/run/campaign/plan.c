@@ -160,9 +160,11 @@ static int check_commands(struct plan *plan, struct failure *failure) {
     return r < 0 ? r : check_list(&experiment->run, 1, experiment->file, &values, failure);
 }
 
-/* A unit that is placed on one node knows of no others, so run_nodes is 1. */
-struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
-                                size_t *ret_count) {
+/* "run_nodes", "node_cores", "node_memory", and the experiment's options that are numbers: what expressions
+ * may use beside the factors. The names are borrowed, the array is the caller's. A unit that is placed on one
+ * node knows of no others, so run_nodes is 1. */
+static struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
+                                       size_t *ret_count) {
     struct design_given *given = xcalloc(PLAN_FACTS + experiment->option_count, sizeof *given);
     /* A unit that is placed on one node has no others. */
     bool job = experiment->placement == EXPERIMENT_PLACEMENT_JOB;

@@ -51,10 +51,6 @@ int plan_check_guess(const struct plan *plan, struct failure *failure);
 struct plan_facts plan_guess_facts(const struct campaign *campaign);
 enum { PLAN_FACTS = 3 };
 extern const struct bind_field plan_fact_fields[PLAN_FACTS]; /* their names and values, in inputs.json too */
-/* "run_nodes", "node_cores", "node_memory", and the experiment's options that are numbers: what expressions
- * may use beside the factors. The names are borrowed, the array is the caller's. */
-struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
-                                size_t *ret_count);
 void plan_free(struct plan *plan);
 void plan_cleanup(struct plan **plan); /* for the cleanup attribute */
 

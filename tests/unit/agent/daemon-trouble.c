@@ -7,8 +7,6 @@
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 TEST_EACH(set_up, tear_down)
 
@@ -91,18 +89,13 @@ TEST(a_command_of_another_user_is_given_up) {
 
 /* Listens by the name that root's session NAME has, and fills the queue of those who would come in. */
 static _Noreturn void squat(const char *name, int ready) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "assay-agent-0-%s", name);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     become_nobody();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, 0) < 0)
+    int listener = socket_named(name, 0, bind);
+    if (listener < 0 || listen(listener, 0) < 0)
         _exit(2);
-    int one;
-    do
-        one = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    while (connect(one, (struct sockaddr *)&address, size) == 0);
+    while (socket_named(name, SOCK_NONBLOCK, connect) >= 0)
+        continue;
     if (write(ready, "r", 1) == 1)
         pause();
     _exit(3);

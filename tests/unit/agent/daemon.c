@@ -4,8 +4,6 @@
 #include "tests/unit/agent/engine.h"
 
 #include <sys/mount.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 TEST_EACH(set_up, tear_down)
 
@@ -266,15 +264,6 @@ TEST(a_command_that_ended_in_time_is_not_late_when_the_agent_is) {
 
 /* ---- who may */
 
-/* A socket with BIND_OR_CONNECT done to the name that root's session NAME has. */
-static int socket_named(const char *name, int (*bind_or_connect)(int, const struct sockaddr *, socklen_t)) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "assay-agent-0-%s", name);
-    int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-    return bind_or_connect(descriptor, (struct sockaddr *)&address, size) < 0 ? -1 : descriptor;
-}
-
 TEST(other_users_are_not_served) {
     test_need_root();
     attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
@@ -287,7 +276,7 @@ TEST(other_users_are_not_served) {
         if (control_socket_connect(engine.session, 0, NULL) != -ECONNREFUSED)
             _exit(3);
         /* By our name, which nothing keeps it from, it is hung up on without a word. */
-        int socket = socket_named(engine.name, connect);
+        int socket = socket_named(engine.name, 0, connect);
         if (socket < 0)
             _exit(4);
         (void)control_socket_send(socket, CONTROL_END, NULL, NULL, 0);
@@ -310,7 +299,7 @@ TEST(a_squatter_gets_nothing) {
         if (setgid(65534) < 0 || setuid(65534) < 0)
             _exit(1);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        int socket = socket_named(engine.name, bind);
+        int socket = socket_named(engine.name, 0, bind);
         if (socket < 0 || listen(socket, 4) < 0)
             _exit(2);
         (void)!write(ready[1], "r", 1);

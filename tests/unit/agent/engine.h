@@ -15,7 +15,9 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -325,6 +327,16 @@ static inline bool is_alive(pid_t pid) {
 
 static inline void wait_until_gone(pid_t pid) {
     wait_until(NULL, !is_alive(pid), "process %ld is there", (long)pid);
+}
+
+/* A socket with FLAGS, and BIND_OR_CONNECT done to the name that root's session NAME has. */
+static inline int socket_named(const char *name, int flags,
+                               int (*bind_or_connect)(int, const struct sockaddr *, socklen_t)) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "assay-agent-0-%s", name);
+    int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    return bind_or_connect(descriptor, (struct sockaddr *)&address, size) < 0 ? -1 : descriptor;
 }
 
 static inline const char *below(const char *name) {

@@ -1,4 +1,4 @@
-/* Columns of controls, and the order in blocks that they make. */
+/* The order, each (row, repetition) once; columns of controls, and the blocks that they make. */
 #include "engine/design/design.h"
 #include "tests/test.h"
 
@@ -37,6 +37,25 @@ static void check_sound(const struct design_order *order, size_t states) {
         }
     }
     assert_int_equal(at, order->count);
+}
+
+/* The repetitions of a row are not kept apart nor together: the mean distance of a row's two positions is a
+ * third of the length. */
+TEST(repetitions_are_mixed) {
+    enum { MANY = 5000 };
+    struct design_order *order = NULL;
+    assert_ok(design_order_new(DESIGN_ORDER_RANDOM, 2, MANY, 2, NULL, 1, &order, &test_failure));
+    static size_t position[MANY][2];
+    for (size_t i = 0; i < order->count; i++)
+        position[design_order_row(order, i)][design_order_repetition(order, i)] = i;
+    double mean = 0;
+    for (size_t row = 0; row < MANY; row++) {
+        double difference = (double)position[row][0] - (double)position[row][1];
+        mean += (difference < 0 ? -difference : difference) / (2.0 * MANY) / MANY;
+    }
+    assert_true(mean > 1.0 / 3 - 0.0135 &&
+                mean < 1.0 / 3 + 0.0135); /* four standard errors: 0.2357 / sqrt(5000) */
+    design_order_free(order);
 }
 
 TEST(each_state_once) {
@@ -122,6 +141,7 @@ TEST(single_state) {
     assert_int_equal(plain->blocks[0].first, 0);
     assert_int_equal(plain->blocks[0].count, plain->count);
     assert_int_equal(one->block_count, 1);
+    check_sound(one, 1);
     design_order_free(plain);
     design_order_free(one);
     /* Two states in as many rounds as there are repetitions take turns. */
@@ -202,6 +222,14 @@ TEST(refusals) {
            "the order has 80000 blocks of one state of the controls each; expected at most 65536");
     refuse(DESIGN_ORDER_RANDOM, 1 << 20, 257, 1,
            "257 repetitions of 1048576 rows are more than the limit of 268435456 measurements");
+    static const size_t counts[][2] = {{0, 1}, {1, 0}, {SIZE_MAX, 2}};
+    struct design_order *order = NULL;
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, counts[i][0], counts[i][1], NULL, 1, &order,
+                                          &test_failure),
+                         -22);
+    assert_null(order);
+    design_order_free(NULL);
 }
 
 /* ---- Columns */

@@ -531,11 +531,3 @@ TEST(open_folder_is_closed) {
 }
 
 TEST_EACH(set_up, tear_down)
-
-int main(void) {
-    if (!getenv("ASSAY_BUILD") || !getenv("ASSAY_SOURCE")) {
-        fprintf(stderr, "SKIPPED: needs ASSAY_BUILD and ASSAY_SOURCE\n");
-        return 77;
-    }
-    return test_run();
-}

@@ -7,7 +7,6 @@
 
 #include <elf.h>
 #include <glob.h>
-#include <signal.h>
 #include <unistd.h>
 
 static const char script[] = "# a comment\nverb=$1\n\n    # indented\n    echo \"# no comment\"\n";
@@ -246,8 +245,3 @@ TEST(command) {
 }
 
 TEST_EACH(set_up, tear_down)
-
-int main(void) {
-    signal(SIGPIPE, SIG_IGN);
-    return test_run();
-}

@@ -1,6 +1,5 @@
-/* Groups as a whole: who is there and who is not, who is told, how all leave, and how much memory it takes.
+/* Groups as a whole: names, interruptions, and how much memory it takes. How all leave: simulation/groups.c.
  */
-#include "tests/simulation/moved-clock.h"
 #include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 
@@ -46,29 +45,6 @@ TEST(an_empty_group) {
     assert_int_equal(node_results_failure(fixture.group, results, &fixture.failure), 0);
     node_results_free(fixture.group, take_pointer(results));
     assert_done(&fixture, node_group_close(fixture.group, EVENT_SECOND, &fixture.failure));
-}
-
-/* ---- leaving */
-
-/* When the two others have left, time passes for the one. */
-static void pass_time(struct event_source *self, void *context) {
-    if (agent_link_state(node_group_link(fixture.group, 0)) != AGENT_LINK_CLOSED ||
-        agent_link_state(node_group_link(fixture.group, 2)) != AGENT_LINK_CLOSED)
-        return;
-    event_source_remove(self);
-    moved_clock_advance(900 * 1000);
-}
-
-TEST(one_that_does_not_leave_is_named) {
-    group_open(3);
-    moved_clock_use(group_path("clock"));
-    pid_t pid = agent_link_greeting(node_group_link(fixture.group, 1))->pid;
-    assert_int_equal(kill(pid, SIGSTOP), 0);
-    event_loop_add_timer(fixture.loop, EVENT_MILLISECOND, EVENT_MILLISECOND, pass_time, &fixture);
-    assert_int_equal(node_group_close(fixture.group, 900 * EVENT_SECOND, &fixture.failure), -ETIMEDOUT);
-    assert_string_equal(fixture.failure.text,
-                        "leaving failed on 1 of 3 nodes: n2: the agent has not left within 900 s");
-    kill(pid, SIGCONT);
 }
 
 static void stop_it(struct event_source *self, void *context) {
