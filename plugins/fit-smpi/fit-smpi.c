@@ -189,12 +189,12 @@ static void note_rows(const struct group *group, struct fit_result *result) {
     static const char *const of[LINES + 3] = {
         "smpi/ois is",    "smpi/os is",   "smpi/or is",   "smpi/lat-factor and smpi/bw-factor are",
         "smpi/iprobe is", "smpi/test is", "smpi/wtime is"};
-    bool is_named = group->stranger[0] != '\0';
+    bool is_named = group->first_unknown[0] != '\0';
     if (group->negative > 0)
         fit_result_note(result, "rows left out because of a negative size or duration: %zu", group->negative);
     if (group->other > 0)
         fit_result_note(result, "rows left out as they time other operations%s%s%s: %zu",
-                        is_named ? " such as '" : "", group->stranger,
+                        is_named ? " such as '" : "", group->first_unknown,
                         is_named ? "'" : " or probes that found a message", group->other);
     for (size_t o = 0; o < LINES + 3; o++)
         if (group->calls[o].count == 0)
