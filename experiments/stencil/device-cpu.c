@@ -56,7 +56,7 @@ void device_read(struct device *device, float *values) {
     memcpy(values, device->in, part_volume(device->part) * (size_t)part_values(device->part) * sizeof(float));
 }
 
-/* The ends of a row are neighbours; between them, nothing depends on where a point is. */
+/* Updates a row, which is periodic: its two ends apart, so that the loop between them can be vectorized. */
 #define UPDATE_ROW(UPDATE)                                                                                   \
     do {                                                                                                     \
         UPDATE(in, out, part, row, 0, part.nx - 1, 1);                                                       \
@@ -84,7 +84,7 @@ void device_wait(struct device *device) {
     (void)device;
 }
 
-/* Between the rows of a plane and BUFFER, value after value. */
+/* Copies SIDE's plane to BUFFER or, with HALO, BUFFER to the halo behind that side; value after value. */
 static void copy_plane(struct device *device, enum side side, float *buffer, int halo) {
     int values[VALUES_MAX], count = side_values(device->part, side, halo, values);
     struct box box = side_plane(device->part, side, halo);
