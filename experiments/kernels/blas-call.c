@@ -46,6 +46,7 @@ static int size_of(const struct blas_call *call, char letter) {
     return letter == 'm' ? call->m : letter == 'n' ? call->n : call->k;
 }
 
+/* The rows, columns and reach in memory of an operand; all 0 if the kernel does not have it. */
 struct blas_extent blas_call_extent(const struct blas_call *call, enum blas_operand which) {
     const char *shape = kernels[call->kernel].shapes[which];
     const int leading[BLAS_OPERANDS] = {call->lda, call->ldb, call->ldc, call->n};
@@ -137,6 +138,7 @@ typedef void axpy(whole, const void *, const void *, whole, void *, whole);
 typedef void scal(whole, const void *, void *, whole);
 typedef int iamax(whole, const void *, whole);
 
+/* Makes the call: BLAS by its Fortran interface, HPL's own kernels by loops above. */
 void blas_call_run(struct blas_call *call) {
     static const float singles[] = {-1, 1};
     static const double doubles[] = {-1, 1};

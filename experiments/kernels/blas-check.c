@@ -55,6 +55,7 @@ static int compute_expected(const struct blas_call *call, double *c, const doubl
     return call->kernel == BLAS_IDAMAX ? largest + 1 : 0;
 }
 
+/* Compares one small call with plain loops; ends the program if an element or the pivot found differs. */
 void blas_call_check(const struct blas_library *library, enum blas_kernel kernel, bool is_single) {
     static const int pivots[] = {3, 1, 8, 10, 4, 9, 6};
     const char *symbol = blas_call_symbol(kernel, is_single);

@@ -114,6 +114,7 @@ blas_function *blas_library_find(const struct blas_library *library, const char 
     return function;
 }
 
+/* Prints the library's name, file, version, detected processor and threads as facts. */
 void blas_library_facts(const struct blas_library *library, blas_function *function, unsigned threads) {
     fact("blas", "%s", library->name);
     Dl_info place;

@@ -36,6 +36,8 @@ static int capacity_of(const char *sys, int cpu) {
     return capacity;
 }
 
+/* The class of the PU that this thread runs on: 1 to 3 by Intel's lists, else its capacity if PUs differ,
+ * else 0. */
 int processor_class(const char *sys) {
     static const char *const intel[] = {"cpu_core", "cpu_atom", "cpu_lowpower"};
     char path[512];

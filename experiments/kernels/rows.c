@@ -41,6 +41,7 @@ static void end_line(void) {
         die(EXIT_SYSTEM, "cannot write answers: %s", strerror(errno));
 }
 
+/* Prints "#NAME: TEXT" with control characters as blanks; nothing if the text is empty. */
 void fact(const char *name, const char *format, ...) {
     char text[FACT_MAX] = "";
     va_list arguments;
@@ -69,6 +70,8 @@ void fact_process(const char *policy) {
     fact("cpu", "%d", sched_getcpu());
 }
 
+/* Chooses the responses of NAMES that SELECTED lists, and prints the header of the answers; ends the program
+ * if one is unknown. */
 void rows_answers(const char *const *names, const char *selected) {
     char left[LINE_LENGTH_MAX], *rest = left;
     snprintf(left, sizeof left, "%s", selected);
@@ -172,6 +175,7 @@ bool rows_have(const char *name) {
     return false;
 }
 
+/* Reads the header; ends the program if a column is unknown, missing or there twice. */
 void rows_begin(const struct setting *settings, size_t count, struct value *values) {
     char *fields[COLUMNS_MAX];
     bool has_unit = false;
@@ -202,6 +206,7 @@ void rows_begin(const struct setting *settings, size_t count, struct value *valu
                 has_unit ? settings[i].name : "unit");
 }
 
+/* Reads the next row into the values. False: the input has ended. Ends the program if the row is wrong. */
 bool rows_next(void) {
     char *line = read_line(), *fields[COLUMNS_MAX], where[48];
     if (!line)

@@ -47,6 +47,8 @@ static int find_word(const struct setting *setting, const char *text, const char
     exit(EXIT_INPUT);
 }
 
+/* Sets *RET to the value of TEXT; ends the program, with WHERE and the setting in the message, if it is out
+ * of range. */
 void setting_set(const struct setting *setting, const char *text, const char *where, struct value *ret) {
     char *end;
     switch (setting->kind) {
@@ -97,6 +99,8 @@ static size_t find_setting(const char *word, const struct setting *settings, siz
     return i;
 }
 
+/* Sets the values to the defaults, then to the options of the command line; ends the program if one is
+ * unknown or wrong. */
 void settings_read(int argc, char **argv, const char *usage, const struct setting *settings, size_t count,
                    struct value *values) {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;

@@ -69,6 +69,8 @@ unsigned team_most(void) {
     return (unsigned)CPU_COUNT(&team.allowed);
 }
 
+/* Starts COUNT - 1 threads and pins each, and the caller, to its own PU; ends the program if there are too
+ * few. */
 void team_start(unsigned count) {
     if (count > team_most())
         die(EXIT_INPUT,
@@ -84,6 +86,8 @@ void team_start(unsigned count) {
     pin(0);
 }
 
+/* Runs WORK in the first ACTIVE threads, the caller included; WATCH runs from when all are awake until all
+ * are done. */
 void team_run(unsigned active, void (*work)(unsigned index, void *context), void *context,
               struct stopwatch *watch) {
     pthread_mutex_lock(&team.mutex);

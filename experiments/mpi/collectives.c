@@ -92,6 +92,7 @@ static struct times *times;
 static int *pair_of; /* of each measurement */
 static size_t measured;
 
+/* Reads the options; ends the program if there is one rank, or too many lines or bytes are asked for. */
 static void parse(int argc, char **argv) {
     const struct ranks_option options[] = {{"repetitions", &repetitions, 1, RANKS_LINES_MAX, NULL},
                                            {"slot", &slot, 1, 3600000, NULL},
@@ -117,6 +118,7 @@ static int bytes_of(enum unit unit, long size) {
     return (int)(unit == BLOCK ? size : unit == BLOCK_OF_EACH ? size * ranks : (size + ranks - 1) / ranks);
 }
 
+/* Makes one collective call over all ranks, with BYTES of each rank; the root is rank 0. */
 static void make_call(enum call call, int bytes) {
     MPI_Comm all = MPI_COMM_WORLD;
     switch (call) {

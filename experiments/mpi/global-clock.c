@@ -57,6 +57,7 @@ static void answer_queries(struct point *ret) {
     MPI_Recv(ret, 3, MPI_DOUBLE, 0, TAG_CLOCK, leader_comm, MPI_STATUS_IGNORE);
 }
 
+/* Adds a point: rank 0 queries each node, and each node's first rank tells the others. Collective. */
 void global_clock_synchronize(void) {
     if (count == GLOBAL_CLOCK_POINTS_MAX)
         count--; /* the last interval is a long one */
@@ -94,6 +95,7 @@ double local_clock_of(double global) {
     return global + points[count - 1].offset;
 }
 
+/* Rank 0 prints all points of all nodes, with times since SINCE on its clock. Collective. */
 void global_clock_print(double since) {
     if (leader < 0)
         return;

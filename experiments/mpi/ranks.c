@@ -122,6 +122,8 @@ static const struct ranks_option *find_option(const struct ranks_option *options
     return options->name ? options : NULL;
 }
 
+/* Reads the arguments --NAME VALUE into the options and sizes; ends the program if one is unknown or
+ * wrong. */
 void ranks_parse(int argc, char **argv, const struct ranks_option *options, struct ranks_sizes *sizes,
                  const char *usage) {
     const struct ranks_option common_options[] = {{"sizes", &sizes->count, 1, RANKS_SIZES_MAX, NULL},
@@ -144,6 +146,8 @@ void ranks_parse(int argc, char **argv, const struct ranks_option *options, stru
     }
 }
 
+/* Draws a size from each of COUNT intervals of equal length in the logarithm; rank 0's sizes are used by all.
+ * Collective. */
 void ranks_draw_sizes(struct ranks_sizes *sizes, uint64_t *state) {
     if (sizes->count > sizes->largest)
         ranks_die(2, "there are no %ld different sizes up to %ld bytes", sizes->count, sizes->largest);
@@ -165,6 +169,7 @@ void ranks_fill_matrices(double *matrices, int order) {
         matrices[i] = i % 1000 * 1e-3;
 }
 
+/* One product of matrices by OpenBLAS, loaded at the first call; ends the program if it is missing. */
 void ranks_multiply(double *matrices, int order) {
     typedef void dgemm(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
                        double *, int);

@@ -17,6 +17,7 @@ static float *allocate(size_t floats) {
     return memory;
 }
 
+/* Allocates the two fields and the planes for the halos. The caller closes the device. */
 struct device *device_open(struct part part, int rank) {
     (void)rank;
     struct device *device = calloc(1, sizeof *device);
@@ -65,6 +66,7 @@ void device_read(struct device *device, float *values) {
         UPDATE(in, out, part, row, part.nx - 1, part.nx - 2, 0);                                             \
     } while (0)
 
+/* Updates the points of a box at once, row by row. */
 void device_update(struct device *device, struct box box, int shell) {
     const float *restrict in = device->in;
     float *restrict out = device->out;

@@ -26,7 +26,8 @@ void device_read(struct device *device, float *values);
 /* Starts to update the points of a box; device_wait() waits for it. SHELL: these are outer points, which
  * device_take() needs, rather than inner ones. */
 void device_update(struct device *device, struct box box, int shell);
-void device_wait(struct device *device); /* for all updates, and for all halos that were put */
+/* Waits for all updates, and for all halos that were put. */
+void device_wait(struct device *device);
 /* Copies SIDE's updated plane into memory of the host, for MPI to send, after it has waited for the shell's
  * updates. The device owns that memory. */
 float *device_take(struct device *device, enum side side);

@@ -188,7 +188,7 @@ static int fit_linear(const struct fit_rows *rows, const struct fit_request *req
     return r;
 }
 
-/* -EINVAL for terms or settings that are not possible together. */
+/* Checks that the terms and settings can be combined. -EINVAL: they cannot; the message says why. */
 static int check_linear(const struct fit_request *request, struct plugin_message *message) {
     double noise = linear_number(request, NOISE);
     bool other = linear_number(request, OUTLIERS) > 0 || linear_number(request, SELECT) != SELECT_NONE ||

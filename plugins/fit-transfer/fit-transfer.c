@@ -243,7 +243,8 @@ static void give_notes(const struct transfers *transfers, const struct estimates
         fit_result_note(result, "the best fit has a latency of 0");
 }
 
-/* Fits one group. -EDOM: the rows do not suffice. */
+/* Fits latency, bandwidth and their thresholds to one group's rows. -EDOM: the rows do not suffice;
+ * -ENOMEM. */
 static int fit_transfer(const struct fit_rows *rows, const struct fit_request *request,
                         struct fit_result *result, struct plugin_message *message) {
     struct transfers transfers;
