@@ -20,7 +20,7 @@ enum { UNKNOWN = -2, RIGHT = 142 };
 
 /* SMPI gives each rank a copy of its own of all that is static. */
 static double in_kernels; /* seconds since HPL_pdmatgen */
-static double remainder;  /* fraction of a nanosecond, in s, which the next call adds */
+static double unslept;    /* fraction of a nanosecond, in s, which the next call adds */
 static unsigned long calls;
 static unsigned long long random_state;
 static long memory; /* KiB */
@@ -84,10 +84,10 @@ static void advance_time(double seconds) {
     if (seconds <= 0)
         return;
     in_kernels += seconds;
-    remainder += seconds;
-    struct timespec time = {.tv_sec = (time_t)remainder};
-    time.tv_nsec = (long)((remainder - (double)time.tv_sec) * 1e9);
-    remainder -= (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+    unslept += seconds;
+    struct timespec time = {.tv_sec = (time_t)unslept};
+    time.tv_nsec = (long)((unslept - (double)time.tv_sec) * 1e9);
+    unslept -= (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
     nanosleep(&time, NULL);
 }
 
