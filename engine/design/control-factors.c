@@ -123,6 +123,8 @@ const struct design_factor *control_factor_find(const char *column) {
     return kind ? &kind->factor : NULL;
 }
 
+/* Fails with -EINVAL: COLUMN, at LINE and PLACE of FILE, names no control. The message suggests a similar one
+ * or lists all. */
 int control_factor_unknown(const char *column, const char *file, size_t line, size_t place,
                            struct failure *failure) {
     const char *name = control_of_column(column), *names[CONTROL_FACTORS];

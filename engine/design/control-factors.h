@@ -1,8 +1,6 @@
-/*
- * Controls as factors: a design may have columns such as `control.turbo` or `control.frequency` beside the
- * factors of its experiment. Their values are texts (engine/agent/TOOLS.md says which), never numbers: `on`
- * stays `on`, and 2.1GHz what it is. Here stands which controls there are.
- */
+/* Controls as factors: a design may have columns such as `control.turbo` or `control.frequency` beside the
+ * factors of its experiment. Their values are texts (engine/agent/TOOLS.md), never numbers: `on` and
+ * 2.1GHz stay as they are written. This header declares the list of all controls. */
 #ifndef ASSAY_DESIGN_CONTROL_FACTORS_H
 #define ASSAY_DESIGN_CONTROL_FACTORS_H
 
@@ -20,28 +18,28 @@ enum {
 
 struct control_kind {
     const char *name; /* "turbo" */
-    /* Of its column, "control.turbo". Those whose values every machine knows have choices; of the others the
-     * node knows more, and may still refuse what is written. */
+    /* The factor of its column, "control.turbo". Controls with the same values on every machine have
+     * choices; values of others are checked by the node, which may refuse them. */
     struct design_factor factor;
-    bool (*admits)(const char *value); /* NULL: the choices are all that there is to it */
+    bool (*admits)(const char *value); /* NULL: only the choices are admitted */
     const char *expectation;           /* "on or off" */
 };
 
-/* The one list of them; behind it is one without a name. */
+/* All controls, ended by one without a name. */
 extern const struct control_kind control_kinds[CONTROL_FACTORS + 1];
 
-/* Could VALUE be one of the control called NAME? NULL, or what was expected ("on or off"). An unknown NAME
- * expects nothing. */
+/* Whether VALUE may be a value of the control NAME: NULL if so, or if NAME is unknown; else what was
+ * expected ("on or off"). */
 const char *control_value_expectation(const char *name, const char *value);
 
-/* Whether a column is one of a control, known or not: "control.turbo" is "turbo". NULL for any other. */
+/* The control of a column, known or not: "turbo" for "control.turbo". NULL: the column is of no control. */
 const char *control_of_column(const char *column);
-/* The factor of a column, or NULL when it is not one of a control that is known. */
+/* The factor of a control's column; NULL: the column is of no known control. */
 const struct design_factor *control_factor_find(const char *column);
 /* "there is no control 'trubo'; did you mean 'control.turbo'?" at a place. Returns -EINVAL. */
 int control_factor_unknown(const char *column, const char *file, size_t line, size_t place,
                            struct failure *failure);
-/* What a command knows a control's column by, since a dot is no part of a variable's name: "control_turbo" of
+/* The name of a control's column in commands, where a variable cannot have a dot: "control_turbo" for
  * "control.turbo". Returns BUFFER. */
 const char *control_variable(const char *column, char buffer[static CONTROL_VARIABLE_SIZE]);
 

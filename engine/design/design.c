@@ -23,6 +23,7 @@ int design_new(size_t rows, struct design **ret, struct failure *failure) {
     return 0;
 }
 
+/* Frees the design and its columns; NULL is allowed. */
 void design_free(struct design *design) {
     if (!design)
         return;

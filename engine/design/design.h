@@ -48,7 +48,8 @@ struct design_column {
 struct design {
     struct design_column *columns; /* owned */
     size_t column_count;
-    size_t control_count; /* of them; the last ones, once the design conforms to an experiment */
+    size_t
+        control_count; /* the number of columns of controls, which are the last ones after design_conform() */
     size_t row_count;
     /* Where it comes from, for messages: the file that was read, with the line of each row; or the place in a
      * document that describes it. */
@@ -59,12 +60,12 @@ struct design {
 
 /* A design of ROWS rows (at most DESIGN_ROWS_MAX) without columns. */
 int design_new(size_t rows, struct design **ret, struct failure *failure);
-/* NULL is fine. */
+/* Frees the design; NULL is allowed. */
 void design_free(struct design *design);
 void design_cleanup(struct design **design); /* the same, for cleanup() */
-/* Adds a column of zeroes (of a text, codes without labels yet) and returns it in RET, valid until the next
- * is added. NAME is copied; one that is there already, one of a control that is unknown or that would not be
- * of texts, and one column too many, are refused. */
+/* Adds a column of zeroes (of a text, codes without labels yet) and returns it in RET, valid until the
+ * next is added. NAME is copied. Refused: a name that exists, an unknown control or one that is not of
+ * texts, and more than DESIGN_COLUMNS_MAX columns. */
 int design_add_column(struct design *design, const char *name, enum column_type type,
                       struct design_column **ret, struct failure *failure);
 
@@ -119,9 +120,9 @@ int design_conform(struct design *design, const struct design_factors *factors, 
  * there are no columns of controls. RET->items is the caller's to free. */
 int design_control_states(const struct design *design, struct design_states *ret, struct failure *failure);
 
-/* Adds a column of the values of an expression over the columns that are there; of integers when all are
- * whole. FILE, LINE and COLUMN say where TEXT begins (expression.h). A value that is not finite is refused.
- */
+/* Adds a column computed by an expression over the existing columns; of integers when all values are
+ * whole. FILE, LINE and COLUMN say where TEXT begins (expression.h). A value that is not finite is
+ * refused. */
 int design_compute(struct design *design, const char *name, const char *text, const char *file, size_t line,
                    size_t column, struct failure *failure);
 

@@ -36,6 +36,8 @@ static void describe_choices(const struct design_factor *factor, char *buffer, s
     }
 }
 
+/* Describes the values that the factor accepts, for a message: "a whole number from 1 to 8". Returns
+ * BUFFER. */
 const char *design_factor_expectation(const struct design_factor *factor,
                                       char buffer[static DESIGN_EXPECTATION_SIZE]) {
     if (factor->about.type != COLUMN_STRING) {
@@ -103,6 +105,7 @@ size_t design_factor_find(const struct design_factors *factors, const char *name
     return SIZE_MAX;
 }
 
+/* Fails with -EINVAL: NAME, at LINE and COLUMN of FILE, is no factor. The message suggests a similar name. */
 int design_factor_unknown(const struct design_factors *factors, const char *name, const char *file,
                           size_t line, size_t column, struct failure *failure) {
     if (control_of_column(name))

@@ -35,8 +35,8 @@ struct design_factor {
      * over the factors, such as "max(m, n, k)". NULL: the design must have the column. */
     char *default_text;
     size_t default_line, default_column; /* where it was written, for messages; 0: unknown */
-    /* What a value such as 80% or 10min means, of an integer or a number: expressions as those of defaults,
-     * with `share` (0.8) or `time` (600, in seconds) beside the other names. NULL: it means nothing. */
+    /* The meaning of a value such as 80% or 10min in a number or integer: an expression, as of defaults,
+     * that may also use `share` (0.8) or `time` (600, in seconds). NULL: such values are refused. */
     char *from_share, *from_time;
     size_t share_line, share_column, time_line, time_column;
 };
@@ -45,7 +45,7 @@ struct design_factor {
 struct design_given {
     const char *name;
     double value;
-    bool is_fact; /* of the machine: another one would have other rows */
+    bool is_fact; /* a fact of the machine: another machine would give other rows */
 };
 
 /* The factors of an experiment, borrowed, and the file that declares them, for messages. */
@@ -55,8 +55,8 @@ struct design_factors {
     const char *file; /* or NULL */
     const struct design_given *given;
     size_t given_count;
-    bool facts_are_guessed; /* a default that no factor admits becomes the nearest that it does: true facts
-                               will be known before anything is measured, and judged then */
+    bool facts_are_guessed; /* facts are guesses: a computed default out of bounds becomes the nearest
+                               admitted value, since the machine's true facts are checked before measuring */
 };
 
 /* Frees what FACTOR owns and zeroes it. */
@@ -71,7 +71,7 @@ const char *design_factor_expectation(const struct design_factor *factor,
 /* Whether a number may be a value of a factor that is an integer or a number: finite, whole where it must be,
  * and within the bounds. */
 bool design_factor_admits(const struct design_factor *factor, double value);
-/* The same for text. */
+/* Whether the LENGTH bytes may be a value of a factor that is a text: one of its choices, if it has any. */
 bool design_factor_admits_text(const struct design_factor *factor, const char *bytes, size_t length);
 
 enum design_meaning { DESIGN_MEANS_NOTHING, DESIGN_MEANS_NUMBER, DESIGN_MEANS_SHARE, DESIGN_MEANS_TIME };
@@ -79,7 +79,7 @@ enum design_meaning { DESIGN_MEANS_NOTHING, DESIGN_MEANS_NUMBER, DESIGN_MEANS_SH
  * share above 0% and up to 100%, or a time above 0, where the factor has an expression for it. The number,
  * share or seconds are in *RET. */
 enum design_meaning design_factor_meaning(const struct design_factor *factor, const char *text, double *ret);
-/* Whether values may be shares or times; and whether TEXT is one of them, or a number that is admitted. */
+/* Whether the factor accepts shares or times; and whether TEXT is an accepted share, time or number. */
 bool design_factor_has_meanings(const struct design_factor *factor);
 bool design_factor_admits_written(const struct design_factor *factor, const char *text);
 

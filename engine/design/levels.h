@@ -18,8 +18,8 @@ struct levels {
     bool is_range;
     double low, high; /* of a range: both may be taken, low <= high */
     double step;      /* of a range: 0 for none */
-    size_t steps;     /* so many values from low to high, both exact; 0: none */
-    bool logarithmic; /* these have equal ratios, and not equal distances */
+    size_t steps;     /* the number of values from low to high, both included; 0: no steps */
+    bool logarithmic; /* steps have equal ratios instead of equal distances */
     char **texts;     /* of a list: as written; owned; NULL where it is of steps */
     double *numbers;  /* of a list: their values, nan for what is no number; owned */
     size_t count;     /* of a list */
@@ -38,29 +38,28 @@ struct levels_place {
  * "0..1" is the two integers, "0.0..1.0" what lies between them. */
 int levels_from_range(const char *name, const char *low, const char *high, const char *step,
                       struct levels_place place, struct levels *ret, struct failure *failure);
-/* STEPS values from LOW to HIGH, as a list: evenly, or with LOGARITHMIC (both ends above 0) in equal ratios.
- * Integers are rounded to the nearest, and what comes twice then is there once. */
+/* STEPS values from LOW to HIGH, as a list: at equal distances, or with LOGARITHMIC (both ends above 0) in
+ * equal ratios. Integers are rounded to the nearest; duplicates are removed. */
 int levels_from_steps(const char *name, const char *low, const char *high, const char *steps,
                       bool logarithmic, struct levels_place place, struct levels *ret,
                       struct failure *failure);
-/* A list: of integers if all are written as above, of numbers if all are numbers, or else of texts. What
- * stands there twice is refused. Those of a control are texts, however they are written, and have no range.
- */
+/* A list: of integers if all are written as whole numbers, of numbers if all are numbers, or else of
+ * texts. Duplicates are refused. Levels of a control are always texts, and have no range. */
 int levels_from_list(const char *name, const char *const *texts, size_t count, struct levels_place place,
                      struct levels *ret, struct failure *failure);
 void levels_clear(struct levels *levels);
 
-/* Gives them the type that the experiment declares, and refuses those that are outside the factor's bounds.
- * With shares or times among them they are texts, which design_conform makes numbers of. */
+/* Converts the levels to the type of FACTOR; refuses levels outside its bounds. If some are shares or
+ * times all become texts, which design_conform() converts. */
 int levels_adopt(struct levels *levels, const struct design_factor *factor, struct failure *failure);
 
-/* How many there are, when they can be counted: a list, a range with a step, a range of integers (whose step
- * is 1 unless it says otherwise); 0 for a range of numbers without a step. */
+/* The number of levels: of a list, a range with a step, or a range of integers (whose step is 1 by
+ * default); 0 for a range of numbers without a step. */
 uint64_t levels_count(const struct levels *levels);
 /* The number of level INDEX. */
 double levels_number(const struct levels *levels, uint64_t index);
 
-/* A failure about them: place filled in, sentence given. Returns -EINVAL. */
+/* Fails with -EINVAL at the place of the levels, with the given sentence. */
 int levels_failure(const struct levels *levels, struct failure *failure, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

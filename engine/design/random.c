@@ -84,6 +84,7 @@ void random_shuffle(struct random_source *source, uint32_t *items, size_t count)
     }
 }
 
+/* Draws a seed from the system's random numbers (getrandom). */
 int random_system_seed(uint64_t *ret, struct failure *failure) {
     uint64_t bits;
     ssize_t got;

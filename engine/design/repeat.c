@@ -34,6 +34,8 @@ static int check_ratio(const struct document *document, const struct document_no
                        at->text, least * 100, least > 0 ? "95%" : "2%");
 }
 
+/* Reads 'between', node, block or both, into the bits of *RET. -EINVAL: it is empty, has one twice, or has
+ * another. */
 static int bind_between(const struct document *document, const struct document_node *node, unsigned *ret,
                         struct failure *failure) {
     static const char *const names[] = {"node", "block", NULL};
@@ -60,6 +62,7 @@ static struct design_repeat_place place_of(const struct document_node *node, con
     return (struct design_repeat_place){at->line, at->column};
 }
 
+/* Reads 'until', the condition to stop repeating, and checks it. */
 static int bind_until(const struct document *document, const struct document_node *until,
                       struct design_repeat *repeat, struct failure *failure) {
     const struct document_node *at_least = document_get(until, "at-least"),
@@ -80,6 +83,8 @@ static int bind_until(const struct document *document, const struct document_nod
     return r;
 }
 
+/* Reads the mapping 'repeat' into *RET, with defaults for what it leaves out. *RET changes only on success,
+ * and is cleared by design_repeat_clear(). */
 int design_repeat_bind(const struct document *document, const struct document_node *node,
                        struct design_repeat *ret, struct failure *failure) {
     cleanup(design_repeat_clear) struct design_repeat repeat = {.wanted = true,

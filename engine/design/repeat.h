@@ -33,19 +33,20 @@ struct design_repeat_place {
     size_t line, column;
 };
 
-/* Zeroed memory is a design that does not say so. */
+/* `wanted` is false in zeroed memory: the design has no `repeat`. */
 struct design_repeat {
     bool wanted;
     double ci, confidence; /* fractions */
     uint64_t at_least, at_most;
     unsigned between; /* DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK */
     char *response;   /* owned; NULL: not said */
-    /* Where it stands, and some of its members, or all where they are not said. */
+    /* Places in the document, for messages: of `repeat` and of three members (of `repeat` where a member
+     * is left out). */
     struct design_repeat_place place, at_most_place, between_place, response_place;
 };
 
-/* Binds NODE, what stands behind `repeat:`. Refused with the place: what is unknown, missing, of the wrong
- * type or out of range. */
+/* Reads NODE, the value of `repeat:`. Refused, with the place: members that are unknown, missing, of the
+ * wrong type or out of range. */
 int design_repeat_bind(const struct document *document, const struct document_node *node,
                        struct design_repeat *ret, struct failure *failure);
 void design_repeat_clear(struct design_repeat *repeat);

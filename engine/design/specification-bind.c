@@ -309,6 +309,7 @@ static int set_file(const struct binding *binding, const struct document_node *a
     return 0;
 }
 
+/* Reads 'compute', the expressions of computed columns. */
 static int bind_computed(const struct binding *binding, const struct document_node *compute) {
     for (size_t i = 0; i < compute->count; i++) {
         const struct document_node *value = compute->items[i];

@@ -35,6 +35,7 @@ void design_specification_cleanup(struct design_specification **specification) {
     design_specification_free(*specification);
 }
 
+/* Frees the specification; NULL is allowed. */
 void design_specification_free(struct design_specification *specification) {
     if (!specification)
         return;

@@ -83,13 +83,13 @@ struct design_specification {
     struct design_computed *computed;
     size_t computed_count;
 
-    uint64_t repetitions; /* with `repeat`: at most so many */
+    uint64_t repetitions; /* with `repeat`: the most repetitions */
     struct design_repeat repeat;
     uint64_t blocks; /* of each state; 0: nothing was said */
     size_t blocks_line, blocks_column;
     enum design_order_kind order;
     uint64_t seed;
-    bool seed_drawn; /* from the system: nobody gave one */
+    bool seed_drawn; /* the seed was not given, but drawn from the system */
 
     char *place_file; /* where it was written, for messages; or NULL */
     size_t line, column;
@@ -97,18 +97,18 @@ struct design_specification {
 
 /* One row without columns, once, in random order, with a seed drawn from the system. */
 int design_specification_new(struct design_specification **ret, struct failure *failure);
-/* NULL is fine. */
+/* Frees the specification; NULL is allowed. */
 void design_specification_free(struct design_specification *specification);
 void design_specification_cleanup(struct design_specification **specification); /* the same, for cleanup() */
 
-/* Binds NODE; paths are relative to FOLDER. A NODE that is NULL or null gives what design_specification_new
- * does. Refused with the place: keys that are unknown or that the kind does not use, and what is missing, out
- * of range or of the wrong type. */
+/* Reads NODE; paths are relative to FOLDER. NODE may be NULL or a null: the result is that of
+ * design_specification_new(). Refused, with the place: keys that are unknown or that the kind does not
+ * use, and values that are missing, out of range or of the wrong type. */
 int design_specification_from_node(const struct document *document, const struct document_node *node,
                                    const char *folder, struct design_specification **ret,
                                    struct failure *failure);
 
-/* Each changes what was said; TEXT is decimal. A refusal has no place. */
+/* Each replaces a value of the specification; TEXT is decimal. A refusal has no place. */
 int design_specification_set_seed(struct design_specification *specification, const char *text,
                                   struct failure *failure);
 /* Instead of `repeat`, if that was said. */
@@ -118,7 +118,7 @@ int design_specification_set_order(struct design_specification *specification, c
                                    struct failure *failure);
 int design_specification_set_blocks(struct design_specification *specification, const char *text,
                                     struct failure *failure);
-/* Each adds, and takes over what LEVELS owns. */
+/* Each adds one, and moves LEVELS into the specification, which then owns them. */
 int design_specification_add_levels(struct design_specification *specification, struct levels *levels,
                                     struct failure *failure);
 int design_specification_add_crossed(struct design_specification *specification, struct levels *levels,
@@ -130,8 +130,8 @@ uint64_t design_specification_seed(const struct design_specification *specificat
 /* Whether the seed decides anything: the table or the order is drawn. */
 bool design_specification_is_random(const struct design_specification *specification);
 
-/* Makes the design and its order. With FACTORS (an experiment's) it conforms to them (design_conform); NULL
- * takes every column as it comes. */
+/* Makes the design and its order. With FACTORS (an experiment's) it conforms to them (design_conform);
+ * NULL: every column is kept as it is. */
 int design_specification_make(const struct design_specification *specification,
                               const struct design_factors *factors, struct design **ret_design,
                               struct design_order **ret_order, struct failure *failure);

@@ -209,8 +209,8 @@ static int check_product(const struct uniform_product *product, struct failure *
     for (size_t i = 0; i < product->added_count; i++)
         if (!within_caps(product, product->added + i * product->count))
             return failure_input(failure, NULL, 0, 0,
-                                 "added row %zu has a size above %" PRId64
-                                 " or a product above %.0f, the caps",
+                                 "added row %zu has a size above the max-size of %" PRId64
+                                 " or a product above the max-product of %.0f",
                                  i + 1, product->max_size, product->max_product);
     return 0;
 }

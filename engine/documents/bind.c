@@ -287,6 +287,7 @@ static int check_kind(const struct document *document, const struct document_nod
 
 /* ---- Rows */
 
+/* The size of the struct member that a field of TYPE is read into. */
 static size_t member_size(enum bind_type type) {
     static const size_t sizes[] = {
         [BIND_TEXT] = sizeof(char *),

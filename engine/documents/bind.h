@@ -23,12 +23,12 @@ enum bind_type {
     BIND_CHOICE,   /* int or an enum: the index in .choices (a NULL-ended array) */
     BIND_TEXTS,    /* struct bind_texts: a sequence of scalars, or one scalar */
     BIND_NODE,     /* const struct document_node *, borrowed from the document, bound by the caller */
-    BIND_LATER,    /* no member: only the kind is checked, and the caller takes the node by document_get() */
+    BIND_LATER,    /* no member: only the kind is checked; the caller finds the node by document_get() */
     BIND_MAPPING,  /* a struct of .fields */
     BIND_OPTIONAL, /* a pointer to such a struct of .item_size bytes, owned; NULL: the key is not there */
     BIND_ITEMS,    /* struct bind_items: a sequence of mappings, a struct of .fields for each */
     BIND_PAIRS,    /* struct bind_texts, in which each name is followed by its value: a mapping of texts */
-    BIND_TIME,     /* int64_t, ns since 1970; text as clock_format() writes it; 0: nobody gave it */
+    BIND_TIME,     /* int64_t, ns since 1970; text as clock_format() writes it; 0: not given */
 };
 
 struct bind_texts {
@@ -73,8 +73,9 @@ struct bind_field {
     /* BIND_MAPPING, _OPTIONAL, _ITEMS. A mapping without a key: the fields are keys of the mapping itself. */
     const struct bind_field *fields;
     size_t field_count, item_size;
-    bool is_open;       /* keys that are no field are ignored */
-    const char *scalar; /* what is no mapping is the value of this key of it; NULL: is refused */
+    bool is_open; /* keys that are no field are ignored */
+    const char
+        *scalar; /* a value that is no mapping is read as the member of this key; NULL: it is refused */
 };
 
 /* The beginnings of rows: of a member of a struct, and of fields that are an array. */
@@ -104,7 +105,7 @@ void *bind_items_add(struct bind_items *items, size_t size);
 /* Adds what TARGET has to OBJECT, in SI units: bound again, it gives the same. What nobody gave and has no
  * default (NULL, a negative choice), BIND_NODE and BIND_LATER are left out. */
 void bind_resolve(const struct bind_field *fields, size_t count, const void *target, cJSON *object);
-/* Appends the same for people: "turbo off, proof 1 s, tolerance 2 %". */
+/* Appends the members of TARGET for people: "turbo off, proof 1 s, tolerance 2 %". */
 void bind_describe(const struct bind_field *fields, size_t count, const void *target, struct text *ret);
 
 /* A list of texts as the struct owns it: one more at its end, and all gone. */

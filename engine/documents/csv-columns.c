@@ -107,6 +107,7 @@ int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct 
 
 /* ---- Opening */
 
+/* Frees the columns; NULL is allowed. The reader stays open. */
 void csv_columns_close(struct csv_columns *columns) {
     if (!columns)
         return;

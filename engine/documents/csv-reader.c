@@ -408,7 +408,8 @@ static int read_row(struct csv_reader *reader, struct failure *failure) {
 int csv_next(struct csv_reader *reader, const struct csv_field **ret_fields, struct failure *failure) {
     reader->started = true;
     if (reader->broken)
-        return failure_set(failure, -EINVAL, "'%s' cannot be read on after an earlier failure", reader->name);
+        return failure_set(failure, -EINVAL, "'%s' cannot be read further after an earlier failure",
+                           reader->name);
     int r = read_row(reader, failure);
     reader->broken = r < 0;
     if (r == 1)

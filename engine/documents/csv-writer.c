@@ -13,6 +13,8 @@ static bool needs_quotes(const char *bytes, size_t length) {
     return length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0;
 }
 
+/* Appends a field of a row, after a comma unless it is the FIRST, in quotes if it needs them (RFC 4180). A
+ * negative errno: TEXT is full and unchanged. */
 int csv_append_field(struct text *text, bool first, const char *bytes, size_t length) {
     struct text_mark mark = text_mark(text);
     const char *quotes = needs_quotes(bytes, length) ? "\"" : "", *end = bytes + length, *quote;

@@ -54,6 +54,7 @@ const struct document_node *document_get(const struct document_node *node, const
     return NULL;
 }
 
+/* The kind of a node in words, for messages. */
 const char *document_kind_name(enum document_kind kind) {
     switch (kind) {
     case DOCUMENT_NULL:

@@ -25,8 +25,9 @@ bool json_add_boolean(cJSON *object, const char *key, bool value);
 /* STRING is any bytes: what is not UTF-8 is printed as U+FFFD, NULs too. NULL gives null. */
 bool json_add_string(cJSON *object, const char *key, const char *string);
 bool json_add_bytes(cJSON *object, const char *key, const char *bytes, size_t length);
-/* One line of JSON after the other, without an allocation for each value: a line's values lie in the arena,
- * or on the heap where they do not fit, and are gone when it is deleted, which comes before the next. */
+/* Parses one line of JSON after the other without an allocation for each value: values lie in the arena,
+ * or on the heap where they do not fit, and are valid until the line is deleted, which must precede the
+ * next parse. */
 struct json_arena {
     size_t used;
     bool spilled; /* something lies on the heap */

@@ -9,7 +9,8 @@ static size_t count_digits(const char *bytes, size_t length) {
     return count;
 }
 
-/* By JSON's grammar or by YAML's. */
+/* The length of the number that BYTES begin with, by the grammar of JSON or else of YAML; 0: there is
+ * none. */
 static size_t number_length(const char *bytes, size_t length, bool json) {
     size_t at = length > 0 && (bytes[0] == '-' || (bytes[0] == '+' && !json));
     size_t whole = count_digits(bytes + at, length - at), fraction = 0;

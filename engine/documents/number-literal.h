@@ -8,9 +8,9 @@
 /* How many bytes of BYTES[0..LENGTH) are an optional sign, digits with an optional point (digits on one side
  * of it are enough) and an optional exponent, or 0 when no such number begins here. */
 size_t number_literal_length(const char *bytes, size_t length);
-/* Whether all of them are. */
+/* Whether all bytes are such a number. */
 bool number_literal_is_decimal(const char *bytes, size_t length);
-/* The same for the numbers of JSON (RFC 8259). */
+/* The length of a number by the grammar of JSON (RFC 8259) that the bytes begin with; 0: none. */
 size_t number_literal_json_length(const char *bytes, size_t length);
 
 #endif

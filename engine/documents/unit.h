@@ -66,8 +66,7 @@ enum unit_place unit_read_name(const char *name, size_t length, size_t *ret_stem
 bool unit_is_time_name(const char *name, size_t length);
 /* The unit that a column without one has by its usual name: "s" of "duration", "By" of "size"; NULL: none. */
 const char *unit_of_name(const char *column);
-/* Whether what is measured in the unit CODE is above 0 by its nature: a time, a size, a rate, an energy, ...
- */
+/* Whether quantities in the unit CODE are above 0 by nature: a time, a size, a rate, an energy, ... */
 bool unit_is_positive(const char *code);
 /* Numbers in the unit FROM, times *RET_MULTIPLY, divided by *RET_DIVIDE, are in the unit TO: two whole
  * numbers without a common factor. One of them is a power of two, so that the result is rounded once, but for

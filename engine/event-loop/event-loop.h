@@ -47,12 +47,12 @@ void event_loop_cleanup(struct event_loop **loop);
  * kernel. */
 int event_loop_run(struct event_loop *loop, struct failure *failure);
 
-/* One turn: waits at most TIMEOUT_NS (negative: as long as it takes; 0: not at all) for something to happen,
- * and calls back for all that has. May be called from a callback (a turn within a turn). 1 if a callback was
- * called, 0 if not, or a negative errno. Returns 0 at once when the loop was stopped. */
+/* Waits at most TIMEOUT_NS (negative: without limit; 0: not at all) for an event, and calls back for all
+ * events that have happened. May be called from a callback. 1 if a callback was called, 0 if not, or a
+ * negative errno. Returns 0 at once when the loop was stopped. */
 int event_loop_run_once(struct event_loop *loop, int64_t timeout_ns, struct failure *failure);
 
-/* The same for those who wait: -EINTR with a sentence when the loop was stopped. */
+/* As event_loop_run_once(), but fails with -EINTR and a sentence when the loop was stopped. */
 int event_loop_turn(struct event_loop *loop, int64_t timeout_ns, struct failure *failure);
 
 /* Turns until *DONE, which a callback sets: 0; -ETIMEDOUT, without a sentence, after TIMEOUT_NS; -EINTR when

@@ -1,4 +1,4 @@
-/* The inside of the event loop: what its own files share. Nobody else includes this. */
+/* Declarations shared by the files of the event loop; not for other rooms. */
 #ifndef ASSAY_EVENT_LOOP_EVENT_SOURCE_H
 #define ASSAY_EVENT_LOOP_EVENT_SOURCE_H
 
@@ -106,7 +106,7 @@ unsigned serve_timers(struct event_loop *loop);
 int64_t timer_earliest(const struct event_loop *loop);
 
 void signal_remove(struct event_source *source);
-/* Adds to or takes from the signalfd and the thread's mask. 0 or a negative errno. */
+/* Adds a signal to, or removes it from, the signalfd and the thread's mask. 0 or a negative errno. */
 int signal_want(struct event_loop *loop, int number);
 void signal_unwant(struct event_loop *loop, int number);
 

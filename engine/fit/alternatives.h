@@ -28,8 +28,8 @@ struct alternatives_request {
 
 struct alternative {
     const struct library *library;
-    const char *terms, *noise; /* NULL: the method has none */
-    size_t by_count;           /* the first so many columns of by form its groups */
+    const char *terms, *noise; /* NULL: the method takes none */
+    size_t by_count;           /* the number of columns of `by`, from the first, that form its groups */
     bool is_repeated;          /* an earlier one has the same terms, groups and noise: it is not compared */
     char *reason;              /* owned: why some or all groups have no fit; or NULL */
 };
@@ -45,13 +45,13 @@ struct alternatives {
     size_t library_count;
 };
 
-/* TABLE was opened. A failure is one of all alternatives; one that cannot be fitted has a reason. To be
- * cleared after failures, too. */
+/* Fits and compares all alternatives over TABLE, which is open but not loaded. An alternative that cannot
+ * be fitted has a reason; it is a failure if none can. RET is to be cleared after failures, too. */
 int alternatives_make(const struct installation *installation, struct table *table,
                       const struct alternatives_request *request, struct alternatives *ret,
                       struct failure *failure);
 void alternatives_clear(struct alternatives *alternatives);
-/* OPTIONS are those of the request. */
+/* Adds the comparison, the choice and the reasons to a report. OPTIONS are those of the request. */
 void alternatives_report(struct report_section *in, const struct alternatives *alternatives,
                          const struct table *table, const struct fit_options *options);
 

@@ -429,6 +429,7 @@ int fit_binding_make(struct fit_binding *binding, const struct library *library,
     return r < 0 ? library_failure(library, r, &message, failure) : 0;
 }
 
+/* Frees what the binding owns. */
 void fit_binding_clear(struct fit_binding *binding) {
     struct rows_layout *layout = &binding->layout;
     parameters_clear(&binding->parameters);

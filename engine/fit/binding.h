@@ -17,7 +17,7 @@ struct fit_binding {
     struct model_column *model_columns; /* of the table, for the formula; levels after loading */
     size_t model_column_count;
 
-    const char **numbers, **categories; /* what is read of the table, each once */
+    const char **numbers, **categories; /* columns to read from the table, each once */
     size_t number_count, category_count;
     struct rows_layout layout;
     size_t *by; /* indices into table->categories */
@@ -30,7 +30,8 @@ struct fit_binding {
     const char **column_units; /* of the plugin's columns */
 };
 
-/* Binds OPTIONS: what is read of the table is known then. BINDING is to be cleared after failures too. */
+/* Binds OPTIONS to the plugin and the open table, and finds the columns to read. BINDING is to be cleared
+ * after failures too. */
 int fit_binding_bind(struct fit_binding *binding, const struct library *library, struct table *table,
                      const struct fit_options *options, struct failure *failure);
 /* Binds OPTIONS, reads the table, and makes the request of fit(). BINDING is to be cleared after failures

@@ -34,7 +34,7 @@
 #define CHOICE_MEAN_ERRORS 0.75
 
 struct contender {
-    /* What its model is: contender_describe(). */
+    /* Description of its model, by contender_describe(): */
     uint64_t rows, groups, mean_parameters, noise_parameters; /* parameters of the mean, and of the noise */
     bool is_segmented; /* it may have breaks, which it found in the data */
     const char *noise; /* "N-1"; of its first part */
@@ -58,8 +58,8 @@ struct choice {
 };
 
 void contender_describe(struct contender *contender, const struct model *model);
-/* Converts what it says of COUNT rows from the unit FROM to the unit TO; false where they have different
- * dimensions. NULL is any unit. */
+/* Converts its predictions of COUNT rows from the unit FROM to the unit TO; false where they have
+ * different dimensions. NULL is any unit. */
 bool contender_convert(struct contender *contender, size_t count, const char *from, const char *to);
 void contender_clear(struct contender *contender);
 

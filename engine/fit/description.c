@@ -109,6 +109,8 @@ static char *term_unit(const struct fit_binding *binding, const struct model *mo
     return unit ? xstrdup(unit) : NULL;
 }
 
+/* Describes the fitted MODEL for its file: response, units, columns, main values and origin. Drops an unknown
+ * hull and ranges of unused columns. */
 void description_fill(const struct fit_binding *binding, struct model *model) {
     const struct fit_options *options = binding->options;
     model->response = xstrdup(options->response);

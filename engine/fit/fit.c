@@ -648,6 +648,8 @@ static void fitting_clear(struct fitting *fitting) {
     fit_free(fitting->fit);
 }
 
+/* Fits a model to each group of the table with the plugin of LIBRARY. Sets *RET, which the caller frees with
+ * fit_free(), only on success. */
 int fit_run(const struct library *library, struct table *table, const struct fit_options *options,
             struct fit **ret, struct failure *failure) {
     cleanup(fitting_clear) struct fitting fitting = {.fit = xcalloc(1, sizeof *fitting.fit)};

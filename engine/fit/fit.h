@@ -1,9 +1,6 @@
-/*
- * A fit: a table, the groups of its rows, a fit plugin, and the model that comes of them. The host reads the
- * table, binds the plugin's parameters and columns, parses the formula, calls fit() once a group, leaves
- * folds of whole settings out to see how well the plugin predicts what it has not seen, and tests for lack of
- * fit; in one way for all methods.
- */
+/* A fit: a table, the groups of its rows, a fit plugin, and the resulting model. The host reads the table,
+ * binds the plugin's parameters and columns, parses the formula, calls fit() once a group, cross-validates
+ * by leaving out folds of whole settings, and tests for lack of fit, in the same way for all methods. */
 #ifndef ASSAY_FIT_FIT_H
 #define ASSAY_FIT_FIT_H
 
@@ -18,7 +15,7 @@
 
 enum fit_folds_by { FIT_FOLDS_BY_SETTING, FIT_FOLDS_BY_ROW, FIT_FOLDS_BY_COLUMNS };
 
-/* What is asked for. Borrowed. */
+/* The options of a fit. All members are borrowed. */
 struct fit_options {
     const char *response; /* a column or an expression */
     const char *terms;    /* NULL: the plugin's own */
@@ -38,30 +35,30 @@ struct fit_options {
     enum fit_folds_by folds_by;
     const char *const *fold_columns;
     size_t fold_column_count;
-    /* Of a cross-validation over the whole table, which is loaded then: the fold of each row, below `folds`,
-     * and room for what the fits without their folds say of the rows. NULL: each group has folds of its own.
-     */
+    /* For a cross-validation over the whole table, which must be loaded: the fold of each row, below
+     * `folds`, and memory for the predictions of each row by the fit without its fold. NULL: each group
+     * has folds of its own. */
     const uint8_t *row_folds;
     struct score_row *held_out;
     bool keep_predictions; /* fit->mean and fit->scaled are wanted */
-    /* Hears how far it is, several times a second: "rows" or "groups". */
+    /* Called several times a second with the progress; OF: "rows" or "groups". */
     void (*progress)(void *context, const char *of, uint64_t done, uint64_t total);
     void *progress_context;
 };
 
 struct fit {
     struct model *model;
-    struct report *tables; /* what the plugin shows besides: a section a group */
+    struct report *tables; /* tables of the plugin: a section a group */
     char **notes;          /* on the fit as a whole */
     size_t note_count;
-    /* With keep_predictions: what the model says of each row of the table, and how far off the response is in
-     * standard deviations of the noise; NaN: nothing. */
+    /* With keep_predictions: the model's mean for each row of the table, and the error of the row in
+     * standard deviations of the noise; NaN: not predicted. */
     double *mean, *scaled;
     double response_scale; /* from the table's response to the model's unit */
 };
 
-/* Reads TABLE, which was opened, and fits it; a table that is loaded must have all columns. With no group
- * fitted it still ends well: model->skipped has the reasons. */
+/* Reads TABLE, which is open, and fits it; a table that is loaded already must have all columns. Succeeds
+ * also if no group could be fitted: model->skipped has the reasons. */
 int fit_run(const struct library *library, struct table *table, const struct fit_options *options,
             struct fit **ret, struct failure *failure);
 void fit_free(struct fit *fit);     /* NULL is fine */

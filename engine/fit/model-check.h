@@ -1,5 +1,5 @@
-/* Whether a model file holds together (engine/model/check.h), and whether the model holds for measurements:
- * its errors there are not far above what its noise says. */
+/* Checks whether a model file is consistent (engine/model/check.h), and whether the model is valid for
+ * measurements: whether its errors are not far above its noise. */
 #ifndef ASSAY_FIT_MODEL_CHECK_H
 #define ASSAY_FIT_MODEL_CHECK_H
 

@@ -1,5 +1,5 @@
-/* What people and programs see of a fit: whether the model can be used, its estimates, and what it leaves
- * unexplained: the rows that spoil it, residuals as a chart, and the rows furthest off. */
+/* The report of a fit: whether the model can be used, its estimates, and its residuals: outliers, a chart,
+ * and the rows with the largest errors. */
 #ifndef ASSAY_FIT_REPORT_H
 #define ASSAY_FIT_REPORT_H
 

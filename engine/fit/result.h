@@ -1,7 +1,5 @@
-/*
- * What fit() of a plugin gave, group by group, and the groups of a model that are made of it: the terms of
- * all groups become one formula; a term that a group has not is dropped there.
- */
+/* The results of a plugin's fit(), group by group, and the groups of a model made from them: the terms of
+ * all groups become one formula; a term that a group lacks is dropped there. */
 #ifndef ASSAY_FIT_RESULT_H
 #define ASSAY_FIT_RESULT_H
 
@@ -25,12 +23,12 @@ struct result {
     size_t value_count;
     char **notes;
     size_t note_count;
-    uint64_t rows;                 /* that the plugin used; 0: not given */
-    size_t given_rows;             /* of fit() */
+    uint64_t rows;                 /* rows that the plugin used; 0: not recorded */
+    size_t given_rows;             /* rows that fit() got */
     bool *outliers;                /* by row that fit() got; NULL: no row is an outlier */
-    const char *problem;           /* what the plugin did wrong; or NULL */
+    const char *problem;           /* how the plugin broke its contract; or NULL */
     const char *undefined;         /* why the group has no fit: a result is not a number; or NULL */
-    struct report_section *tables; /* where its tables go; NULL: nowhere */
+    struct report_section *tables; /* the section for its tables; NULL: they are ignored */
     struct report_table *table;
     size_t table_columns;
 };
@@ -56,7 +54,7 @@ void result_clear(struct result *result);
  * less estimates. */
 void result_finish(struct result *result, size_t term_count, struct model_group *group);
 
-/* Gives GROUP, which was finished with FROM terms, the terms up to TO: it does without them. */
+/* Widens GROUP, which was finished with FROM terms, to TO terms; the new ones are dropped in it. */
 void result_widen(struct model_group *group, size_t from, size_t to);
 
 #endif

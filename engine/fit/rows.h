@@ -27,7 +27,8 @@ struct rows_layout {
     size_t term_count;
 };
 
-/* Arrays that are used for one group after the other; or a window on those of others. */
+/* The rows of a group, in arrays that are reused for the next group; or a window on the arrays of other
+ * rows. */
 struct rows {
     struct fit_rows view; /* what fit() gets */
     size_t capacity;
@@ -47,15 +48,16 @@ struct rows {
     uint64_t weightless; /* likewise: their weight is 0 */
 };
 
-/* -EINVAL with FAILURE for a weight below 0. ROWS is zeroed memory or was used before. */
+/* Copies the rows NUMBERS of the table that have all values. -EINVAL: a weight is below 0. ROWS is zeroed
+ * memory or was used before. */
 int rows_gather(struct rows *rows, const struct rows_layout *layout, const uint32_t *numbers, size_t count,
                 struct failure *failure);
-/* The rows of FROM fold by fold, and after them all but the last fold once more: the rows outside of any fold
- * lie together too, without copies for each. FIRST (fold_count + 1) is where each fold begins, ORDER which
- * row of FROM each is, the repeated ones left out. */
+/* Copies the rows of FROM fold by fold, and after them all but the last fold once more: so the rows
+ * outside of any fold are contiguous, too. FIRST (fold_count + 1) is where each fold begins, ORDER the row
+ * of FROM that each row is, without the repeated ones. */
 void rows_arrange(struct rows *rows, const struct rows_layout *layout, const struct rows *from,
                   const uint8_t *folds, size_t fold_count, size_t *first, uint32_t *order);
-/* COUNT of the arranged rows from BEGIN on; they belong to FROM. */
+/* Makes ROWS a window on COUNT rows of FROM, from BEGIN on, which must outlive it. */
 void rows_window(struct rows *rows, const struct rows_layout *layout, const struct rows *from, size_t begin,
                  size_t count);
 /* The column called NAME, of the formula or of the parameters; NULL: there is none. */

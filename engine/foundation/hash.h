@@ -9,7 +9,7 @@
 
 enum {
     HASH_HEX_SIZE = 65,         /* 64 lower-case hexadecimal digits and a NUL */
-    HASH_SHA512_HEX_SIZE = 129, /* 128 of them */
+    HASH_SHA512_HEX_SIZE = 129, /* 128 digits and a NUL */
 };
 
 struct hash; /* a hash in progress */

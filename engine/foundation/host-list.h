@@ -25,21 +25,21 @@ enum {
 
 /* Owned names, in the order written, each once. Zeroed memory is an empty list. */
 struct host_list {
-    char **names; /* those of the set */
+    char **names; /* the texts of `set`, in order */
     size_t count;
     struct text_set set;
 };
 
 void host_list_clear(struct host_list *list);
 
-/* Appends what TEXT says. A name that is there already is skipped. FAILURE_INPUT with the column (from 1) in
- * the sentence for what is not a list: an open bracket, a range that runs backwards, a character that no host
- * name has, more than the limits. LIST is as before on failure. */
+/* Appends the names of TEXT; a name that LIST has is skipped. FAILURE_INPUT with the column (from 1) in
+ * the sentence: an open bracket, a range that runs backwards, a character that no host name has, or more
+ * than the limits. LIST is unchanged on failure. */
 int host_list_parse(struct host_list *list, const char *text, struct failure *failure);
-/* The same from a file: any number of entries a line, "#" to the end of the line is a comment; a byte order
- * mark at its beginning and CRLF are ignored. Failures have file, line and column. */
+/* Appends the names in a file: any number of entries a line, "#" to the end of the line is a comment; a
+ * byte order mark at its beginning and CRLF are ignored. Failures have file, line and column. */
 int host_list_read(struct host_list *list, const char *path, struct failure *failure);
-/* One name as it is. */
+/* Appends one name, without expanding brackets. */
 int host_list_add(struct host_list *list, const char *name, struct failure *failure);
 
 /* Appends COUNT names, each once, as host_list_parse() reads them: names that differ in one number are folded

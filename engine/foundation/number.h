@@ -18,7 +18,7 @@ enum {
  * is not such a number, or is too large for a double. BYTES need not end in NUL. */
 bool number_parse_double(const char *bytes, size_t length, double *ret);
 
-/* The same for a whole number in the range of int64_t; "1e3" and "1.0" are refused. */
+/* Reads a whole number in the range of int64_t; "1e3" and "1.0" are refused. */
 bool number_parse_int64(const char *bytes, size_t length, int64_t *ret);
 bool number_parse_uint64(const char *bytes, size_t length, uint64_t *ret);
 

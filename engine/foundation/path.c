@@ -125,6 +125,8 @@ static bool is_others(const struct stat *status) {
                                                 !(S_ISDIR(status->st_mode) && (status->st_mode & S_ISVTX)));
 }
 
+/* Whether the program runs as root and another user could have placed or changed the open file or folder
+ * FILE, or can replace it. True also if that cannot be determined. */
 bool path_is_suspect(int file) {
     struct stat status;
     if (geteuid() != 0)

@@ -56,9 +56,10 @@ enum path_use {
     PATH_PLACE,  /* a file at the end of the path is replaced, or only looked at: it may be anybody's */
     PATH_SOURCE, /* it is run, loaded or sent on: it is checked too */
 };
-/* 0: no part of PATH that is there is another user's. */
+/* 0: no existing part of PATH belongs to another user. */
 int path_check(const char *path, enum path_use use, struct failure *failure);
-/* The same of FILE, a descriptor of any kind (O_PATH for one), called PATH, in a folder that was checked. */
+/* Checks FILE, a descriptor of any kind (O_PATH for one), called PATH, in a folder that was checked, as
+ * path_check() checks a path. */
 int path_check_file(int file, const char *path, struct failure *failure);
 /* Whether we are root, and the file or the folder is another user's or may be written to by one. */
 bool path_is_suspect(int file);

@@ -16,7 +16,7 @@ struct text_set {
 
 void text_set_clear(struct text_set *set);
 
-/* The number of the LENGTH bytes at TEXT, none of them a NUL; false when the set does not have them. */
+/* Sets the number of the text of LENGTH bytes, none of them a NUL; false: it is not in the set. */
 bool text_set_find(const struct text_set *set, const char *text, size_t length, uint32_t *ret);
 /* The same; a text that the set does not have is added. A caller that reads what others wrote limits how many
  * there may be, to 2^31 at most. */

@@ -76,6 +76,7 @@ int text_append_character(struct text *text, char character) {
     return text_append(text, &character, 1);
 }
 
+/* Appends as vprintf() does. A negative errno: TEXT is at its limit, and unchanged. */
 int text_vprintf(struct text *text, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);

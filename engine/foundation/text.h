@@ -31,7 +31,7 @@ int text_append_character(struct text *text, char character);
 int text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int text_vprintf(struct text *text, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
-/* Any bytes as UTF-8: what is not valid, and NULs, become U+FFFD each. */
+/* Appends bytes as UTF-8: each NUL and each invalid byte becomes U+FFFD. */
 int text_append_utf8(struct text *text, const char *bytes, size_t length);
 /* "a, b, c" of WORDS, NULL-ended; NULL: nothing. What is too long for a list that people read is cut. */
 void text_append_words(struct text *text, const char *const *words);
@@ -51,7 +51,7 @@ struct text_mark {
 struct text_mark text_mark(struct text *text);
 int text_keep(struct text *text, struct text_mark mark);
 
-/* Drops what is behind the first LENGTH bytes. */
+/* Cuts the text to its first LENGTH bytes. */
 void text_cut(struct text *text, size_t length);
 /* Drops the first COUNT bytes. */
 void text_consume(struct text *text, size_t count);

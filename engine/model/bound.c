@@ -360,8 +360,8 @@ struct block {
     int64_t outside[ROWS_AT_ONCE];
 };
 
-__attribute__((always_inline)) static inline void
 /* Marks the rows of a block that lie beyond a side of the hull as NEAR_HULL in OUTSIDE. */
+__attribute__((always_inline)) static inline void
 compare_hull(const struct bound *bound, const double *const x[WIDTH_USUAL], int64_t *restrict outside) {
     const struct model_hull *hull = bound->evaluator->model->hull;
     for (size_t d = 0; bound->evaluator->hull && d < hull->direction_count; d++) {
@@ -379,11 +379,10 @@ compare_hull(const struct bound *bound, const double *const x[WIDTH_USUAL], int6
     }
 }
 
-/* Returns whether all means are finite. X: A, B and C. */
-__attribute__((target_clones("avx2", "default"))) static bool
 /* Evaluates ROWS_AT_ONCE rows of a model that is one sum of products, with sigma and whether they are outside
  * the domain if asked for. X: columns A, B and C. false: some mean is not finite, and must be evaluated row
  * by row. */
+__attribute__((target_clones("avx2", "default"))) static bool
 evaluate_block(const struct bound *bound, const double *const x[WIDTH_USUAL], bool has_sigmas,
                bool has_outside, struct block *restrict block) {
     const struct straight *straight = &bound->straight;

@@ -1,13 +1,6 @@
-/*
- * What a model says of a row: the mean, how single measurements scatter about it, how sure the mean is, and
- * whether the row lies where the model was observed. Of the kinds that are defined row by row (struct model):
- * linear, piecewise, maximum, minimum, harmonic, smpi.
- *
- *     evaluator_new(model) ; evaluator_row(group, inputs) ... ; evaluator_free
- *
- * A row is an array of doubles, one for each input: a number, or for a text the code that evaluator_code()
- * has for it. The groups of any model with the same terms can be evaluated, those of a draw for one.
- */
+/* The prediction of a row by a model: the mean, the scatter of single measurements about it, the standard
+ * error of the mean, and whether the row is in the domain where the model was observed. For the kinds that
+ * are defined row by row (struct model): linear, piecewise, maximum, minimum, harmonic, smpi. */
 #ifndef ASSAY_MODEL_EVALUATOR_H
 #define ASSAY_MODEL_EVALUATOR_H
 
@@ -15,16 +8,16 @@
 
 #include <assay/predict.h>
 
-/* What a row must have: a column as a number, or as a text. */
+/* An input of the model: a column that a row must have, as a number or as a text. */
 struct evaluator_input {
     const char *name; /* the model's */
     bool is_text;
     const char **texts; /* that have codes: levels, or names of parts */
     size_t text_count;
-    size_t level_count; /* of them, that the fit saw; 0: not known */
+    size_t level_count; /* the number of levels that the fit saw; 0: not known */
 };
 
-/* What a model says of a row. */
+/* A model's prediction of a row. */
 struct evaluator_value {
     double mean;            /* in the response's unit; NaN: not defined */
     double sigma;           /* standard deviation of one measurement; NaN: the model has no noise */
@@ -65,7 +58,7 @@ struct evaluator_column {
 /* Whether models of this kind can be evaluated. */
 bool evaluator_knows(const char *kind);
 
-/* FAILURE_INPUT for a model of another kind. */
+/* Makes an evaluator of MODEL, which must outlive it. FAILURE_INPUT: the model's kind cannot be evaluated. */
 int evaluator_new(const struct model *model, struct evaluator **ret, struct failure *failure);
 void evaluator_free(struct evaluator *evaluator); /* NULL is fine */
 void evaluator_cleanup(struct evaluator **evaluator);
@@ -85,26 +78,27 @@ bool evaluator_is_measured(const struct evaluator *evaluator, const struct model
  * the mean is not a number there, or no part has the row's name; then both are NaN. */
 int evaluator_row(const struct evaluator *evaluator, const struct model_group *group, const double *inputs,
                   double *ret_mean, double *ret_sigma);
-/* The same of COUNT rows; GROUPS is which of the model's each row is of (UINT32_MAX: none, which is NaN),
- * NULL: all are of the first. COLUMNS has one for each input. RET_SIGMA may be NULL. */
+/* Sets means and sigmas of COUNT rows, as evaluator_row() does. GROUPS: the group of each row (UINT32_MAX:
+ * none, which is NaN); NULL: the first for all. COLUMNS has one for each input. RET_SIGMA may be NULL. */
 void evaluator_rows(const struct evaluator *evaluator, const struct model_group *of, const uint32_t *groups,
                     size_t count, const struct evaluator_column *columns, double *ret_mean,
                     double *ret_sigma);
-/* One row of them. */
+/* Copies the inputs of one row. */
 void evaluator_gather(const struct evaluator *evaluator, const struct evaluator_column *columns, size_t row,
                       double *ret_inputs);
 /* The standard error of the mean, by the covariance of the estimates: of sums sqrt(x'Cx), x the terms; of a
  * greatest or least that of the term that is it; of harmonic to first order. NaN: not known. */
 double evaluator_standard_error(const struct evaluator *evaluator, const struct model_group *group,
                                 const double *inputs);
-/* All of it, with what extrapolation.h says. */
+/* Sets all members of RET: mean, sigma, standard error, extrapolation. 0, or -EDOM as evaluator_row(). */
 int evaluator_predict(const struct evaluator *evaluator, const struct model_group *group,
                       const double *inputs, struct evaluator_value *ret);
 
-/* Parts of one group that a row may be of: all, or those of one name; false where there are none. */
+/* The range of parts of a group that apply to a row: all, or those with the row's name; false if there are
+ * none. */
 bool evaluator_parts_named(const struct evaluator *evaluator, const struct model_group *group,
                            const double *inputs, size_t *ret_first, size_t *ret_end);
-/* The one of these that holds X, or the nearest. */
+/* The index of the part, among FIRST to END - 1, whose interval has X, or of the nearest one. */
 size_t evaluator_segment(const struct model_group *group, size_t first, size_t end, double x);
 
 #endif

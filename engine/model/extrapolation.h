@@ -20,18 +20,18 @@ void extrapolation_find(const struct evaluator *evaluator, const struct model_gr
 /* Whether the domain may have a range of the term that no column has: it has no dummy, and is not of the
  * segments' column alone. */
 bool extrapolation_has_range(const struct model *model, const struct model_term *term);
-/* How far the row is beyond the hull of all rows, in widths of it; 0 inside, or where there is no hull. */
+/* How far the row is beyond the hull of all rows, in widths of the hull; 0: inside, or there is no hull. */
 double extrapolation_beyond_hull(const struct evaluator *evaluator, const double *inputs);
 bool extrapolation_is_outside(const struct evaluator_value *value);
 /* One clause on that: "'m' is 3.2 times the greatest value that was measured". Returns BUFFER. */
 const char *extrapolation_describe(const struct evaluator_value *value,
                                    char buffer[static EXTRAPOLATION_SENTENCE_SIZE]);
 
-/* How many rows are outside, and the one that is furthest out; for how many a time of 0 or less is predicted.
- * Zeroed at first, but for IS_TIME. */
+/* Counts of rows outside the domain, with the one that is furthest out, and of predictions of 0 or less.
+ * To be zeroed but for IS_TIME. */
 struct extrapolation_tally {
     uint64_t rows, outside, not_positive;
-    bool is_time; /* the response: what is not above 0 cannot be */
+    bool is_time; /* the response is a time, which must be above 0 */
     struct evaluator_value furthest;
 };
 

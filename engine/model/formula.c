@@ -346,6 +346,7 @@ static int read_term(struct parser *parser) {
     return 0;
 }
 
+/* Reads terms separated by '+' to the end of the text; anything else is an error. */
 static int read_terms(struct parser *parser) {
     if (strlen(parser->text) > FORMULA_BYTES_MAX)
         return refuse(parser, parser->text, "the terms are longer than %d bytes, the most accepted",

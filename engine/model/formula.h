@@ -43,12 +43,12 @@ struct formula {
     struct model_term *terms;
     size_t term_count;
     size_t *places; /* of each term: the byte of the text where it begins, from 1 */
-    char *note;     /* what may be a slip of the finger; or NULL */
+    char *note;     /* a likely slip in the text, for a note; or NULL */
 };
 
 /* What a formula is read against. */
 struct formula_context {
-    const struct model_column *columns; /* that there are; levels are not looked at */
+    const struct model_column *columns; /* the existing columns; their levels are ignored */
     size_t column_count;
     const char *response;     /* it cannot explain itself; or NULL */
     const char *const *sizes; /* of M-0, M-1, M-2; none: m, n, k */
@@ -98,9 +98,9 @@ struct formula_column {
     size_t text_count;
 };
 
-/* The value of TERM, written out, at each of COUNT rows. What is missing or not defined (the inverse of 0,
- * the logarithm of a number below 0) is NaN or infinite. -ENOENT: a column is not there, *RET_MISSING its
- * name. */
+/* The value of TERM, without categories (formula_expand), at each of COUNT rows. Missing or undefined
+ * values (the inverse of 0, the logarithm of a number below 0) are NaN or infinite. -ENOENT: there is no
+ * column *RET_MISSING. */
 int formula_values(const struct model_term *term, const struct formula_column *columns, size_t column_count,
                    size_t count, double *ret, const char **ret_missing);
 /* VALUE to a whole POWER, by the same multiplications wherever it is computed. */

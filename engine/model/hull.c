@@ -60,10 +60,9 @@ static void find_scales(struct model_hull *hull, size_t rows, const double *cons
     }
 }
 
-/* Of at most BLOCK_ROWS rows, column by column, so that the compiler uses vectors. */
-__attribute__((target_clones("avx2", "default"))) static void
 /* Extends the hull by at most BLOCK_ROWS rows, column by column, so that the compiler uses vectors; rows with
  * a value that is not finite do not count. */
+__attribute__((target_clones("avx2", "default"))) static void
 add_block(struct model_hull *hull, size_t rows, const double *const *columns, size_t begin) {
     double values[HULL_COLUMNS_MAX][BLOCK_ROWS], sums[BLOCK_ROWS] = {0}, least, most;
     for (size_t c = 0; c < hull->column_count; c++)

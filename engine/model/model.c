@@ -72,6 +72,7 @@ void model_group_clear(struct model_group *group, size_t by_count) {
     free(group->name), free(group->parts);
 }
 
+/* Frees the members of ORIGIN. */
 void model_origin_clear(struct model_origin *origin) {
     for (size_t i = 0; i < origin->input_count; i++) {
         free(origin->inputs[i].name);
@@ -86,6 +87,7 @@ void model_origin_clear(struct model_origin *origin) {
     free_texts(origin->setting_values, origin->setting_count);
 }
 
+/* Frees the model; NULL is allowed. */
 void model_free(struct model *model) {
     if (!model)
         return;

@@ -38,8 +38,7 @@ void model_hull_free(struct model_hull *hull); /* NULL is fine */
 
 /* What the unit of the response is in seconds: see struct model, response_seconds. */
 double model_unit_seconds(const char *unit);
-/* The same of MODEL for those who need a time: 1 where the unit is not known, FAILURE_INPUT where it is no
- * time. */
+/* The unit of MODEL's response in seconds, 1 if it is not known. FAILURE_INPUT: the response is no time. */
 int model_response_seconds(const struct model *model, double *ret, struct failure *failure);
 
 /* Whether the response is a time by its unit, or, without one, by its usual name ("duration"). */
@@ -53,8 +52,8 @@ int model_group_find(const struct model *model, const char *name, size_t *ret, s
 /* The column, the range, the value called NAME, or NULL. */
 const struct model_column *model_column_find(const struct model *model, const char *name);
 const struct model_range *model_range_find(const struct model_part *part, const char *name);
-/* Adds VALUE to LIST of COUNT values, unless it has one of that name. Returns the one that LIST has. The
- * caller frees the list. */
+/* Adds VALUE to LIST of COUNT values, unless a value in it has the same name. Returns the value in the
+ * list. The caller frees the list. */
 const struct model_value *model_values_add(const struct model_value ***list, size_t *count,
                                            const struct model_value *value);
 const struct model_value *model_value_find(const struct model_value *values, size_t count, const char *name);

@@ -29,6 +29,8 @@ struct reading {
 
 /* ---- Errors */
 
+/* Adds a finding, a WARNING or an error, at NODE of the document; beyond FINDINGS_MAX errors are only
+ * counted. */
 void model_findings_add(struct model_findings *findings, const struct document_node *node, bool warning,
                         const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -51,9 +53,9 @@ void model_findings_clear(struct model_findings *findings) {
     *findings = (struct model_findings){0};
 }
 
-__attribute__((format(printf, 3, 4))) static void
 /* Reports an error of the file at NODE: to the findings, or, if it is the first, to the failure. Reading goes
  * on. */
+__attribute__((format(printf, 3, 4))) static void
 refuse(struct reading *reading, const struct document_node *node, const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
     va_list arguments;
@@ -192,6 +194,7 @@ static double *required_numbers(struct reading *reading, const struct document_n
 
 /* ---- The head */
 
+/* Reads a factor of a term: its column, with a power, a level or the function log2. */
 static void read_factor(struct reading *reading, const struct document_node *node, struct model_factor *ret) {
     double power = required_number(reading, node, "power");
     ret->column = required_text(reading, node, "column");
@@ -484,6 +487,7 @@ static struct model_value *read_values(struct reading *reading, const struct doc
     return values;
 }
 
+/* Reads a part of a group: its interval, estimates, covariance, noise, values and ranges. */
 static void read_part(struct reading *reading, const struct document_node *node, struct model_part *ret) {
     ret->kind = required_text(reading, node, "kind");
     ret->name = optional_text(reading, node, "name");
@@ -539,6 +543,7 @@ static void expect_order(struct reading *reading, const struct document_node *no
     }
 }
 
+/* Reads a group: labels, rows, values, notes, and its parts, which must be in order. */
 static void read_group(struct reading *reading, const struct document_node *node, struct model_group *ret) {
     ret->labels = read_labels(reading, node);
     ret->name = model_group_name(ret->labels, reading->model->by_count);

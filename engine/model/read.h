@@ -15,7 +15,7 @@ int model_file_read(const char *path, struct model **ret, struct failure *failur
 int model_file_parse(const char *name, const char *bytes, size_t length, struct model **ret,
                      struct failure *failure);
 
-/* What is wrong with a model, or, where it is a warning, worth knowing. */
+/* A finding about a model: an error, or, as a warning, something worth knowing. */
 struct model_finding {
     size_t line, column; /* from 1; 0: not known */
     bool warning;

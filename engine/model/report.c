@@ -370,6 +370,7 @@ static void report_pair(struct report_section *section, const char *name, const 
         report_text(section, name, NULL, text, detail);
 }
 
+/* Adds a table of the inputs that the model was fitted to, if they are known. */
 static void report_inputs(struct report_section *section, const struct model_origin *origin) {
     static const struct column columns[] = {{.name = "name", .label = "input"},
                                             {.name = "rows"},

@@ -20,11 +20,11 @@ struct score_rows {
     const double *weights;    /* rows of weight 0 are missing; NULL: all are 1 */
     const uint32_t *settings; /* which setting each row is of; NULL: each row is one */
     const uint32_t
-        *groups; /* which group of the model; UINT32_MAX: none of them; NULL: all are of the first */
+        *groups; /* the group of each row in the model; UINT32_MAX: none; NULL: the first for all */
     const struct evaluator_column *columns; /* one for each input of the evaluator */
 };
 
-/* What a model says of one row. Zeroed, or not predicted: mean is NaN. */
+/* A model's prediction of one row. Zeroed, or not predicted: mean is NaN. */
 struct score_row {
     double mean, sigma; /* sigma of a measurement of the row's weight */
     double log_density; /* of the measurement, under the noise; NaN: no noise is known there */
@@ -37,7 +37,8 @@ void score_predict(const struct evaluator *evaluator, const struct model_group *
                    const struct score_rows *rows, const uint32_t *rows_of, size_t count,
                    struct score_row *ret);
 
-/* What is not defined is NaN: without rows all of it, log score and coverage where a row has no noise. */
+/* Scores over some rows. NaN: not defined; without rows all of them, log score and coverage if a row has
+ * no noise. */
 struct score {
     uint64_t rows, settings;     /* that were scored */
     uint64_t rows_without_group; /* not scored: they are in no group of the model */
@@ -57,7 +58,7 @@ struct score {
 struct score score_sum(const struct score_rows *rows, const struct score_row *predicted,
                        const uint32_t *rows_of, size_t count);
 
-/* How much worse A is than B on the same rows, setting by setting: rows that one of both cannot predict are
+/* How much worse A predicts than B, compared setting by setting; rows that one of them cannot predict are
  * left out. */
 struct score_difference {
     uint64_t rows, settings;

@@ -12,13 +12,12 @@ struct model_spread {
     size_t count;
 };
 
-/* Leaves out what is not finite. */
+/* Adds a value; one that is not finite is ignored. */
 void model_spread_add(struct model_spread *spread, double value);
 void model_spread_clear(struct model_spread *spread);
-/* The value that the share SHARE of them lies below; NaN where there are none. Puts them into ascending
- * order. */
+/* The quantile SHARE (0 to 1) of the values; NaN if there are none. Sorts the values. */
 double model_spread_quantile(struct model_spread *spread, double share);
-/* Where any of COUNT groups was observed, of a column; false where none says so. */
+/* The range of COLUMN over the domains of COUNT groups; false if no domain has it. */
 bool model_spread_range(const struct model_group *groups, size_t count, const char *column, double *ret_low,
                         double *ret_high);
 /* The values called NAME of all groups that have one. */

@@ -94,6 +94,7 @@ static void put_rows(struct writing *writing, const double *numbers, size_t coun
 
 /* ---- The head */
 
+/* Writes the terms, with units and factors. */
 static void put_terms(struct writing *writing) {
     const struct model *model = writing->model;
     put(writing, ",\n  \"terms\": [");
@@ -114,6 +115,7 @@ static void put_terms(struct writing *writing) {
     put(writing, "%s", model->term_count ? "\n  ]" : "]");
 }
 
+/* Writes the columns, with units, types and the levels of categories. */
 static void put_columns(struct writing *writing) {
     const struct model *model = writing->model;
     put(writing, ",\n  \"columns\": [");
@@ -131,6 +133,7 @@ static void put_columns(struct writing *writing) {
     put(writing, "%s", model->column_count ? "\n  ]" : "]");
 }
 
+/* Writes the hull of the measured rows, if the model has one. */
 static void put_hull(struct writing *writing) {
     const struct model_hull *hull = writing->model->hull;
     if (!hull)
@@ -218,6 +221,7 @@ static void put_values(struct writing *writing, const struct model_value *values
 
 /* ---- Groups */
 
+/* Writes the estimate of each term in PART, with standard error, t and p. */
 static void put_estimates(struct writing *writing, const struct model_part *part) {
     static const char *const keys[] = {"estimate", "standard_error", "t", "p"};
     put(writing, ", \"estimates\": [");

@@ -43,7 +43,7 @@
 
 struct next_request {
     const struct model *model;
-    const char *group;                    /* the one that is served; NULL: all */
+    const char *group;                    /* the group to improve; NULL: all */
     const struct design_factors *factors; /* of the experiment; NULL: none is known */
     struct expression *const *conditions; /* of the experiment, over its factors */
     size_t condition_count;
@@ -62,7 +62,8 @@ struct next_request {
 struct next_rows {
     const struct next_request *request;
     struct evaluator *evaluator; /* its inputs are the model's factors */
-    size_t *groups;              /* those of the model that are served, and can be made surer */
+    size_t *groups; /* the groups that are improved: of the requested ones, those with a covariance that more
+                       measurements reduce */
     size_t group_count;
     struct candidate_range *ranges, *domain; /* by factor: where candidates may be; where it was observed */
 

@@ -45,7 +45,7 @@ struct optimal_group {
     uint32_t kind;            /* candidates of this kind are measured in it */
 };
 
-/* Borrowed, all of it. Numbers are finite. */
+/* All members are borrowed; all numbers are finite. */
 struct optimal_problem {
     size_t candidate_count, term_count, group_count;
     const double *terms;   /* a row of TERM_COUNT values a candidate */
@@ -74,7 +74,7 @@ struct optimal_rows {
     size_t *items;     /* owned: candidates, those first that gain most with those before them */
     double *gains;     /* owned: of each, what the design would lose without it */
     size_t count;      /* 0: not one candidate fits into the budget */
-    size_t lack_count; /* the last so many of them are for lack of fit */
+    size_t lack_count; /* the number of rows, the last ones, that test for lack of fit */
     double cost;
     /* Gain: of D, by how much the log det of the information grew; of I, by how much the average variance
      * went down. Averages over the groups, by their shares. */

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* In ascending order; none of them is NaN. */
+/* The values are in ascending order; none is NaN. */
 void quantile_sort(double *values, size_t count);
 /* The share SHARE, from 0 to 1, of the COUNT values of SORTED lies below the result; NaN of none. */
 double quantile(const double *sorted, size_t count, double share);

@@ -64,6 +64,8 @@ static int check(struct library *library, const char *prefix, const char *name, 
                : refuse(library->path, failure, "the plugin has no function run(), or no roles of models");
 }
 
+/* Loads the plugin PREFIX-NAME, such as fit-linear, and checks its version and functions. Sets *RET, which
+ * library_close() frees, only on success. */
 int library_open(const struct installation *installation, const char *prefix, const char *name,
                  struct library **ret, struct failure *failure) {
     if (!name[0] || strchr(name, '/'))

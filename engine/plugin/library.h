@@ -16,7 +16,7 @@ struct library {
     void *handle;
     char *path;
     const struct assay_plugin *plugin;
-    const struct fit_plugin *fit;         /* NULL: of the other kind */
+    const struct fit_plugin *fit;         /* NULL: it is no fit plugin */
     const struct predict_plugin *predict; /* likewise */
 };
 

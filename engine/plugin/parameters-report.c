@@ -13,7 +13,8 @@ static void append_range(struct text *text, const char *before, double low, doub
         text_printf(text, "%s%s to %s", before, from, to);
 }
 
-/* "none, elimination", "whole number from 0 to 20; plausible 4 to 8", "column". */
+/* The values that a parameter accepts, in words: "none, elimination", "whole number from 0 to 20; plausible 4
+ * to 8", "column". The caller frees. */
 static char *describe_values(const struct plugin_parameter *parameter) {
     static const char *const types[] = {
         [PLUGIN_NUMBER] = "number",   [PLUGIN_NUMBERS] = "numbers", [PLUGIN_WORD] = "",
@@ -30,7 +31,7 @@ static char *describe_values(const struct plugin_parameter *parameter) {
     return text_take(&text);
 }
 
-/* What holds where the user sets nothing: of a column the names that it is found by. */
+/* The default of a parameter, or the names by which its column is found. The caller frees. */
 static char *describe_default(const struct plugin_parameter *parameter) {
     if (parameter->default_text || parameter->type == PLUGIN_WORD || !parameter->choices)
         return xstrdup(parameter->default_text ? parameter->default_text
@@ -42,6 +43,7 @@ static char *describe_default(const struct plugin_parameter *parameter) {
     return text_take(&text);
 }
 
+/* Adds a table of the parameters in COUNT tables, with units, values, defaults and help. */
 void parameters_report(struct report_section *in, const char *title,
                        const struct plugin_parameter *const *tables, size_t count) {
     static const struct column columns[] = {

@@ -244,7 +244,7 @@ static int bind_call(void *context, const struct model *model, size_t group, con
     struct failure failure = {0};
     if (!given || group >= given->model->group_count)
         return plugin_refuse(message, -EINVAL,
-                             "the plugin bound a model or group that the host had not given");
+                             "the plugin uses a model or group that assay has not given to it");
     if (!given->evaluator)
         return plugin_refuse(message, -EINVAL,
                              "the model '%s' has the kind '%s', which gives no value for a row",
@@ -386,6 +386,7 @@ int models_open(struct role_models *models, const struct library *library, const
     return make_lists(models, failure);
 }
 
+/* Frees the models and what was made of them. */
 void models_clear(struct role_models *models) {
     for (size_t i = 0; i < models->count; i++) {
         struct given_model *given = &models->items[i];

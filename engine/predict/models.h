@@ -16,15 +16,15 @@ struct given_model {
     struct model *model, *drawn;
     struct model **draws; /* those that are kept */
     size_t draw_count;
-    bool is_kept;                 /* `drawn` is one of them */
+    bool is_kept;                 /* `drawn` is one of `draws` */
     const struct model **seen;    /* where the plugin sees one of the two */
     struct predict_source source; /* texts are owned */
     char *content;                /* of its file, `length` bytes and a NUL */
     size_t length;
     enum report_grade grade;
     char *verdict; /* model_verdict() */
-    /* What the user must know before relying on what is made of the model: that it is NOT_USABLE, or that its
-     * grade is UNKNOWN; NULL: nothing, or the same file was given before, for another role. */
+    /* A warning for the user: the model is NOT_USABLE, or its grade is UNKNOWN; NULL: none, or the file
+     * was given before for another role. */
     char *remark;
     struct evaluator *evaluator; /* NULL: the kind is not evaluated row by row */
     /* In the scenario in hand: the sum of the means, in all and extrapolated, and the extrapolated row with
@@ -61,7 +61,7 @@ void models_clear(struct role_models *models);
 /* The path in such a word. */
 const char *models_path(const char *word);
 
-/* From now on all models are drawn: those of draw DRAW, from 1; 0: as they were read. */
+/* Makes all models those of draw DRAW, from 1; 0: the models as they were read. */
 void models_draw(struct role_models *models, uint64_t draw);
 /* Before each run of the plugin. */
 void models_begin(struct role_models *models);

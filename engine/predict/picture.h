@@ -11,7 +11,7 @@
 struct picture {
     char *name;
     const char *file;     /* NULL: lines of a report */
-    size_t table, column; /* SIZE_MAX: it is the other */
+    size_t table, column; /* one of them is SIZE_MAX: the picture is of the other */
     enum picture_form { PICTURE_LINES, PICTURE_CSV, PICTURE_SVG, PICTURE_HTML, PICTURE_TRACE } form;
 };
 

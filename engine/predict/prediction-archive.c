@@ -261,6 +261,7 @@ static void report_models(const struct archive_prediction *prediction, struct re
     }
 }
 
+/* Adds how a prediction of an archive was made: plugin, version, time, seed, options and models. */
 static void report_head(const struct archive_run *run, struct report_section *in) {
     const struct archive_prediction *prediction = run->prediction;
     char time[CLOCK_TEXT_SIZE];

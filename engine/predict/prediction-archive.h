@@ -31,7 +31,7 @@ struct prediction_sentences {
 
 struct prediction_archive {
     const char *target; /* borrowed */
-    char *folder;       /* what it is made in; removed by prediction_archive_clear() */
+    char *folder;       /* the folder in which it is made; removed by prediction_archive_clear() */
     char *results_path;
     struct report_file results;
     struct prediction_sentences warnings, notes;
@@ -41,8 +41,8 @@ struct prediction_archive {
 /* TARGET must end in ".zip", and not be there yet: FAILURE_INPUT. ARCHIVE is to be cleared after failures
  * too. */
 int prediction_archive_open(struct prediction_archive *archive, const char *target, struct failure *failure);
-/* Copies the table of scenarios PATH ("-": standard input; a pipe too) and sets *RET to the path of the copy,
- * the caller's, which is what is to be predicted. */
+/* Copies the table of scenarios PATH ("-": standard input; a pipe too) and sets *RET to the path of the
+ * copy, from which to predict; the caller frees it. */
 int prediction_archive_take_scenarios(struct prediction_archive *archive, const char *path, char **ret,
                                       struct failure *failure);
 /* The scenarios from FIRST on, in their order: as the sink of a prediction is called. */
@@ -55,11 +55,11 @@ int prediction_archive_seal(struct prediction_archive *archive, const struct pre
                             const struct explanation *explanation, const char *const *settings,
                             size_t setting_count, const char *const *command,
                             char sha256[static HASH_HEX_SIZE], struct failure *failure);
-/* Removes what was not sealed. */
+/* Removes the folder of an archive that was not sealed. */
 void prediction_archive_clear(struct prediction_archive *archive);
 
-/* What such an archive says: of what it was made, its table (FOR_PEOPLE of one scenario a list), warnings and
- * notes. */
+/* Reports an archive of a prediction: models and settings, its table (FOR_PEOPLE: a list if there is one
+ * scenario), warnings and notes. */
 int prediction_archive_report(struct archive_reader *archive, bool for_people, struct report_section *in,
                               struct failure *failure);
 /* The tables that `--plot` put into it, as a section each: curves as charts, intervals of time as Gantt

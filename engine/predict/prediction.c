@@ -542,6 +542,7 @@ int prediction_make(const struct installation *installation, const char *prefix,
     return 0;
 }
 
+/* Frees the prediction; NULL is allowed. */
 void prediction_free(struct prediction *prediction) {
     if (!prediction)
         return;

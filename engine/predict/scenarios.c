@@ -39,6 +39,7 @@ struct reading {
     size_t rows, scenarios_made;
 };
 
+/* Frees what was read of the scenarios. */
 static void reading_free(struct reading *reading) {
     if (!reading)
         return;

@@ -31,7 +31,7 @@ struct scenarios {
     struct scenario *items;
     size_t count, room;
     size_t left_out;         /* combinations where an expression is no value of its parameter */
-    char *left_out_reason;   /* of the first of them: a sentence */
+    char *left_out_reason;   /* the reason for the first one: a sentence */
     struct reading *reading; /* private */
 };
 

@@ -1,4 +1,4 @@
-/* The best of many scenarios without running all of them. */
+/* Searches for the best of many scenarios without running all of them. */
 #ifndef ASSAY_PREDICT_SEARCH_H
 #define ASSAY_PREDICT_SEARCH_H
 

@@ -9,7 +9,7 @@
 
 struct groups {
     size_t count;
-    uint32_t *rows;   /* of all groups, one group after the other */
+    uint32_t *rows;   /* the rows of all groups, one group after the other */
     size_t *first;    /* where each group begins in rows; first[count] is the number of rows */
     uint32_t *labels; /* codes of the levels: label_count a group */
     size_t label_count;

@@ -220,6 +220,7 @@ void input_close(struct input *input) {
     input->is_open = false;
 }
 
+/* Closes the input and frees what it owns. */
 void input_clear(struct input *input) {
     input_close(input);
     if (input->pipe >= 0)

@@ -16,15 +16,15 @@ struct input {
     struct archive_model suggestion;
     struct archive_answer answer;
     bool suggests, has_answer;
-    uint64_t journal_bytes; /* of an archive; 0: it has none */
+    uint64_t journal_bytes; /* of an archive; 0: none */
     uint64_t *row_hashes;   /* as duplicate_inputs_hash_rows() fills them; owned */
     size_t row_count;
     bool is_regular; /* a file that its device and inode identify */
     dev_t device;
     ino_t inode;
 
-    /* What was read of a pipe or of standard input, from `pipe_start` on: it cannot be opened twice. -1: it
-     * is a file. */
+    /* A file with the bytes read from a pipe or standard input, which cannot be opened twice, from
+     * `pipe_start` on. -1: the input is a file. */
     int pipe;
     off_t pipe_start;
     bool is_open;

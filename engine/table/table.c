@@ -695,6 +695,7 @@ bool table_place(const struct table *table, size_t row, const struct table_input
 
 /* ---- Freeing */
 
+/* Frees the table; NULL is allowed. */
 void table_free(struct table *table) {
     if (!table)
         return;

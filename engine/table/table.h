@@ -43,7 +43,7 @@ struct table_input {
     uint64_t rows;              /* that were read */
 };
 
-/* What is kept of each row. */
+/* A column of numbers in memory. */
 struct table_numbers {
     char *name;     /* a column, or an expression over columns: "1/(m*n*k)" */
     char *unit;     /* UCUM; NULL: not known, or of an expression */
@@ -63,7 +63,7 @@ struct table_options {
     char separator;             /* 0: found in the first lines */
     const char *const *columns; /* names of the columns of files without a header; NULL: they have one */
     size_t column_count;
-    const char *member; /* of archives: another table than the one that their model is of; or NULL */
+    const char *member; /* of archives: the table to read instead of that of their model; or NULL */
     bool hash;          /* CSV files too */
     struct archive_reader *archive; /* of the only input, opened by the caller, who closes it after the table;
                                        or NULL */
@@ -87,10 +87,11 @@ struct table {
     size_t column_count;
     struct table_input *inputs;
     size_t input_count;
-    const struct archive_model *suggestion; /* what its experiment suggests for the table that is read: of the
-                                               first input that has one; or NULL */
-    const struct archive_answer *answer;    /* likewise, by what settings are ranked */
-    bool ranks_nothing;                     /* an experiment of an input has "none" as its answer */
+    const struct archive_model *suggestion; /* the model that an experiment suggests for this table: of the
+                                               first input with one; or NULL */
+    const struct archive_answer
+        *answer;        /* the first input's answer: the column by which settings are ranked; or NULL */
+    bool ranks_nothing; /* an experiment of an input has "none" as its answer */
     /* After table_load: */
     size_t rows;
     uint64_t rows_flagged, rows_not_matching; /* left out: by gates, by the condition */
@@ -105,15 +106,15 @@ struct table {
     struct table_private *private;
 };
 
-/* Looks at every input: columns, units, suggestion. A file that is given twice, and earlier parts of a run
- * whose later part is given too, are left out, and noted; archives of one run that were resumed apart from
- * each other are refused. "-" is standard input. */
+/* Opens every input: reads its columns, units and suggestion. A file that is given twice, and earlier
+ * parts of a run whose later part is given too, are left out with a note; archives of one run that were
+ * resumed independently are refused. "-" is standard input. */
 int table_open(const char *const *paths, size_t count, const struct table_options *options,
                struct table **ret, struct failure *failure);
 /* Reads all rows, once. */
 int table_load(struct table *table, const struct table_selection *selection, struct failure *failure);
-/* Puts the numbers and categories of SELECTION first, in its order; of what was loaded nothing else changes.
- * False where it has one that was not loaded. */
+/* Moves the numbers and categories of SELECTION to the front, in its order; the others follow unchanged.
+ * False: one was not loaded. */
 bool table_arrange(struct table *table, const struct table_selection *selection);
 void table_free(struct table *table);     /* NULL is fine */
 void table_cleanup(struct table **table); /* for cleanup() */

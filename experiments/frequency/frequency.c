@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 enum {
-    SAMPLES = 4096, /* of a core; of more, the last ones count */
+    SAMPLES = 4096, /* of a core; later ones replace the first */
     CHAIN = 50048,  /* cycles of a sample: 12 to 20 us, in which a frequency does not change by itself */
     ROUNDS = 50000, /* of the vector load between two samples: some 100 us */
     VECTORS = 10,   /* independent sums of products: as many as two units of a latency of five need */
@@ -60,6 +60,8 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+/* ROUNDS of multiplications and additions of vectors, the vector load. Returns a result, so that the compiler
+ * keeps them. */
 static double multiply_and_add(double seed) {
     vector sums[VECTORS], factor, term;
     for (int k = 0; k < NUMBERS; k++) {
@@ -82,6 +84,8 @@ static int compare(const void *left, const void *right) {
     return (*a > *b) - (*a < *b);
 }
 
+/* Keeps core INDEX busy for the seconds of the row and samples its frequency in the second half. Sets the
+ * median of the samples. */
 static void keep_busy(unsigned index, void *context) {
     (void)context;
     struct core *core = &cores[index];

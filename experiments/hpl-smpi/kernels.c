@@ -19,8 +19,8 @@
 enum { UNKNOWN = -2, RIGHT = 142 };
 
 /* SMPI gives each rank a copy of its own of all that is static. */
-static double in_kernels; /* seconds */
-static double owed;       /* seconds below a nanosecond, which the next call takes */
+static double in_kernels; /* seconds since HPL_pdmatgen */
+static double unslept;    /* fraction of a nanosecond, in s, which the next call adds */
 static unsigned long calls;
 static unsigned long long random_state;
 static long memory; /* KiB */
@@ -34,19 +34,21 @@ static double uniform(void) {
     return ((double)((z ^ z >> 31) >> 12) + 0.5) / 4503599627370496.0;
 }
 
+/* A standard normal number (Box and Muller). */
 static double normal(void) {
     double radius = sqrt(-2 * log(uniform()));
     return radius * cos(6.283185307179586 * uniform());
 }
 
+/* The whole number in an environment variable; 0 if it is unset. */
 static int setting(const char *name) {
     const char *text = getenv(name);
     return text ? (int)strtol(text, NULL, 10) : 0;
 }
 
-/* The group of a model that this rank is like: HOST/CORE, the core being its place on the host, or HOST; or
- * else -1, the mean of all groups. */
-static int group_here(int (*find)(const char *name)) {
+/* The group of this rank in a model, by FIND, which returns a negative number if there is none: HOST/CORE,
+ * with the rank's place on its host, else HOST, else negative: the mean of all groups. */
+static int group_of_rank(int (*find)(const char *name)) {
     char host[MPI_MAX_PROCESSOR_NAME], core[MPI_MAX_PROCESSOR_NAME + 16];
     int length, rank;
     MPI_Get_processor_name(host, &length);
@@ -55,9 +57,8 @@ static int group_here(int (*find)(const char *name)) {
     return find(core) >= 0 ? find(core) : find(host);
 }
 
-/* What all ranks occupy together, without the pages of programs and libraries. The resident set counts memory
- * that ranks share once for each, so this is the proportional one; it has no maximum of its own, so it is
- * read now and then. */
+/* Updates `memory`, the most that all ranks were seen to occupy, without the pages of programs and libraries:
+ * the proportional set size, which counts shared pages once. */
 static void measure_memory(void) {
     char line[256];
     long size, sum = 0;
@@ -70,9 +71,9 @@ static void measure_memory(void) {
     memory = sum > memory ? sum : memory;
 }
 
-/* The rank is busy for so long, whatever the speed that the platform gives its host: the models know the
- * hosts. */
-static void spend(double seconds) {
+/* Advances the rank's simulated time by SECONDS, whatever speed the platform states for its host, since the
+ * models are of that host. Ends the program if SECONDS is not a number. */
+static void advance_time(double seconds) {
     if (isnan(seconds)) {
         fprintf(stderr, "hpl-smpi: a model has no finite duration for a call\n");
         exit(1);
@@ -83,10 +84,10 @@ static void spend(double seconds) {
     if (seconds <= 0)
         return;
     in_kernels += seconds;
-    owed += seconds;
-    struct timespec time = {.tv_sec = (time_t)owed};
-    time.tv_nsec = (long)((owed - (double)time.tv_sec) * 1e9);
-    owed -= (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+    unslept += seconds;
+    struct timespec time = {.tv_sec = (time_t)unslept};
+    time.tv_nsec = (long)((unslept - (double)time.tv_sec) * 1e9);
+    unslept -= (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
     nanosleep(&time, NULL);
 }
 
@@ -94,10 +95,10 @@ static void spend(double seconds) {
     do {                                                                                                     \
         static int group = UNKNOWN, noise;                                                                   \
         if (group == UNKNOWN) {                                                                              \
-            group = group_here(assay_##X##_group);                                                           \
+            group = group_of_rank(assay_##X##_group);                                                        \
             noise = setting("NOISE");                                                                        \
         }                                                                                                    \
-        spend(noise ? DRAW_##X(group, normal()) : MEAN_##X(group));                                          \
+        advance_time(noise ? DRAW_##X(group, normal()) : MEAN_##X(group));                                   \
     } while (0)
 
 /* ---- What HPL calls */
@@ -185,7 +186,7 @@ ROWS(HPL_dlaswp06N, dlaswp)
 ROWS(HPL_dlaswp06T, dlaswp)
 ROWS(HPL_dlaswp10N, dlaswp)
 
-/* HPL calls it once, right before it takes the time. */
+/* HPL calls it once, just before its timer starts: seeds the random numbers. */
 void HPL_pdmatgen(void) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -26,7 +26,8 @@ typedef void dgemm_function(const char *trans_a, const char *trans_b, const int 
                             const double *b, const int *ldb, const double *beta, double *c, const int *ldc,
                             size_t trans_a_length, size_t trans_b_length);
 
-/* Gflop/s; 0 if there is no dgemm or no memory. */
+/* The rate of this rank's dgemm in Gflop/s, over calls that last seconds_min together; 0 if there is no
+ * dgemm_ or no memory. */
 static double measure(void) {
     dgemm_function *dgemm = (dgemm_function *)dlsym(RTLD_DEFAULT, "dgemm_");
     size_t count = (size_t)SIZE * (SIZE + 2 * DEPTH);
@@ -42,7 +43,7 @@ static double measure(void) {
     const int size = SIZE, depth = DEPTH;
     const double minus_one = -1, one = 1;
     double begin = 0, seconds = 0;
-    int calls = -1; /* the first one makes the library do what it does only once */
+    int calls = -1; /* the first call is not counted: it initializes the library */
     do {
         if (calls++ == 0)
             begin = PMPI_Wtime();
@@ -53,6 +54,7 @@ static double measure(void) {
     return 2e-9 * SIZE * SIZE * DEPTH * calls / seconds;
 }
 
+/* Measures on all ranks at once; rank 0 prints the mean and the least rate. Collective. */
 static void report(void) {
     int rank = 0, ranks = 1;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -68,7 +70,7 @@ static void report(void) {
     }
 }
 
-/* The next in the order of loading, so that another library that is loaded like this one has its turn too. */
+/* Calls the next MPI_Init in the order of loading, so that other preloaded libraries see the call as well. */
 int MPI_Init(int *count, char ***words) {
     int (*next)(int *, char ***) = (int (*)(int *, char ***))dlsym(RTLD_NEXT, "MPI_Init");
     int r = next(count, words);

@@ -7,14 +7,14 @@ const char *const blas_kernel_names[] = {"dgemm",  "dtrsm",  "dgemv",   "dger", 
                                          "dswap",  "dcopy",  "daxpy",   "dscal", "idamax",
                                          "dlaswp", "dlacpy", "dlatcpy", "empty", NULL};
 
-/* SHAPES: rows and columns of A, B, C and T, of which "n" stands for a vector. TOUCHES: how often each
- * element of them is read or written. */
+/* SHAPES: rows and columns of A, B, C and T; a single letter is a vector of that length. TOUCHES: how often
+ * each element is read or written. */
 static const struct {
     const char *symbol; /* after s or d; of idamax, after i and that */
     const char *shapes[BLAS_OPERANDS];
     double touches[BLAS_OPERANDS];
-    double factor;       /* operations: so many */
-    const char *product; /* times the product of these */
+    double factor;       /* operations: this factor */
+    const char *product; /* times these sizes */
 } kernels[BLAS_KERNELS] = {
     [BLAS_DGEMM] = {"gemm_", {"mk", "nk", "mn", ""}, {1, 1, 2, 0}, 2, "mnk"},
     [BLAS_DTRSM] = {"trsm_", {"", "", "mn", "nn"}, {0, 0, 2, 0.5}, 1, "mnn"},
@@ -41,10 +41,12 @@ const char *blas_call_symbol(enum blas_kernel kernel, bool is_single) {
     return symbol;
 }
 
+/* The size m, n or k of the call. */
 static int size_of(const struct blas_call *call, char letter) {
     return letter == 'm' ? call->m : letter == 'n' ? call->n : call->k;
 }
 
+/* The rows, columns and reach in memory of an operand; all 0 if the kernel does not have it. */
 struct blas_extent blas_call_extent(const struct blas_call *call, enum blas_operand which) {
     const char *shape = kernels[call->kernel].shapes[which];
     const int leading[BLAS_OPERANDS] = {call->lda, call->ldb, call->ldc, call->n};
@@ -79,9 +81,11 @@ double blas_call_bytes(const struct blas_call *call) {
     return bytes * (call->is_single ? sizeof(float) : sizeof(double));
 }
 
-/* ---- What HPL does to memory -----------------------------------------------------------------------------
+/* ---- Kernels of HPL that are no BLAS
+ * -----------------------------------------------------------------------------
  */
 
+/* Swaps each row i of C with its pivot row, as HPL_dlaswp00N does: in blocks of 32 columns. */
 static void swap_rows(const struct blas_call *call, double *c) {
     enum { BLOCK = 32 }; /* columns: as many lines of the cache that are used again with the next row */
     size_t leading = (size_t)call->ldc;
@@ -98,12 +102,14 @@ static void swap_rows(const struct blas_call *call, double *c) {
     }
 }
 
+/* C = A, as HPL_dlacpy does. */
 static void copy(const struct blas_call *call, const double *a, double *c) {
     for (int j = 0; j < call->n; j++)
         memcpy(c + (size_t)j * (size_t)call->ldc, a + (size_t)j * (size_t)call->lda,
                (size_t)call->m * sizeof *c);
 }
 
+/* C = B', as HPL_dlatcpy does. */
 static void copy_transposed(const struct blas_call *call, const double *b, double *c) {
     size_t ldb = (size_t)call->ldb, ldc = (size_t)call->ldc;
     for (size_t j = 0; j < (size_t)call->n; j++)
@@ -132,6 +138,7 @@ typedef void axpy(whole, const void *, const void *, whole, void *, whole);
 typedef void scal(whole, const void *, void *, whole);
 typedef int iamax(whole, const void *, whole);
 
+/* Makes the call: BLAS by its Fortran interface, HPL's own kernels by loops above. */
 void blas_call_run(struct blas_call *call) {
     static const float singles[] = {-1, 1};
     static const double doubles[] = {-1, 1};

@@ -60,7 +60,8 @@ struct blas_call {
     int found;         /* of idamax, from 1 */
 };
 
-/* "sgemm_"; NULL: there is none. Valid until the next call. */
+/* The Fortran symbol of the kernel, such as "sgemm_"; NULL: it is no BLAS function. Valid until the next
+ * call. */
 const char *blas_call_symbol(enum blas_kernel kernel, bool is_single);
 /* The rows and columns of an operand, and the elements that it reaches over in memory; all 0: the kernel has
  * no such operand. A vector has one row, and its elements are columns. */
@@ -74,11 +75,11 @@ double blas_call_operations(const struct blas_call *call);
 /* Bytes that are read, and bytes that are written, where nothing is read or written twice. */
 double blas_call_bytes(const struct blas_call *call);
 
+/* Makes the call; sets `found` of idamax. */
 void blas_call_run(struct blas_call *call);
 
-/* One small call against plain loops; a result that differs ends the program. The elements are small whole
- * numbers, so that every correct order of summation gives the same. It also makes the library do what it does
- * only at its first call. */
+/* Compares one small call with plain loops; a wrong result ends the program. The elements are small whole
+ * numbers, so that every order of summation is exact. It also makes the library initialize itself. */
 void blas_call_check(const struct blas_library *library, enum blas_kernel kernel, bool is_single);
 
 #endif

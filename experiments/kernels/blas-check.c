@@ -7,10 +7,10 @@
 
 enum { LD = 11, COLUMNS = 9, ELEMENTS = 2 * LD * COLUMNS };
 
-/* What the call shall make of C, which has what it has before: by plain loops, of which each element is a
- * line. Returns what idamax shall find. */
-static int compute(const struct blas_call *call, double *c, const double *a, const double *b,
-                   const double *t) {
+/* Applies the call to C, which holds its initial elements, by plain loops, a line each kernel. Returns the
+ * index, from 1, that idamax must find; 0 for other kernels. */
+static int compute_expected(const struct blas_call *call, double *c, const double *a, const double *b,
+                            const double *t) {
     int m = call->m, n = call->n, k = call->k, lda = call->lda, ldb = call->ldb, ldc = call->ldc,
         inc = call->inc, second = (n - 1) * inc + 1, largest = 0;
     for (int j = 0; j < n; j++) {
@@ -45,9 +45,9 @@ static int compute(const struct blas_call *call, double *c, const double *a, con
         } else if (call->kernel == BLAS_DSCAL) {
             *x = -*x;
         }
-        double here = a[j * inc] < 0 ? -a[j * inc] : a[j * inc],
-               there = a[largest * inc] < 0 ? -a[largest * inc] : a[largest * inc];
-        largest = here > there ? j : largest;
+        double current_value = a[j * inc] < 0 ? -a[j * inc] : a[j * inc],
+               largest_value = a[largest * inc] < 0 ? -a[largest * inc] : a[largest * inc];
+        largest = current_value > largest_value ? j : largest;
     }
     for (int j = n - 1; j >= 0 && call->kernel == BLAS_DTRSV; j--)
         for (int i = 0; i < j; i++)
@@ -55,6 +55,7 @@ static int compute(const struct blas_call *call, double *c, const double *a, con
     return call->kernel == BLAS_IDAMAX ? largest + 1 : 0;
 }
 
+/* Compares one small call with plain loops; ends the program if an element or the pivot found differs. */
 void blas_call_check(const struct blas_library *library, enum blas_kernel kernel, bool is_single) {
     static const int pivots[] = {3, 1, 8, 10, 4, 9, 6};
     const char *symbol = blas_call_symbol(kernel, is_single);
@@ -69,7 +70,8 @@ void blas_call_check(const struct blas_library *library, enum blas_kernel kernel
             element_put(is_single, given[which], (size_t)i, expected[which][i]);
         }
     }
-    int found = compute(&call, expected[BLAS_C], expected[BLAS_A], expected[BLAS_B], expected[BLAS_T]);
+    int found =
+        compute_expected(&call, expected[BLAS_C], expected[BLAS_A], expected[BLAS_B], expected[BLAS_T]);
     blas_call_run(&call);
     for (size_t i = 0; i < ELEMENTS; i++) {
         double value = element_get(is_single, given[BLAS_C], i);

@@ -27,8 +27,8 @@ static const struct {
     {"mkl", {"libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}, "libmkl-rt (non-free)"},
 };
 
-/* Threads are counted by the library when it is loaded, some also later. What the user has set by hand for
- * MKL's layers stays. */
+/* Sets the number of threads in the environment of all BLAS libraries, which read it when they are loaded.
+ * MKL's layers are set only where the user has not set them. */
 static void set_threads(unsigned threads) {
     static const char *const variables[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
                                             "BLIS_NUM_THREADS", "MKL_NUM_THREADS"};
@@ -47,26 +47,28 @@ static void find_function(void *handle, const char *symbol, void *ret_function) 
     memcpy(ret_function, &found, sizeof found);
 }
 
+/* Whether a library with the name of the reference BLAS is OpenBLAS, BLIS or MKL instead. */
 static bool is_another_blas(void *handle) {
     return dlsym(handle, "openblas_get_config") || dlsym(handle, "bli_info_get_version_str") ||
            dlsym(handle, "mkl_get_version_string");
 }
 
-/* The first candidate that is there; or what was tried, in a sentence, and the program ends. */
+/* Loads the first candidate that exists. If none does: ends the program, and says which were tried and which
+ * package has the BLAS. */
 static void *load_known(size_t which) {
     struct utsname machine;
     char tried[1024] = "", why[1024] = "";
     uname(&machine);
     for (const char *const *candidate = known[which].candidates; *candidate; candidate++) {
         char path[512];
-        const char *hole = strstr(*candidate, "%s");
+        const char *placeholder = strstr(*candidate, "%s");
         snprintf(path, sizeof path, "%.*s%s%s", (int)strcspn(*candidate, "%"), *candidate,
-                 hole ? machine.machine : "", hole ? hole + 2 : "");
+                 placeholder ? machine.machine : "", placeholder ? placeholder + 2 : "");
         void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        bool other = handle && strcmp(known[which].name, "reference") == 0 && is_another_blas(handle);
-        if (handle && !other)
+        bool is_other_blas = handle && strcmp(known[which].name, "reference") == 0 && is_another_blas(handle);
+        if (handle && !is_other_blas)
             return handle;
-        if (other) {
+        if (is_other_blas) {
             snprintf(why, sizeof why, "%s is another BLAS on this machine", path);
             dlclose(handle);
         } else {
@@ -79,6 +81,7 @@ static void *load_known(size_t which) {
         tried, why, known[which].package);
 }
 
+/* The handle of a known BLAS or of a library by its path; ends the program if it cannot be loaded. */
 static void *load(const char *name) {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].name, name) == 0)
@@ -111,6 +114,7 @@ blas_function *blas_library_find(const struct blas_library *library, const char 
     return function;
 }
 
+/* Prints the library's name, file, version, detected processor and threads as facts. */
 void blas_library_facts(const struct blas_library *library, blas_function *function, unsigned threads) {
     fact("blas", "%s", library->name);
     Dl_info place;

@@ -12,14 +12,13 @@ struct blas_library {
     void *handle;
 };
 
-/* NAME is openblas, blis, reference, mkl, or a path with a slash. The library computes with THREADS threads.
- * One that cannot be loaded ends the program. */
+/* Loads a BLAS that computes with THREADS threads. NAME: openblas, blis, reference, mkl, or a path with a
+ * slash. Ends the program if it cannot be loaded. */
 struct blas_library blas_library_load(const char *name, unsigned threads);
-/* SYMBOL, such as "dgemm_"; a library without it ends the program. */
+/* The function SYMBOL, such as "dgemm_"; ends the program if the library lacks it. */
 blas_function *blas_library_find(const struct blas_library *library, const char *symbol);
-/* Its name, the file that FUNCTION really comes from (the engine records the SHA-256 of every fact that is a
- * path), what the library says of its version and of the processor that it took this one for, and its
- * threads. */
+/* Prints facts: the library's name, the file that defines FUNCTION (the engine records the SHA-256 of every
+ * fact that is a path), the library's version, the processor it has detected, and its threads. */
 void blas_library_facts(const struct blas_library *library, blas_function *function, unsigned threads);
 
 #endif

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* So large that sums of such sizes, and their bytes, do not overflow. */
+/* Sums of sizes up to this, and their bytes, do not overflow. */
 #define ELEMENTS_MOST (UINT64_C(1) << 56)
 
 static const char *const precisions[] = {"double", "single", NULL};
@@ -104,6 +104,7 @@ static blas_function *functions[BLAS_KERNELS]; /* of those that are checked */
 static uint64_t state;                         /* of content, offsets and pivots */
 static char *buffers[BLAS_OPERANDS];           /* T: NULL where no kernel has it */
 
+/* The elements of the largest matrix of operand WHICH, as the options say. */
 static uint64_t elements_of(int which) {
     return values[A_ELEMENTS + which].whole;
 }
@@ -112,10 +113,13 @@ static size_t element_size(void) {
     return values[PRECISION].word == 1 ? sizeof(float) : sizeof(double);
 }
 
+/* The size of the buffer of operand WHICH: the largest matrix and the range of offsets. */
 static uint64_t buffer_bytes(int which) {
     return (elements_of(which) + values[OFFSET_RANGE].whole) * element_size();
 }
 
+/* Finds the kernel's function in the BLAS and checks its result in a small call; ends the program if the BLAS
+ * lacks it or computes wrong. */
 static void check_kernel(enum blas_kernel kernel) {
     bool is_single = values[PRECISION].word == 1;
     const char *symbol = blas_call_symbol(kernel, is_single);
@@ -125,6 +129,7 @@ static void check_kernel(enum blas_kernel kernel) {
     blas_call_check(&library, kernel, is_single);
 }
 
+/* Ends the program if the mask has more bits than single precision has in its significand. */
 static void check_mask(void) {
     if (values[PRECISION].word == 1 && values[MASK].whole > 24)
         die(EXIT_INPUT,
@@ -133,8 +138,8 @@ static void check_mask(void) {
             (unsigned long long)values[MASK].whole);
 }
 
-/* T is nearly the unit matrix, whatever part of the buffer a call takes for it: the solution of a solve is
- * the next one's right-hand side, and must neither grow without end nor vanish. */
+/* Fills the buffer of an operand. T's elements are scaled so that it is nearly the unit matrix at any offset:
+ * repeated solves must neither overflow nor vanish. */
 static void fill(int which) {
     struct content content = {.kind = (enum content_kind)values[CONTENT].word,
                               .value = values[VALUE].number,
@@ -147,6 +152,7 @@ static void fill(int which) {
         content_fill(&content, buffers[which], elements_of(which) + values[OFFSET_RANGE].whole, &state);
 }
 
+/* Allocates the buffers of the operands that have elements. */
 static void allocate(void) {
     static const char *const names[] = {"matrix A", "matrix B", "matrix C", "matrix T"};
     for (int i = 0; i < BLAS_OPERANDS; i++)
@@ -154,6 +160,8 @@ static void allocate(void) {
             buffers[i] = buffer_allocate(buffer_bytes(i), names[i]);
 }
 
+/* Prints the library, precision, contents, seed and memory; settings that are columns of the rows are not
+ * facts. */
 static void print_facts(enum blas_kernel first, const char *policy) {
     blas_library_facts(&library, functions[first], (unsigned)values[THREADS].whole);
     fact("precision", "%s", precisions[values[PRECISION].word]);
@@ -178,7 +186,8 @@ static void print_facts(enum blas_kernel first, const char *policy) {
 /* ---- Rows ------------------------------------------------------------------------------------------------
  */
 
-/* The last element that an operand reaches, counted from 1, must be in its buffer. */
+/* Refuses the row if an operand reaches beyond its buffer, or if its leading dimension is less than its
+ * rows. */
 static void check_operand(const struct blas_call *call, enum blas_operand which) {
     static const char lower[] = "abct", upper[] = "ABCT";
     struct blas_extent extent = blas_call_extent(call, which);
@@ -192,6 +201,7 @@ static void check_operand(const struct blas_call *call, enum blas_operand which)
                     (unsigned long long)elements_of(which));
 }
 
+/* Draws for each row i a pivot from i to ldc - 1; the array is reused by the next call. */
 static void draw_pivots(struct blas_call *call) {
     static int *pivots, room;
     if (call->m > room) {
@@ -205,6 +215,8 @@ static void draw_pivots(struct blas_call *call) {
     call->pivots = pivots;
 }
 
+/* The call of the current row, each operand at a random offset in its buffer. Refuses the row if an operand
+ * does not fit. */
 static struct blas_call make_call(void) {
     struct blas_call call = {.kernel = (enum blas_kernel)values[KERNEL].word,
                              .is_single = values[PRECISION].word == 1,
@@ -226,7 +238,7 @@ static struct blas_call make_call(void) {
     return call;
 }
 
-/* Before the first row, and where a row has another content than the one before. */
+/* Fills all buffers at the first call, and whenever the row's content differs from that of the row before. */
 static void fill_all(void) {
     static struct value last[3];
     if (last[0].known && last[0].word == values[CONTENT].word && last[1].number == values[VALUE].number &&
@@ -238,9 +250,11 @@ static void fill_all(void) {
         fill(i);
 }
 
+/* Runs the rows until the input ends, and answers each with its responses; the calls of `before` are not
+ * timed. */
 static void run_rows(void) {
     double class = processor_class(values[SYS].text);
-    fill_all(); /* memory is there, and the header of the answers says so */
+    fill_all(); /* before the answers' header, which says that the program is ready */
     rows_answers(responses, values[RESPONSES].text);
     while (rows_next()) {
         struct stopwatch watch;

@@ -40,7 +40,7 @@ void *buffer_allocate(uint64_t bytes, const char *what) {
     return memory;
 }
 
-/* Element I before the mask. */
+/* Element I of COUNT before scale and mask are applied. */
 static double content_at(const struct content *content, uint64_t i, uint64_t count, uint64_t *state) {
     switch (content->kind) {
     case CONTENT_RANDOM: /* as many bits as the significand has */

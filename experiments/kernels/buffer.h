@@ -14,19 +14,19 @@ uint64_t draw(uint64_t *state);
 /* A whole number from 0 to MOST, which is below 2^57. */
 uint64_t draw_up_to(uint64_t *state, uint64_t most);
 
-/* Memory that this process touches first shall be that of the processor it is pinned to, whatever policy it
- * was started with. Returns what came of it. */
+/* Sets the memory policy "local": pages come from the NUMA node of the processor that first touches them.
+ * Returns the policy in words, also when it could not be set. */
 const char *buffer_keep_local(void);
 
-/* Zeroed pages, or the program ends: "cannot allocate N bytes for WHAT". */
+/* Zeroed pages, never freed; ends the program, with WHAT in the sentence, if there are none. */
 void *buffer_allocate(uint64_t bytes, const char *what);
 
 /* The order is that of content_words. */
 enum content_kind { CONTENT_RANDOM, CONTENT_SEQUENTIAL, CONTENT_CONSTANT };
 extern const char *const content_words[];
 
-/* What COUNT elements hold: uniform in [0, 1), i / (COUNT - 1), or VALUE; times SCALE; of each the low MASK
- * bits are set to one. */
+/* What content_fill() sets COUNT elements to: uniform in [0, 1), i / (COUNT - 1), or VALUE; times SCALE; then
+ * the low MASK bits of each are set to one. */
 struct content {
     enum content_kind kind;
     double value, scale;

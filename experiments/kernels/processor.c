@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-/* Is CPU in the kernel's list "0-7,16" that the file PATH has? */
+/* Whether the file PATH has CPU in its list, such as "0-7,16"; false also if there is no file. */
 static int is_listed(const char *path, int cpu) {
     int first, last, found = 0;
     FILE *file = fopen(path, "re");
@@ -23,7 +23,7 @@ static int is_listed(const char *path, int cpu) {
     return found;
 }
 
-/* 0: the kernel does not say. */
+/* The capacity of a CPU that Linux states, up to 1024; 0 if it states none. */
 static int capacity_of(const char *sys, int cpu) {
     char path[512];
     int capacity = 0;
@@ -36,6 +36,8 @@ static int capacity_of(const char *sys, int cpu) {
     return capacity;
 }
 
+/* The class of the PU that this thread runs on: 1 to 3 by Intel's lists, else its capacity if PUs differ,
+ * else 0. */
 int processor_class(const char *sys) {
     static const char *const intel[] = {"cpu_core", "cpu_atom", "cpu_lowpower"};
     char path[512];

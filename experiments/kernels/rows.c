@@ -25,22 +25,23 @@ static struct {
 
     const struct setting *settings;
     struct value *values, unit;
-    int columns[COLUMNS_MAX]; /* which setting it is; -1: the unit */
+    int columns[COLUMNS_MAX]; /* the index of each column's setting; -1: the unit */
     int column_count;
-    int answers[COLUMNS_MAX]; /* which response it is */
+    int answers[COLUMNS_MAX]; /* the index of each printed response */
     int answer_count;
 } rows;
 
 /* ---- Output ----------------------------------------------------------------------------------------------
  */
 
-/* All of a line at once, so that a killed run has lost no answer. */
+/* Ends a line and writes it out, so that a killed run loses no answer. */
 static void end_line(void) {
     putchar('\n');
     if (fflush(stdout) != 0)
         die(EXIT_SYSTEM, "cannot write answers: %s", strerror(errno));
 }
 
+/* Prints "#NAME: TEXT" with control characters as blanks; nothing if the text is empty. */
 void fact(const char *name, const char *format, ...) {
     char text[FACT_MAX] = "";
     va_list arguments;
@@ -69,6 +70,8 @@ void fact_process(const char *policy) {
     fact("cpu", "%d", sched_getcpu());
 }
 
+/* Chooses the responses of NAMES that SELECTED lists, and prints the header of the answers; ends the program
+ * if one is unknown. */
 void rows_answers(const char *const *names, const char *selected) {
     char left[LINE_LENGTH_MAX], *rest = left;
     snprintf(left, sizeof left, "%s", selected);
@@ -139,7 +142,7 @@ static char *read_line(void) {
 }
 
 /* Cuts LINE at its commas into at most COLUMNS_MAX fields; returns how many there are. */
-static int split(char *line, char *fields[COLUMNS_MAX]) {
+static int split_fields(char *line, char *fields[COLUMNS_MAX]) {
     int count = 0;
     for (char *field; (field = strsep(&line, ",")); count++)
         if (count < COLUMNS_MAX)
@@ -147,7 +150,7 @@ static int split(char *line, char *fields[COLUMNS_MAX]) {
     return count;
 }
 
-/* "unit,m,n,k": what a header must have, for the sentence. */
+/* The header that is expected, such as "unit,m,n,k", for a message; valid until the next call. */
 static const char *expected_header(size_t count) {
     static char text[LINE_LENGTH_MAX];
     size_t used = (size_t)snprintf(text, sizeof text, "unit");
@@ -157,6 +160,7 @@ static const char *expected_header(size_t count) {
     return text;
 }
 
+/* The index of the setting that may be the column NAME; -1: none. */
 static int find_column(const char *name, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (rows.settings[i].in_rows && strcmp(rows.settings[i].name, name) == 0)
@@ -171,6 +175,7 @@ bool rows_have(const char *name) {
     return false;
 }
 
+/* Reads the header; ends the program if a column is unknown, missing or there twice. */
 void rows_begin(const struct setting *settings, size_t count, struct value *values) {
     char *fields[COLUMNS_MAX];
     bool has_unit = false;
@@ -182,7 +187,7 @@ void rows_begin(const struct setting *settings, size_t count, struct value *valu
     char *line = read_line();
     if (!line)
         die(EXIT_INPUT, "the input is empty; expected the header %s", expected);
-    int found = split(line, fields);
+    int found = split_fields(line, fields);
     for (int i = 0; i < found && i < COLUMNS_MAX; i++) {
         rows.columns[i] = find_column(fields[i], count);
         has_unit = has_unit || strcmp(fields[i], "unit") == 0;
@@ -201,11 +206,12 @@ void rows_begin(const struct setting *settings, size_t count, struct value *valu
                 has_unit ? settings[i].name : "unit");
 }
 
+/* Reads the next row into the values. False: the input has ended. Ends the program if the row is wrong. */
 bool rows_next(void) {
     char *line = read_line(), *fields[COLUMNS_MAX], where[48];
     if (!line)
         return false;
-    int count = split(line, fields);
+    int count = split_fields(line, fields);
     if (count != rows.column_count)
         die(EXIT_INPUT, "line %llu has %d fields; expected %d", rows.line, count, rows.column_count);
     snprintf(where, sizeof where, "line %llu: ", rows.line);

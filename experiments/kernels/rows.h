@@ -22,17 +22,19 @@
 
 /* "#NAME: VALUE": something about the program that belongs in the archive. Before the answers' header. */
 __attribute__((format(printf, 2, 3))) void fact(const char *name, const char *format, ...);
-/* Which clock, which processor, how many of them, the size of a page, and POLICY, what buffer_keep_local()
- * said (buffer.h); NULL: nothing. */
+/* Prints facts: clock, processor, number of processors, size of a page, and the memory POLICY that
+ * buffer_keep_local() returned; NULL: without it. */
 void fact_process(const char *policy);
 
-/* Settings that the header names are columns; others must be known, and have one value for all rows. */
+/* Reads the header from standard input. Settings that it names are columns; the others must have a value from
+ * the options, which holds for all rows. Ends the program if the header is wrong. */
 void rows_begin(const struct setting *settings, size_t count, struct value *values);
-/* Is it a column? */
+/* Whether the setting NAME is a column of the rows. */
 bool rows_have(const char *name);
-/* The answers that are wanted: those of NAMES (NULL at the end) that SELECTED lists, separated by commas. */
+/* Chooses the responses that are printed, those of NAMES (NULL at the end) that SELECTED lists, separated by
+ * commas; and prints the header of the answers. */
 void rows_answers(const char *const *names, const char *selected);
-/* Takes the next row into the values; false when all are done. */
+/* Reads the next row into the values; false when the input ends. Ends the program if the row is wrong. */
 bool rows_next(void);
 /* Ends the program: this row cannot be run. The sentence begins with its line. */
 __attribute__((noreturn, format(printf, 1, 2))) void rows_refuse(const char *format, ...);
@@ -48,7 +50,7 @@ static inline void stopwatch_start(struct stopwatch *watch) {
 static inline void stopwatch_stop(struct stopwatch *watch) {
     clock_gettime(CLOCK_MONOTONIC, &watch->after);
 }
-/* In s. */
+/* The time between start and stop, in s. */
 double stopwatch_read(const struct stopwatch *watch);
 
 /* Answers the row with RESPONSES, of which there is one for each of the names of rows_answers. */

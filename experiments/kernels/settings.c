@@ -17,7 +17,7 @@ void die(int code, const char *format, ...) {
     exit(code);
 }
 
-/* All of TEXT as a whole number up to MOST. */
+/* Sets *RET to the decimal number that TEXT consists of. False if it is none, or exceeds MOST. */
 static bool read_whole(const char *text, uint64_t most, uint64_t *ret) {
     uint64_t value = 0;
     if (*text == '\0')
@@ -34,6 +34,8 @@ static bool read_whole(const char *text, uint64_t most, uint64_t *ret) {
     return true;
 }
 
+/* The index of TEXT among the setting's words; ends the program, with all words in the message, if it is
+ * none. */
 static int find_word(const struct setting *setting, const char *text, const char *where) {
     for (int i = 0; setting->words[i]; i++)
         if (strcmp(setting->words[i], text) == 0)
@@ -45,6 +47,8 @@ static int find_word(const struct setting *setting, const char *text, const char
     exit(EXIT_INPUT);
 }
 
+/* Sets *RET to the value of TEXT; ends the program, with WHERE and the setting in the message, if it is out
+ * of range. */
 void setting_set(const struct setting *setting, const char *text, const char *where, struct value *ret) {
     char *end;
     switch (setting->kind) {
@@ -70,6 +74,7 @@ void setting_set(const struct setting *setting, const char *text, const char *wh
     ret->known = true;
 }
 
+/* Prints the usage and a line for each setting, and exits with 0. */
 static void print_help(const char *usage, const struct setting *settings, size_t count) {
     printf("usage: %s [OPTIONS]   %s\n", program, usage);
     for (size_t i = 0; i < count; i++) {
@@ -84,6 +89,7 @@ static void print_help(const char *usage, const struct setting *settings, size_t
     exit(0);
 }
 
+/* The index of the setting whose option is WORD; ends the program if there is none. */
 static size_t find_setting(const char *word, const struct setting *settings, size_t count) {
     size_t i = 0;
     while (i < count && (strncmp(word, "--", 2) != 0 || strcmp(word + 2, settings[i].name) != 0))
@@ -93,6 +99,8 @@ static size_t find_setting(const char *word, const struct setting *settings, siz
     return i;
 }
 
+/* Sets the values to the defaults, then to the options of the command line; ends the program if one is
+ * unknown or wrong. */
 void settings_read(int argc, char **argv, const char *usage, const struct setting *settings, size_t count,
                    struct value *values) {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;

@@ -27,32 +27,33 @@ struct setting {
     uint64_t least, most;     /* of a whole number; MOST is at least 9 */
     double low, high;         /* of a number */
     const char *const *words; /* of a word, NULL at the end */
-    const char *fallback;     /* its text unless it is given; NULL: it must be given */
+    const char *fallback;     /* the default, as text; NULL: it must be given */
     bool in_rows;
     const char *help;
 };
 
 struct value {
     bool given; /* as an option */
-    bool known; /* it has a value: given, or its fallback */
+    bool known; /* it has a value: given, or the default */
     uint64_t whole;
     double number;
-    int word; /* its place among the words */
+    int word; /* the index among the words */
     const char *text;
 };
 
-/* "PROGRAM: " and the sentence, and the program ends. */
+/* Prints "PROGRAM: " and the sentence to standard error, and exits with CODE. */
 __attribute__((noreturn, format(printf, 2, 3))) void die(int code, const char *format, ...);
 
-/* The value that TEXT stands for; WHERE and the setting's name begin the sentence when it is none: "--m '8x'
- * is not a whole number", "line 3: m '8x' is ...". */
+/* Sets *RET to the value that TEXT stands for. Ends the program if it is not a value of the setting; the
+ * message begins with WHERE and the setting's name: "--m '8x' is not ...", "line 3: m '8x' is not ...". */
 void setting_set(const struct setting *setting, const char *text, const char *where, struct value *ret);
 
-/* The options --NAME VALUE of the COUNT settings, into VALUES. --help prints them, after USAGE, and ends the
- * program. Missing ones are not known; settings_require() refuses them. */
+/* Reads the options --NAME VALUE of the COUNT settings into VALUES. --help prints them, after USAGE, and ends
+ * the program. An option that is missing and has no default is not `known`; settings_require() checks that.
+ */
 void settings_read(int argc, char **argv, const char *usage, const struct setting *settings, size_t count,
                    struct value *values);
-/* All but those that rows have must be known. */
+/* Ends the program if a setting that rows cannot have is not known. */
 void settings_require(const struct setting *settings, size_t count, const struct value *values);
 
 #endif

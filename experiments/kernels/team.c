@@ -8,10 +8,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { SPINS = 1 << 14 }; /* before others may run: more threads of other programs than PUs */
+enum { SPINS = 1 << 14 }; /* between calls of sched_yield(), in case other programs need the PU */
 
 static struct {
-    cpu_set_t allowed; /* when the program was started */
+    cpu_set_t allowed; /* the PUs that the process may run on, as it was started */
     pthread_mutex_t mutex;
     pthread_cond_t begun;
     unsigned round; /* of work, under the mutex */
@@ -21,6 +21,7 @@ static struct {
     atomic_uint awake, done, released; /* released: the round that may run */
 } team = {.mutex = PTHREAD_MUTEX_INITIALIZER, .begun = PTHREAD_COND_INITIALIZER};
 
+/* Pins the calling thread to the PU number INDEX of those that the process may run on. */
 static void pin(unsigned index) {
     int cpu = 0;
     for (unsigned left = index + 1; cpu < CPU_SETSIZE; cpu++)
@@ -33,13 +34,16 @@ static void pin(unsigned index) {
         die(EXIT_SYSTEM, "cannot pin a thread to CPU %d", cpu);
 }
 
+/* Waits, without sleeping, until the counter has the value; yields the PU now and then. */
 static void spin_until(atomic_uint *counter, unsigned value) {
     for (unsigned spins = 1; atomic_load_explicit(counter, memory_order_acquire) != value; spins++)
         if (spins % SPINS == 0)
             sched_yield();
 }
 
-static void *serve(void *argument) {
+/* The main function of a thread of the team. It sleeps until a round begins in which it is active, reports
+ * that it is awake, spins until all are released, and does the work. */
+static void *thread_main(void *argument) {
     unsigned index = (unsigned)(uintptr_t)argument, seen = 0;
     pin(index);
     for (;;) {
@@ -66,6 +70,8 @@ static unsigned team_most(void) {
     return (unsigned)CPU_COUNT(&team.allowed);
 }
 
+/* Starts COUNT - 1 threads and pins each, and the caller, to its own PU; ends the program if there are too
+ * few. */
 void team_start(unsigned count) {
     if (count > team_most())
         die(EXIT_INPUT,
@@ -74,13 +80,15 @@ void team_start(unsigned count) {
             count, team_most());
     for (unsigned i = 1; i < count; i++) {
         pthread_t thread;
-        int failed = pthread_create(&thread, NULL, serve, (void *)(uintptr_t)i);
+        int failed = pthread_create(&thread, NULL, thread_main, (void *)(uintptr_t)i);
         if (failed)
             die(EXIT_SYSTEM, "cannot start a thread: %s", strerror(failed));
     }
     pin(0);
 }
 
+/* Runs WORK in the first ACTIVE threads, the caller included; WATCH runs from when all are awake until all
+ * are done. */
 void team_run(unsigned active, void (*work)(unsigned index, void *context), void *context,
               struct stopwatch *watch) {
     pthread_mutex_lock(&team.mutex);

@@ -7,12 +7,12 @@
 
 #include "rows.h"
 
-/* COUNT threads, the caller being the first; refused: more than there are PUs. They stay until the program
- * ends. */
+/* Starts a team of COUNT threads, of which the caller is the first; ends the program if there are fewer PUs.
+ * The threads exist until the program ends. */
 void team_start(unsigned count);
 
-/* The first ACTIVE of them do WORK, each with its index. WATCH, which may be NULL, runs from the moment when
- * all of them are awake on their PUs until the last one is done. */
+/* Runs WORK in the first ACTIVE threads, each with its index, and returns when all are done. WATCH, which may
+ * be NULL, runs from the moment when all of them are awake until the last one is done. */
 void team_run(unsigned active, void (*work)(unsigned index, void *context), void *context,
               struct stopwatch *watch);
 

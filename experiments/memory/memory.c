@@ -17,7 +17,7 @@
 enum {
     ARRAYS_MAX = 3,
     LINE = 64,         /* bytes: arrays are of whole lines of the cache */
-    APART = 21 * LINE, /* so that arrays are no multiple of a page, or of a way of the cache, apart */
+    APART = 21 * LINE, /* between arrays, so that they do not fall into the same cache sets */
     NUMBERS = 1024,    /* different ones in an array */
 };
 
@@ -44,12 +44,12 @@ static const struct setting settings[SETTINGS] = {
 };
 static struct value values[SETTINGS];
 
-/* A thread's own, on a line of the cache that no other thread writes to. */
-static struct share {
+/* A thread's data, on cache lines that no other thread writes to. */
+static struct thread_state {
     char *memory;
-    uint64_t sum, expected; /* of what was read */
+    uint64_t sum, expected; /* of the bits that were read */
     bool wrong;
-} __attribute__((aligned(128))) shares[4096];
+} __attribute__((aligned(128))) thread_data[4096];
 
 struct job {
     enum kernel kernel;
@@ -57,8 +57,9 @@ struct job {
     uint64_t passes;
 };
 
+/* Array WHICH of thread INDEX. */
 static double *array_of(const struct job *job, unsigned index, size_t which) {
-    return (double *)(shares[index].memory + which * (job->count * sizeof(double) + APART));
+    return (double *)(thread_data[index].memory + which * (job->count * sizeof(double) + APART));
 }
 
 /* The bits of the numbers that were written. */
@@ -87,8 +88,9 @@ static void triad_all(double *restrict a, const double *restrict b, const double
         a[i] = b[i] + scalar * c[i];
 }
 
-/* The number of the pass is what is written, so that the last pass can be seen in the result. */
-static void run(unsigned index, void *context) {
+/* Runs the passes of a job in thread INDEX. Each pass writes its number, so that the result shows whether the
+ * last pass was done. */
+static void run_passes(unsigned index, void *context) {
     const struct job *job = context;
     double *a = array_of(job, index, 0), *b = array_of(job, index, 1), *c = array_of(job, index, 2);
     uint64_t sum = 0;
@@ -103,29 +105,33 @@ static void run(unsigned index, void *context) {
             triad_all(a, b, c, (double)pass, job->count);
         __asm__ volatile("" ::: "memory"); /* every pass is done */
     }
-    shares[index].sum = sum;
+    thread_data[index].sum = sum;
 }
 
+/* The initial value of element I of array WHICH. */
 static double number_at(size_t i, size_t which) {
     return (double)((i * (which + 1)) % NUMBERS);
 }
 
-/* The first time it is called it also is the first touch of these pages. */
-static void prepare(unsigned index, void *context) {
+/* Fills the thread's arrays; the first call is also the first touch of their pages. Sets the sum that reading
+ * must give. */
+static void fill_arrays(unsigned index, void *context) {
     const struct job *job = context;
     size_t arrays = array_counts[job->kernel];
-    shares[index].expected = 0;
+    thread_data[index].expected = 0;
     for (size_t which = 0; which < arrays; which++)
         for (size_t i = 0; i < job->count; i++)
             array_of(job, index, which)[i] = number_at(i, which);
     if (job->kernel == KERNEL_READ)
-        shares[index].expected = job->passes * read_all((const bits *)shares[index].memory, job->count);
+        thread_data[index].expected =
+            job->passes * read_all((const bits *)thread_data[index].memory, job->count);
 }
 
-static void verify(unsigned index, void *context) {
+/* Checks the result of the last run in thread INDEX, and sets `wrong`. */
+static void verify_arrays(unsigned index, void *context) {
     const struct job *job = context;
     const double *a = array_of(job, index, 0);
-    bool wrong = shares[index].sum != shares[index].expected;
+    bool wrong = thread_data[index].sum != thread_data[index].expected;
     for (size_t i = 0; i < job->count && job->kernel != KERNEL_READ && !wrong; i++) {
         double expected = (double)job->passes;
         if (job->kernel == KERNEL_COPY)
@@ -134,9 +140,11 @@ static void verify(unsigned index, void *context) {
             expected = number_at(i, 1) + expected * number_at(i, 2);
         wrong = a[i] != expected;
     }
-    shares[index].wrong = wrong;
+    thread_data[index].wrong = wrong;
 }
 
+/* Runs one row: fill, a pass to warm the caches, the timed passes, verification. Refuses a row that exceeds
+ * the largest size or number of threads; ends the program if a result is wrong. */
 static void run_row(double class) {
     unsigned threads = (unsigned)values[THREADS].whole;
     struct job job = {.kernel = (enum kernel)values[KERNEL].word};
@@ -151,13 +159,13 @@ static void run_row(double class) {
     job.count = values[SIZE].whole / arrays / LINE * (LINE / sizeof(double));
     uint64_t bytes = arrays * job.count * sizeof(double);
     job.passes = (values[VOLUME].whole + bytes - 1) / bytes;
-    team_run(threads, prepare, &job, NULL);
-    team_run(threads, run, &(struct job){job.kernel, job.count, 1},
+    team_run(threads, fill_arrays, &job, NULL);
+    team_run(threads, run_passes, &(struct job){job.kernel, job.count, 1},
              NULL); /* the caches are as after a pass */
-    team_run(threads, run, &job, &watch);
-    team_run(threads, verify, &job, NULL);
+    team_run(threads, run_passes, &job, &watch);
+    team_run(threads, verify_arrays, &job, NULL);
     for (unsigned i = 0; i < threads; i++)
-        if (shares[i].wrong)
+        if (thread_data[i].wrong)
             die(EXIT_WRONG, "thread %u computed a wrong %s of %llu bytes", i, kernel_names[job.kernel],
                 (unsigned long long)bytes);
     double duration = stopwatch_read(&watch), moved = (double)(bytes * job.passes) * threads;
@@ -173,7 +181,8 @@ int main(int argc, char **argv) {
     fact_process(buffer_keep_local());
     team_start(most);
     for (unsigned i = 0; i < most; i++)
-        shares[i].memory = buffer_allocate(values[LARGEST].whole + ARRAYS_MAX * APART, "a thread's arrays");
+        thread_data[i].memory =
+            buffer_allocate(values[LARGEST].whole + ARRAYS_MAX * APART, "a thread's arrays");
     rows_begin(settings, SETTINGS, values);
     rows_answers(responses, "duration,bandwidth,bytes,class");
     double class = processor_class(values[SYS].text);

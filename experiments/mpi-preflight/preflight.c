@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The partner of RANK in ROUND; RANK itself when it has none. */
+/* The partner of RANK in ROUND of a tournament by the circle method; RANK itself if it has none. */
 static int partner_of(int rank, int round, int size) {
     int seats = size + size % 2, partner;
     if (rank == seats - 1) /* sits still, and the others go round it */
@@ -25,6 +25,8 @@ static int partner_of(int rank, int round, int size) {
     return partner < size ? partner : rank;
 }
 
+/* Exchanges a byte with PARTNER. If that takes LIMIT seconds: prints "stuck RANK PARTNER" and aborts the
+ * job. */
 static void exchange(int rank, int partner, double limit) {
     char out = 1, in = 0;
     MPI_Request requests[2];
@@ -38,12 +40,12 @@ static void exchange(int rank, int partner, double limit) {
         return;
     printf("stuck %d %d\n", rank, partner);
     fflush(stdout);
-    sleep(1); /* so that its partner says the same, and not only those who wait for one of the two */
+    sleep(1); /* so that the partner prints its line too, before the abort ends it */
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* The network that MPI uses: what this process holds open once it has exchanged a byte with every other rank,
- * each once. Of a connection by IP, our own address; of other networks, the device. */
+/* Prints the networks that MPI uses, each once, by the files that this process has open after exchanging a
+ * byte with every rank: this node's address for IP connections, the device for other networks. */
 static void print_networks(int rank) {
     char seen[4096] = "\n", line[512], path[64], name[256];
     for (int file = 3; file < 4096; file++) {
@@ -69,7 +71,8 @@ static void print_networks(int rank) {
     fputs(seen + 1, stdout);
 }
 
-static void leave(int signal_number) {
+/* Signal handler: ends the process successfully, in place of an MPI_Finalize that hangs. */
+static void exit_at_alarm(int signal_number) {
     (void)signal_number;
     _exit(0);
 }
@@ -110,7 +113,7 @@ int main(int count, char **arguments) {
                hosts[worst.rank], hosts[slowest]);
     fflush(stdout);
     /* All is known, and MPI_Finalize may hang: that of MPICH 4.0.2 over UCX does. */
-    signal(SIGALRM, leave);
+    signal(SIGALRM, exit_at_alarm);
     alarm(2);
     MPI_Finalize();
     return 0;

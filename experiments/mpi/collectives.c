@@ -18,8 +18,8 @@
 #include <string.h>
 
 enum { BCASTS = 20, CALLS_MAX = 2, QUARTILES_LEAST = 8, TRIES = 4 };
-/* How long before it all are told when to start: times of a broadcast; twice that whenever a rank was late.
- */
+/* Time from the announcement of a start to the start itself, in durations of a broadcast; doubled after each
+ * measurement in which a rank was late. */
 static const double slack_least = 5, slack_most = 100000;
 static const double synchronize_every = 1; /* s */
 
@@ -52,7 +52,7 @@ static const struct operation {
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
-/* The first is not slower than the second, which does the same or more. */
+/* The first operation should not be slower than the second, which does the same or more. */
 static const char *const guidelines[][2] = {
     {"Allreduce", "Reduce+Bcast"},  {"Allgather", "Gather+Bcast"}, {"Reduce_scatter", "Reduce+Scatter"},
     {"Bcast", "Scatter+Allgather"}, {"Scatter", "Bcast-of-all"},   {"Gather", "Allgather"},
@@ -69,7 +69,7 @@ static const char usage[] =
     "  --slot MS          that an operation and size have, at most, in ms (500)\n"
     "  --seed N           of sizes and order (1)\n";
 
-/* What rank 0 says to all. */
+/* The next step, which rank 0 broadcasts. */
 struct command {
     enum { START, SYNCHRONIZE, NEXT } kind;
     double at; /* START: when, on the global clock */
@@ -92,6 +92,7 @@ static struct times *times;
 static int *pair_of; /* of each measurement */
 static size_t measured;
 
+/* Reads the options; ends the program if there is one rank, or too many lines or bytes are asked for. */
 static void parse(int argc, char **argv) {
     const struct ranks_option options[] = {{"repetitions", &repetitions, 1, RANKS_LINES_MAX, NULL},
                                            {"slot", &slot, 1, 3600000, NULL},
@@ -112,10 +113,12 @@ static void parse(int argc, char **argv) {
 
 /* ---- The calls */
 
+/* The bytes that a call in a measurement of SIZE passes for each rank; a part is rounded up. */
 static int bytes_of(enum unit unit, long size) {
     return (int)(unit == BLOCK ? size : unit == BLOCK_OF_EACH ? size * ranks : (size + ranks - 1) / ranks);
 }
 
+/* Makes one collective call over all ranks, with BYTES of each rank; the root is rank 0. */
 static void make_call(enum call call, int bytes) {
     MPI_Comm all = MPI_COMM_WORLD;
     switch (call) {
@@ -151,6 +154,7 @@ static void make_call(enum call call, int bytes) {
     }
 }
 
+/* Makes the calls of the pair's operation. */
 static void operate(const struct pair *pair) {
     for (int i = 0; i < CALLS_MAX; i++)
         make_call(operations[pair->operation].calls[i].call,
@@ -159,7 +163,8 @@ static void operate(const struct pair *pair) {
 
 /* ---- One operation and size for its slot */
 
-/* By how much the latest rank was late, at rank 0. */
+/* Runs one operation that all ranks enter at START on the global clock, and records its times. Returns how
+ * late the latest rank entered, in s, on rank 0; <= 0: none was late. */
 static double measure_one(int pair_number, const struct pair *pair, double start) {
     struct times *one = &times[measured];
     pair_of[measured++] = pair_number;
@@ -175,7 +180,8 @@ static double measure_one(int pair_number, const struct pair *pair, double start
     return late;
 }
 
-/* The slowest rank's time of a broadcast: how long it takes until all know the next start. */
+/* The duration of a broadcast and a barrier on the slowest rank, in s: the time until all ranks know the next
+ * start. */
 static double time_of_bcast(void) {
     double begun, longest = 0;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -190,8 +196,9 @@ static double time_of_bcast(void) {
     return longest;
 }
 
-/* Rank 0 decides for all, and says so by a broadcast. */
-static struct command decide(double slot_begun, bool enough, double *synchronized, double ahead) {
+/* What to do next, as rank 0 decides it and broadcasts it: NEXT when the slot is over or ENOUGH are measured,
+ * SYNCHRONIZE once a second, else START in AHEAD seconds. */
+static struct command next_command(double slot_begun, bool enough, double *synchronized, double ahead) {
     double now = ranks_now();
     if (enough || now - slot_begun > 1e-3 * (double)slot)
         return (struct command){NEXT, 0};
@@ -202,13 +209,14 @@ static struct command decide(double slot_begun, bool enough, double *synchronize
     return (struct command){START, now + ahead};
 }
 
-/* Late ones are measured again, with more time to come. */
+/* Measures one operation and size until it has its repetitions or its slot is over. A measurement with a late
+ * rank does not count, and doubles the lead time of the next start. */
 static void measure_pair(int number, const struct pair *pair, double *synchronized, double bcast) {
     double begun = ranks_now(), slack = slack_least;
     operate(pair); /* connections and pages */
     for (long done = 0, tries = 0;;) {
-        struct command command =
-            decide(begun, done >= repetitions || tries >= TRIES * repetitions, synchronized, slack * bcast);
+        struct command command = next_command(begun, done >= repetitions || tries >= TRIES * repetitions,
+                                              synchronized, slack * bcast);
         MPI_Bcast(&command, sizeof command, MPI_BYTE, 0, MPI_COMM_WORLD);
         if (command.kind == NEXT)
             return;
@@ -223,7 +231,8 @@ static void measure_pair(int number, const struct pair *pair, double *synchroniz
     }
 }
 
-/* To the global clock; then rank 0 has the first entry, the last exit and the latest rank of each. */
+/* Converts all times to the global clock; on rank 0 they become the first entry, last exit and greatest
+ * lateness over the ranks. */
 static void gather_times(void) {
     double *ends = ranks_allocate(3 * measured, sizeof *ends);
     for (size_t i = 0; i < measured; i++) {
@@ -245,8 +254,8 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The quartiles of the durations of an operation and size, of those in which nobody was late; how
- * many those are. */
+/* Sets the quartiles of the durations of operation NAME at SIZE, over the measurements in which no rank was
+ * late. Returns the number of those; at 0 the quartiles are unset. */
 static size_t find_quartiles(const char *name, long size, const struct pair *pairs,
                              double quartiles[static 3]) {
     double *durations = ranks_allocate(measured, sizeof *durations);
@@ -263,7 +272,8 @@ static size_t find_quartiles(const char *name, long size, const struct pair *pai
     return count;
 }
 
-/* Slower beyond doubt: its faster quarter begins where the slower quarter of the others is. */
+/* Prints each performance guideline at each size. It is broken if the lower quartile of the operation exceeds
+ * the upper quartile of its replacement. Returns how many are broken. */
 static int print_guidelines(const struct pair *pairs) {
     int broken = 0;
     for (size_t g = 0; g < GUIDELINES; g++)
@@ -297,7 +307,7 @@ int main(int argc, char **argv) {
     times = ranks_allocate(most, sizeof *times);
     pair_of = ranks_allocate(most, sizeof *pair_of);
 
-    double bcast = time_of_bcast(), met = ranks_now(), synchronized = met;
+    double bcast = time_of_bcast(), origin = ranks_now(), synchronized = origin;
     global_clock_begin();
     for (size_t i = 0; i < count; i++)
         measure_pair((int)i, &pairs[i], &synchronized, bcast);
@@ -307,12 +317,12 @@ int main(int argc, char **argv) {
         ranks_print_places();
         for (size_t i = 0; i < measured; i++)
             printf("%s %s %ld %.9f %.9f\n", times[i].late > 0 ? "late" : "collective",
-                   operations[pairs[pair_of[i]].operation].name, pairs[pair_of[i]].size, times[i].entry - met,
-                   times[i].exit - times[i].entry);
+                   operations[pairs[pair_of[i]].operation].name, pairs[pair_of[i]].size,
+                   times[i].entry - origin, times[i].exit - times[i].entry);
         printf("guidelines broken %d\n", print_guidelines(pairs));
-        printf("measured %zu in %.3f s\n", measured, ranks_now() - met);
+        printf("measured %zu in %.3f s\n", measured, ranks_now() - origin);
     }
-    global_clock_print(met);
+    global_clock_print(origin);
     MPI_Finalize();
     return 0;
 }

@@ -10,11 +10,12 @@
 
 enum { GLOBAL_CLOCK_POINTS_MAX = 4096 };
 
-/* Collective. */
+/* Finds the first rank of each node and synchronizes once. Collective. */
 void global_clock_begin(void);
-/* Another point. Collective; of many nodes it takes some 20 exchanges with each. */
+/* Measures each node's offset once more; rank 0 makes 20 exchanges with each other node. Collective. */
 void global_clock_synchronize(void);
-/* This rank's clock to rank 0's, and back, in s: by the points around it, or by the nearest. */
+/* Converts a time of this node's clock to rank 0's clock, and back, in s: by linear interpolation between two
+ * measured offsets, or by the nearest. Back: by the last offset. */
 double global_clock_of(double local);
 double local_clock_of(double global);
 /* Rank 0 prints a line a node and point: `clock NODE ELAPSED OFFSET ERROR`; in s, elapsed since SINCE of rank

@@ -54,16 +54,16 @@ struct measurement {
     size_t offset; /* in the buffers of both ranks */
 };
 
-/* What is known of a measurement, in s, by the rank that takes it; 0 on the others, so that the sum over the
- * ranks is the whole. */
+/* Times of a measurement in s, on the rank that reads the clock; 0 on the others, so that MPI_SUM gathers
+ * them. */
 struct times {
     double start, duration;
-    double vain; /* of a probe that found nothing */
+    double empty_probe; /* duration of a probe that found no message */
 };
 
 static struct options options;
 static char *buffer;
-static double begun; /* by this rank's clock */
+static double begun; /* this rank's clock when the measurements began */
 
 /* ---- Options */
 
@@ -104,6 +104,9 @@ static void parse_options(int argc, char **argv) {
 
 /* ---- Pairs, and the list of all measurements */
 
+/* The ordered pairs of ranks that are measured; the caller frees them. By default rank 0 with the first rank
+ * on another node and the first on its own; with --pairs all every pair. Ends the program when there is only
+ * one rank. */
 static struct pair *choose_pairs(size_t *ret_count) {
     struct pair *pairs = ranks_allocate((size_t)ranks * (size_t)ranks, sizeof *pairs);
     size_t count = 0;
@@ -123,12 +126,15 @@ static struct pair *choose_pairs(size_t *ret_count) {
     return pairs;
 }
 
+/* Whether the operation is measured for every message size. */
 static bool is_sized(enum operation operation) {
     return operation <= PING_PONG;
 }
 
-static struct measurement *make_list(const struct pair *pairs, size_t pair_count, uint64_t *state,
-                                     size_t *ret_count) {
+/* All measurements, in an order shuffled by *STATE: each operation, size and repetition of each pair. Ends
+ * the program if their lines exceed RANKS_LINES_MAX. */
+static struct measurement *make_measurements(const struct pair *pairs, size_t pair_count, uint64_t *state,
+                                             size_t *ret_count) {
     /* Iprobe and Test have a line for the probe in vain too. */
     double lines = (double)pair_count * (double)options.repetitions * ((double)options.sizes.count * 8 + 1);
     if (lines > RANKS_LINES_MAX)
@@ -138,7 +144,7 @@ static struct measurement *make_list(const struct pair *pairs, size_t pair_count
                   lines, (int)RANKS_LINES_MAX);
     struct measurement *list = ranks_allocate((size_t)lines, sizeof *list);
     size_t count = 0;
-    uint64_t places =
+    uint64_t offset_state =
         ~*state; /* numbers of their own: the order is that of the seed, wherever messages lie */
     for (size_t p = 0; p < pair_count; p++)
         for (int o = 0; o < OPERATIONS; o++)
@@ -146,7 +152,7 @@ static struct measurement *make_list(const struct pair *pairs, size_t pair_count
                 if (options.only != OPERATIONS && options.only != o)
                     continue;
                 long size = is_sized(o) ? options.sizes.at[i % options.sizes.count] : o == WTIME ? 0 : 1;
-                size_t offset = options.buffer ? ranks_draw(&places) % SPAN / 64 * 64 : 0;
+                size_t offset = options.buffer ? ranks_draw(&offset_state) % SPAN / 64 * 64 : 0;
                 list[count++] = (struct measurement){o, &pairs[p], size, offset};
             }
     ranks_shuffle(list, count, sizeof *list, state);
@@ -154,7 +160,7 @@ static struct measurement *make_list(const struct pair *pairs, size_t pair_count
     return list;
 }
 
-/* Ranks of no pair need none. */
+/* Allocates the message buffer; a single byte on ranks of no pair. */
 static void allocate_buffer(const struct pair *pairs, size_t pair_count) {
     size_t room = 1;
     for (size_t i = 0; i < pair_count; i++)
@@ -163,7 +169,8 @@ static void allocate_buffer(const struct pair *pairs, size_t pair_count) {
     buffer = ranks_allocate_buffer(room);
 }
 
-/* What each pair does first is dear: connections, registrations, pages. So it is kept apart. */
+/* Ping-pongs of each pair, small and large in turn, whose times are printed apart: the first messages of a
+ * pair also pay for connections, memory registration and page faults. */
 static struct measurement *make_warm_up(const struct pair *pairs, size_t pair_count, size_t *ret_count) {
     struct measurement *list = ranks_allocate(pair_count * WARM_UP_ROUNDS * 2, sizeof *list);
     for (size_t i = *ret_count = 0; i < pair_count * WARM_UP_ROUNDS * 2; i++) {
@@ -177,15 +184,17 @@ static struct measurement *make_warm_up(const struct pair *pairs, size_t pair_co
 
 /* ---- Waiting */
 
-static char stuck[256];
+static char timeout_message[256];
 
+/* Signal handler: prints which pair did not exchange a byte in time, and ends this process. */
 static void on_alarm(int signal) {
     (void)signal;
-    ssize_t written = write(STDERR_FILENO, stuck, strlen(stuck));
+    ssize_t written = write(STDERR_FILENO, timeout_message, strlen(timeout_message));
     (void)written;
     _exit(1);
 }
 
+/* One matrix product, the load of --load dgemm; allocates its matrices at the first call. */
 static void multiply(void) {
     static double *matrices;
     if (!matrices)
@@ -194,8 +203,9 @@ static void multiply(void) {
     ranks_multiply(matrices, DGEMM_ORDER);
 }
 
-/* A step of what a rank does that is not measured. */
-static void idle(void) {
+/* One step of the load of a rank that is not being measured (--load): a short sleep, a matrix product or a
+ * probe. */
+static void run_load(void) {
     int flag;
     switch ((enum load)options.load) {
     case LOAD_NONE:
@@ -210,16 +220,16 @@ static void idle(void) {
     }
 }
 
-/* Without a blocking call where the rank was AWAY: MPI libraries spin in those, and the core would be neither
- * idle nor loaded as asked. */
-static void wait_for(MPI_Request *requests, int count, bool away) {
+/* Waits for the requests by MPI_Testall. If the rank WAS_IDLE it runs its load between tests, since a
+ * blocking call of MPI spins, and the core would be neither idle nor loaded as asked. */
+static void wait_for(MPI_Request *requests, int count, bool was_idle) {
     MPI_Status statuses[2];
     for (int done = 0;;) {
         MPI_Testall(count, requests, &done, statuses);
         if (done)
             return;
-        if (away)
-            idle();
+        if (was_idle)
+            run_load();
     }
 }
 
@@ -233,17 +243,18 @@ static void receive_byte(int from, enum tag tag) {
     MPI_Recv(&byte, 1, MPI_CHAR, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* A pair that cannot exchange a byte is what users of a new cluster meet first: whoever waits names it. */
-static void meet(int other, bool away, unsigned limit) {
+/* Exchanges bytes with rank OTHER until both are awake. If LIMIT is not 0 and the first byte takes more than
+ * LIMIT seconds, SIGALRM prints the pair and ends the program: the usual first failure of a new cluster. */
+static void synchronize_pair(int other, bool was_idle, unsigned limit) {
     char out = 0, in;
     MPI_Request requests[2];
-    snprintf(stuck, sizeof stuck,
+    snprintf(timeout_message, sizeof timeout_message,
              "point-to-point: rank %d and rank %d (%.100s) have not exchanged a byte in %d s\n", rank, other,
              rank_names + other * MPI_MAX_PROCESSOR_NAME, (int)PREFLIGHT_LIMIT);
     alarm(limit);
     MPI_Irecv(&in, 1, MPI_CHAR, other, TAG_MEET, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(&out, 1, MPI_CHAR, other, TAG_MEET, MPI_COMM_WORLD, &requests[1]);
-    wait_for(requests, 2, away);
+    wait_for(requests, 2, was_idle);
     alarm(0);
     for (int i = 0; i < MEET_ROUNDS; i++)
         MPI_Sendrecv(&out, 1, MPI_CHAR, other, TAG_MEET, &in, 1, MPI_CHAR, other, TAG_MEET, MPI_COMM_WORLD,
@@ -256,6 +267,7 @@ static char *message_of(const struct measurement *measurement) {
     return buffer + measurement->offset;
 }
 
+/* The byte at both ends of message INDEX, by which the receiver checks it. */
 static char stamp_of(size_t index) {
     return (char)(1 + index % STAMP_MODULUS);
 }
@@ -264,8 +276,9 @@ static void send_message(const struct measurement *m) {
     MPI_Send(message_of(m), (int)m->size, MPI_CHAR, m->pair->to, TAG_DATA, MPI_COMM_WORLD);
 }
 
-/* FROM's part; seconds where the operation is timed there. */
-static double time_from(const struct measurement *m, size_t index) {
+/* Runs the measurement on the rank FROM of its pair. Returns the duration in s if the operation is timed on
+ * this rank, else 0. */
+static double run_sender(const struct measurement *m, size_t index) {
     MPI_Request request;
     int to = m->pair->to;
     double start;
@@ -306,26 +319,27 @@ static double time_from(const struct measurement *m, size_t index) {
     }
 }
 
-/* TO probes until the message is there: once before it is asked for, which is in vain, then until it is
- * found. */
-static double time_probe(const struct measurement *m, double *ret_vain) {
+/* Probes (MPI_Iprobe, or MPI_Test of a receive) until the message has arrived. The first probe comes before
+ * the sender may send, and its duration goes to *RET_EMPTY_PROBE; returns the duration of the probe that
+ * finds the message. */
+static double time_probe(const struct measurement *m, double *ret_empty_probe) {
     MPI_Request request = MPI_REQUEST_NULL;
     int from = m->pair->from, found = 0;
     double duration = 0;
     if (m->operation == TEST)
         MPI_Irecv(message_of(m), (int)m->size, MPI_CHAR, from, TAG_DATA, MPI_COMM_WORLD, &request);
-    for (bool vain = true; vain || !found; vain = false) {
+    for (bool empty_probe = true; empty_probe || !found; empty_probe = false) {
         double start = ranks_now();
         if (m->operation == TEST)
             MPI_Test(&request, &found, MPI_STATUS_IGNORE);
         else
             MPI_Iprobe(from, TAG_DATA, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
         duration = ranks_now() - start;
-        if (!vain)
+        if (!empty_probe)
             continue;
         if (found)
             ranks_die(1, "a message of rank %d was found before it was sent", from);
-        *ret_vain = duration;
+        *ret_empty_probe = duration;
         send_byte(from, TAG_READY);
     }
     if (m->operation == IPROBE)
@@ -333,18 +347,20 @@ static double time_probe(const struct measurement *m, double *ret_vain) {
     return duration;
 }
 
+/* The duration of MPI_Recv of a message that has already arrived. */
 static double time_recv(const struct measurement *m) {
     int from = m->pair->from;
-    receive_byte(from, TAG_BEHIND); /* was sent after the message */
-    for (int found = 0; !found;)    /* but may have come by another way */
+    receive_byte(from, TAG_BEHIND); /* sent after the message */
+    for (int found = 0; !found;)    /* the byte may still have arrived first */
         MPI_Iprobe(from, TAG_DATA, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
     double start = ranks_now();
     MPI_Recv(message_of(m), (int)m->size, MPI_CHAR, from, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return ranks_now() - start;
 }
 
-/* TO's part; seconds where the operation is timed there. */
-static double time_to(const struct measurement *m, size_t index, double *ret_vain) {
+/* Runs the measurement on the rank TO of its pair, and ends the program if the message has wrong contents.
+ * Returns the duration in s if the operation is timed on this rank, else 0. */
+static double run_receiver(const struct measurement *m, size_t index, double *ret_empty_probe) {
     MPI_Request request;
     int from = m->pair->from;
     double duration = 0;
@@ -353,7 +369,7 @@ static double time_to(const struct measurement *m, size_t index, double *ret_vai
     if (m->operation == RECV) {
         duration = time_recv(m);
     } else if (!is_sized(m->operation)) {
-        duration = time_probe(m, ret_vain);
+        duration = time_probe(m, ret_empty_probe);
     } else {
         MPI_Irecv(message_of(m), (int)m->size, MPI_CHAR, from, TAG_DATA, MPI_COMM_WORLD, &request);
         send_byte(from, TAG_READY);
@@ -369,36 +385,39 @@ static double time_to(const struct measurement *m, size_t index, double *ret_vai
     return duration;
 }
 
-/* All of the list, in its order; then all ranks wait for each other. LIMIT: the seconds in which a pair must
- * meet, or 0. */
+/* Runs all measurements in the order of LIST, and ends with a barrier of all ranks. LIMIT: seconds in which a
+ * pair must exchange its first byte; 0: no limit. */
 static void measure(const struct measurement *list, size_t count, unsigned limit, struct times *times) {
-    bool away = true;
+    bool was_idle = true;
     for (size_t i = 0; i < count; i++) {
         const struct pair *pair = list[i].pair;
         bool is_from = rank == pair->from, is_to = rank == pair->to;
         if (is_from || is_to) {
-            meet(is_from ? pair->to : pair->from, away, limit);
+            synchronize_pair(is_from ? pair->to : pair->from, was_idle, limit);
             double start = ranks_now() - begun;
-            times[i].duration = is_from ? time_from(&list[i], i) : time_to(&list[i], i, &times[i].vain);
+            times[i].duration =
+                is_from ? run_sender(&list[i], i) : run_receiver(&list[i], i, &times[i].empty_probe);
             times[i].start = times[i].duration > 0 ? start : 0;
         }
-        away = !is_from && !is_to;
+        was_idle = !is_from && !is_to;
     }
     MPI_Request request;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     wait_for(&request, 1, true);
 }
 
-/* ---- Thresholds: which messages are sent before anybody receives them */
+/* ---- Thresholds: up to which size a message is sent before its receive is posted */
 
-struct fate {
-    bool complete; /* the sender was done with its buffer before a receive was posted: not synchronous */
+struct probe_result {
+    bool complete; /* the send completed before a receive was posted: not synchronous */
     bool intact; /* what the sender wrote over its buffer after Isend did not reach the receiver: asynchronous
                   */
 };
 
-/* The message has the time of PROBE_ROUNDS exchanges to leave; then TO posts the receive. */
-static struct fate probe(int to, long size) {
+/* Sends a message of SIZE bytes to rank TO, waits for PROBE_ROUNDS exchanges of a byte, then lets the
+ * receiver post its receive. Says whether the send completed before that, and whether bytes overwritten after
+ * Isend arrived intact. */
+static struct probe_result probe(int to, long size) {
     MPI_Request request;
     int done = 0;
     char intact;
@@ -415,9 +434,10 @@ static struct fate probe(int to, long size) {
     send_byte(to, TAG_READY);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Recv(&intact, 1, MPI_CHAR, to, TAG_READY, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    return (struct fate){.complete = done, .intact = intact};
+    return (struct probe_result){.complete = done, .intact = intact};
 }
 
+/* The receiver's side of probe(), repeated until a size of 0 arrives. */
 static void answer_probes(int from) {
     for (long size;;) {
         MPI_Recv(&size, 1, MPI_LONG, from, TAG_COMMAND, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -437,9 +457,9 @@ static void answer_probes(int from) {
 
 enum { ASYNCHRONOUS, DETACHED, THRESHOLDS };
 
-/* Of each the least size that is not sent so, by doubling and then by bisection; largest + 1 where there is
- * none. What one probe says of both is used for both. */
-static void search(int to, double thresholds[static THRESHOLDS]) {
+/* For each protocol the least size that is not sent by it, or largest + 1 if there is none: by doubling, then
+ * bisection. Each probe tells of both protocols. */
+static void find_pair_thresholds(int to, double thresholds[static THRESHOLDS]) {
     long below[THRESHOLDS] = {0}, above[THRESHOLDS] = {options.sizes.largest + 1, options.sizes.largest + 1};
     for (int i = 0; i < THRESHOLDS; i++) {
         while (above[i] - below[i] > 1) {
@@ -448,9 +468,9 @@ static void search(int to, double thresholds[static THRESHOLDS]) {
                 size = below[i] == 0                           ? 1
                        : below[i] <= options.sizes.largest / 2 ? 2 * below[i]
                                                                : options.sizes.largest;
-            struct fate fate = probe(to, size);
+            struct probe_result probe_result = probe(to, size);
             for (int j = 0; j < THRESHOLDS; j++) {
-                bool holds = j == DETACHED ? fate.complete : fate.intact;
+                bool holds = j == DETACHED ? probe_result.complete : probe_result.intact;
                 if (holds && size > below[j])
                     below[j] = size;
                 else if (!holds && size < above[j])
@@ -461,15 +481,16 @@ static void search(int to, double thresholds[static THRESHOLDS]) {
     }
 }
 
+/* Finds the thresholds of each pair in turn; they are set on the rank FROM of the pair only. */
 static void find_thresholds(const struct pair *pairs, size_t count, double (*thresholds)[THRESHOLDS]) {
     for (size_t p = 0; p < count; p++) {
         long end = 0;
         if (rank == pairs[p].to) {
-            meet(pairs[p].from, true, 0);
+            synchronize_pair(pairs[p].from, true, 0);
             answer_probes(pairs[p].from);
         } else if (rank == pairs[p].from) {
-            meet(pairs[p].to, true, 0);
-            search(pairs[p].to, thresholds[p]);
+            synchronize_pair(pairs[p].to, true, 0);
+            find_pair_thresholds(pairs[p].to, thresholds[p]);
             MPI_Send(&end, 1, MPI_LONG, pairs[p].to, TAG_COMMAND, MPI_COMM_WORLD);
         }
     }
@@ -477,12 +498,14 @@ static void find_thresholds(const struct pair *pairs, size_t count, double (*thr
 
 /* ---- What is printed, all by rank 0 */
 
+/* Sums VALUES, an array of doubles of so many BYTES, over all ranks into rank 0's. */
 static void gather(void *values, size_t bytes) {
     MPI_Reduce(rank == 0 ? MPI_IN_PLACE : values, values, (int)(bytes / sizeof(double)), MPI_DOUBLE, MPI_SUM,
                0, MPI_COMM_WORLD);
 }
 
-/* What the library says of itself: its variables with "eager" in their names. */
+/* Prints the library's own limits: its integer control variables (MPI_T) with "eager" in their names. Prints
+ * nothing if MPI_T is unavailable. */
 static void print_limits(void) {
     int provided, count;
     if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS ||
@@ -511,21 +534,24 @@ static void print_limits(void) {
     MPI_T_finalize();
 }
 
-/* FOUND: "0" or "1" of a probe, else "". */
+/* Prints a measurement's line. FOUND: "0" or "1", whether a probe found a message; "" for other operations.
+ */
 static void print_row(const char *kind, const char *operation, const struct pair *pair, long size,
                       double start, double duration, const char *found) {
     printf("%s %s %s %d %d %ld %.9f %.9f%s%s\n", kind, operation, pair->remote ? "remote" : "loopback",
            pair->from, pair->to, size, start, duration, *found ? " " : "", found);
 }
 
+/* Prints the lines of all measurements; Iprobe and Test have a second one, of the probe that found
+ * nothing. */
 static void print_list(const char *kind, const struct measurement *list, size_t count,
                        const struct times *times) {
     for (size_t i = 0; i < count; i++) {
         const struct measurement *m = &list[i];
         bool probes = m->operation == IPROBE || m->operation == TEST;
         if (probes)
-            print_row(kind, operation_names[m->operation], m->pair, m->size, times[i].start, times[i].vain,
-                      "0");
+            print_row(kind, operation_names[m->operation], m->pair, m->size, times[i].start,
+                      times[i].empty_probe, "0");
         print_row(kind, operation_names[m->operation], m->pair, m->size, times[i].start, times[i].duration,
                   probes ? "1" : "");
     }
@@ -544,7 +570,7 @@ int main(int argc, char **argv) {
     ranks_draw_sizes(&options.sizes, &state);
     size_t pair_count, count, warm_up_count;
     struct pair *pairs = choose_pairs(&pair_count);
-    struct measurement *list = make_list(pairs, pair_count, &state, &count);
+    struct measurement *list = make_measurements(pairs, pair_count, &state, &count);
     struct measurement *warm_up = make_warm_up(pairs, pair_count, &warm_up_count);
     allocate_buffer(pairs, pair_count);
     size_t bytes = count * sizeof(struct times), warm_up_bytes = warm_up_count * sizeof(struct times);

@@ -82,6 +82,7 @@ void ranks_shuffle(void *items, size_t count, size_t size, uint64_t *state) {
 
 /* ---- Options */
 
+/* TEXT as a whole number from LEAST to MOST; ends the program if it is none. */
 static long parse_whole(const char *name, const char *text, long least, long most) {
     char *end;
     long value = strtol(text, &end, 10);
@@ -90,6 +91,7 @@ static long parse_whole(const char *name, const char *text, long least, long mos
     return value;
 }
 
+/* The index of TEXT in WORDS; ends the program if it is none of them. */
 static long parse_word(const char *name, const char *text, const char *const *words) {
     for (long i = 0; words[i]; i++)
         if (strcmp(words[i], text) == 0)
@@ -97,6 +99,7 @@ static long parse_word(const char *name, const char *text, const char *const *wo
     ranks_die(2, "--%s '%s' is not known; expected one of '%s', '%s', ...", name, text, words[0], words[1]);
 }
 
+/* Reads the sizes of --at, ascending and separated by commas; ends the program if they are not. */
 static void parse_sizes(char *text, struct ranks_sizes *sizes) {
     char *rest = NULL;
     sizes->count = 0;
@@ -112,24 +115,27 @@ static void parse_sizes(char *text, struct ranks_sizes *sizes) {
     sizes->largest = sizes->at[sizes->count - 1];
 }
 
-static const struct ranks_option *find(const struct ranks_option *options, const char *name) {
+/* The option NAME of a list that ends with a nameless one; NULL: there is none. */
+static const struct ranks_option *find_option(const struct ranks_option *options, const char *name) {
     while (options->name && strcmp(options->name, name) != 0)
         options++;
     return options->name ? options : NULL;
 }
 
+/* Reads the arguments --NAME VALUE into the options and sizes; ends the program if one is unknown or
+ * wrong. */
 void ranks_parse(int argc, char **argv, const struct ranks_option *options, struct ranks_sizes *sizes,
                  const char *usage) {
-    const struct ranks_option own[] = {{"sizes", &sizes->count, 1, RANKS_SIZES_MAX, NULL},
-                                       {"largest", &sizes->largest, 1, INT_MAX, NULL},
-                                       {NULL, NULL, 0, 0, NULL}};
+    const struct ranks_option common_options[] = {{"sizes", &sizes->count, 1, RANKS_SIZES_MAX, NULL},
+                                                  {"largest", &sizes->largest, 1, INT_MAX, NULL},
+                                                  {NULL, NULL, 0, 0, NULL}};
     for (int i = 1; i < argc; i += 2) {
         const char *word = argv[i], *name = word + 2;
         char *value = argv[i + 1]; /* NULL behind the last */
         if (strncmp(word, "--", 2) != 0)
             ranks_die(2, "there is no argument '%s'\n%s", word, usage);
-        const struct ranks_option *option = find(own, name);
-        option = option ? option : find(options, name);
+        const struct ranks_option *option = find_option(common_options, name);
+        option = option ? option : find_option(options, name);
         if (!value || (!option && strcmp(name, "at") != 0))
             ranks_die(2, "the option '%s' is unknown, or has no value\n%s", word, usage);
         if (!option)
@@ -140,6 +146,8 @@ void ranks_parse(int argc, char **argv, const struct ranks_option *options, stru
     }
 }
 
+/* Draws a size from each of COUNT intervals of equal length in the logarithm; rank 0's sizes are used by all.
+ * Collective. */
 void ranks_draw_sizes(struct ranks_sizes *sizes, uint64_t *state) {
     if (sizes->count > sizes->largest)
         ranks_die(2, "there are no %ld different sizes up to %ld bytes", sizes->count, sizes->largest);
@@ -161,6 +169,7 @@ void ranks_fill_matrices(double *matrices, int order) {
         matrices[i] = i % 1000 * 1e-3;
 }
 
+/* One product of matrices by OpenBLAS, loaded at the first call; ends the program if it is missing. */
 void ranks_multiply(double *matrices, int order) {
     typedef void dgemm(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
                        double *, int);

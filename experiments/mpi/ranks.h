@@ -23,20 +23,21 @@ enum {
 extern int rank, ranks;
 extern char *rank_names; /* of each rank's node, MPI_MAX_PROCESSOR_NAME bytes each */
 
-/* MPI_Init(), and the three above. PROGRAM is what messages begin with. */
+/* Calls MPI_Init() and sets the three variables above. PROGRAM begins each message. Collective. */
 void ranks_begin(int *argc, char ***argv, const char *program);
+/* Prints a sentence and aborts the job with the exit code CODE. */
 __attribute__((noreturn, format(printf, 2, 3))) void ranks_die(int code, const char *format, ...);
 
-/* s, by CLOCK_MONOTONIC of this node. */
+/* The time in s, by CLOCK_MONOTONIC of this node. */
 double ranks_now(void);
-/* Zeroed. */
+/* Zeroed memory, which the caller frees; ends the program if there is none. */
 void *ranks_allocate(size_t count, size_t size);
-/* For messages: begins on a page, since 16 bytes off it, as malloc() has it, one of 256 KiB over TCP took
- * twice as long; and is touched by this core. */
+/* Memory for messages, which this core has touched. It begins on a page: at malloc()'s 16 bytes off a page, a
+ * message of 256 KiB over TCP took twice as long. */
 char *ranks_allocate_buffer(size_t bytes);
-/* splitmix64: the same numbers from a seed on every machine. */
+/* A random number by splitmix64: a seed gives the same numbers on every machine. */
 uint64_t ranks_draw(uint64_t *state);
-/* The order of COUNT items of SIZE bytes each. */
+/* Shuffles COUNT items of SIZE bytes each (Fisher and Yates). */
 void ranks_shuffle(void *items, size_t count, size_t size, uint64_t *state);
 
 /* ---- Options */
@@ -56,11 +57,12 @@ struct ranks_sizes {
     int given;                /* by --at */
 };
 
-/* --NAME VALUE: OPTIONS, ended by one without a name, and --sizes, --largest and --at. */
+/* Reads the arguments --NAME VALUE: OPTIONS, ended by one without a name, and --sizes, --largest and --at.
+ * Ends the program if one is unknown or wrong. */
 void ranks_parse(int argc, char **argv, const struct ranks_option *options, struct ranks_sizes *sizes,
                  const char *usage);
-/* One size from each of as many intervals that are even in the logarithm: all decades have their share, and
- * no size is a power of two more often than chance has it. Collective: nodes may differ in exp(). */
+/* Draws the sizes, unless --at gave them: one from each of COUNT intervals of equal length in the logarithm,
+ * so that powers of two are no more frequent than by chance. Collective: nodes may differ in exp(). */
 void ranks_draw_sizes(struct ranks_sizes *sizes, uint64_t *state);
 
 /* ---- Load */

@@ -65,7 +65,8 @@ static void parse(int argc, char **argv) {
                   (int)RANKS_LINES_MAX);
 }
 
-/* Shared messages are where the matrices are: what arrives is multiplied next, as a panel of HPL. */
+/* Allocates messages and matrices. With --buffer shared messages are received into the matrices, so that what
+ * arrives is multiplied next, like a panel of HPL. */
 static void allocate(void) {
     size_t matrix_bytes = 3 * (size_t)order * (size_t)order * sizeof(double);
     size_t largest = (size_t)sizes.largest;
@@ -79,7 +80,9 @@ static void allocate(void) {
     received = place == BUFFER_SHARED ? memory : ranks_allocate_buffer(largest);
 }
 
-static struct hop send_around(long size) {
+/* Each rank sends SIZE bytes to the next rank and receives from the one before, with the load between two
+ * probes. Returns the times of this rank's calls. */
+static struct hop run_hop(long size) {
     const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
     struct hop hop = {0};
     MPI_Request request;
@@ -131,13 +134,13 @@ int main(int argc, char **argv) {
                *all = ranks_allocate(rank == 0 ? count * (size_t)ranks : 1, sizeof *hops);
 
     MPI_Barrier(MPI_COMM_WORLD);
-    double met = ranks_now();
+    double origin = ranks_now();
     for (int i = 0; i < WARM_UP_ROUNDS; i++)
         for (int large = 0; large < 2; large++)
-            (void)send_around(large ? sizes.largest : sizes.at[0]);
+            (void)run_hop(large ? sizes.largest : sizes.at[0]);
     for (size_t i = 0; i < count; i++) {
-        hops[i] = send_around(list[i]);
-        hops[i].elapsed -= met;
+        hops[i] = run_hop(list[i]);
+        hops[i].elapsed -= origin;
     }
     const int numbers = (int)(count * sizeof *hops / sizeof(double));
     MPI_Gather(hops, numbers, MPI_DOUBLE, all, numbers, MPI_DOUBLE, 0, MPI_COMM_WORLD);
@@ -149,7 +152,7 @@ int main(int argc, char **argv) {
                 printf("hop %d %ld %.9f %.9f %.0f %.9f %.9f %.9f %.9f\n", r, list[i], hop->elapsed, hop->send,
                        hop->probes, hop->probe, hop->receive, hop->wait, hop->whole);
             }
-        printf("measured %zu in %.3f s\n", count * (size_t)ranks, ranks_now() - met);
+        printf("measured %zu in %.3f s\n", count * (size_t)ranks, ranks_now() - origin);
     }
     MPI_Finalize();
     return 0;

@@ -53,7 +53,8 @@ static void parse(int argc, char **argv) {
         ranks_die(2, "%d rank was started; expected at least 2", ranks);
 }
 
-/* 1, 2, 4, ... and all pairs; of an all-to-all 2, 4, 8, ... and all ranks. */
+/* Sets the numbers of pairs that are active at once, 1, 2, 4, ... and all; for all-to-all of ranks, 2, 4, 8,
+ * ... and all, each with its communicator. */
 static void choose_active(void) {
     for (int p = 0; p < PATTERNS; p++) {
         int most = p == ALL_TO_ALL ? ranks : ranks / 2;
@@ -70,6 +71,8 @@ static void choose_active(void) {
     }
 }
 
+/* All measurements in an order shuffled by *STATE: each pattern, number of pairs, size and repetition. Ends
+ * the program if their lines exceed RANKS_LINES_MAX. */
 static struct measurement *make_list(uint64_t *state, size_t *ret_count) {
     size_t sets = 0, count = 0;
     for (int p = 0; p < PATTERNS; p++)
@@ -91,7 +94,8 @@ static struct measurement *make_list(uint64_t *state, size_t *ret_count) {
     return list;
 }
 
-/* The windows of a pair, and a byte back, without which the sender would not know when they have come. */
+/* Sends and receives a window of messages at once; then the receiver answers with a byte, by which the sender
+ * knows that they have arrived. */
 static void send_window(const struct measurement *m, int other, bool sends, bool receives) {
     MPI_Request requests[2 * WINDOW_MAX];
     int count = 0;
@@ -109,7 +113,7 @@ static void send_window(const struct measurement *m, int other, bool sends, bool
         MPI_Recv(&done, 1, MPI_CHAR, other, TAG_DONE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* s of this rank; below 0: it takes no part. */
+/* Runs this rank's part of a measurement. Returns its duration in s, or -1 if the rank is not active. */
 static double time_one(const struct measurement *m) {
     double begun = ranks_now();
     if (m->pattern == ALL_TO_ALL) {
@@ -130,17 +134,19 @@ static double time_one(const struct measurement *m) {
     return ranks_now() - begun;
 }
 
+/* Runs a measurement on all ranks. Returns its start and the durations of the slowest and the fastest active
+ * rank. */
 static struct times measure(const struct measurement *m) {
     MPI_Barrier(MPI_COMM_WORLD);
     struct times times = {.elapsed = ranks_now()};
-    double took = time_one(m), ends[] = {took, took < 0 ? -1e300 : -took};
+    double seconds = time_one(m), ends[] = {seconds, seconds < 0 ? -1e300 : -seconds};
     MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     times.slowest = ends[0];
     times.fastest = -ends[1];
     return times;
 }
 
-/* Of all ranks. */
+/* The bytes that all ranks together send. */
 static double bytes_moved(const struct measurement *m) {
     double messages = m->pattern == ALL_TO_ALL
                           ? (double)m->active * (m->active - 1)
@@ -148,7 +154,8 @@ static double bytes_moved(const struct measurement *m) {
     return messages * (double)m->size;
 }
 
-/* Pairs of an odd rank out are none; how many of the pairs are on two nodes. */
+/* How many of the active pairs, or of the ranks of an all-to-all beside rank 0's node, communicate between
+ * nodes. */
 static int count_remote(const struct measurement *m) {
     int remote = 0, half = ranks / 2;
     for (int i = 0; i < m->active; i++) {
@@ -172,7 +179,7 @@ int main(int argc, char **argv) {
     struct times *times = ranks_allocate(count, sizeof *times);
 
     MPI_Barrier(MPI_COMM_WORLD);
-    double met = ranks_now();
+    double origin = ranks_now();
     for (int p = 0; p < PATTERNS; p++) /* connections and pages, which the first message of a pair pays for */
         for (int a = 0; a < active_sets[p]; a++)
             (void)measure(&(struct measurement){(enum pattern)p, active_counts[p][a], sizes.largest});
@@ -182,9 +189,9 @@ int main(int argc, char **argv) {
         ranks_print_places();
         for (size_t i = 0; i < count; i++)
             printf("flow %s %d %d %ld %.0f %.9f %.9f %.9f\n", pattern_names[list[i].pattern], list[i].active,
-                   count_remote(&list[i]), list[i].size, bytes_moved(&list[i]), times[i].elapsed - met,
+                   count_remote(&list[i]), list[i].size, bytes_moved(&list[i]), times[i].elapsed - origin,
                    times[i].slowest, times[i].fastest);
-        printf("measured %zu in %.3f s\n", count, ranks_now() - met);
+        printf("measured %zu in %.3f s\n", count, ranks_now() - origin);
     }
     MPI_Finalize();
     return 0;

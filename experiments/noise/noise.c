@@ -38,7 +38,7 @@ static int compare(const void *left, const void *right) {
     return (*a > *b) - (*a < *b);
 }
 
-/* The lowest of COUNT sorted values that SHARE of them do not exceed, in s. */
+/* The quantile SHARE (0 to 1) of COUNT sorted values in ns, in s. */
 static double quantile(const int64_t *sorted, uint64_t count, double share) {
     uint64_t rank = (uint64_t)((double)count * share);
     return 1e-9 * (double)sorted[rank < count ? rank : count - 1];

@@ -17,6 +17,7 @@ static float *allocate(size_t floats) {
     return memory;
 }
 
+/* Allocates the two fields and the planes for the halos. The caller closes the device. */
 struct device *device_open(struct part part, int rank) {
     (void)rank;
     struct device *device = calloc(1, sizeof *device);
@@ -56,7 +57,7 @@ void device_read(struct device *device, float *values) {
     memcpy(values, device->in, part_volume(device->part) * (size_t)part_values(device->part) * sizeof(float));
 }
 
-/* The ends of a row are neighbours; between them, nothing depends on where a point is. */
+/* Updates a row, which is periodic: its two ends apart, so that the loop between them can be vectorized. */
 #define UPDATE_ROW(UPDATE)                                                                                   \
     do {                                                                                                     \
         UPDATE(in, out, part, row, 0, part.nx - 1, 1);                                                       \
@@ -65,6 +66,7 @@ void device_read(struct device *device, float *values) {
         UPDATE(in, out, part, row, part.nx - 1, part.nx - 2, 0);                                             \
     } while (0)
 
+/* Updates the points of a box at once, row by row. */
 void device_update(struct device *device, struct box box, int shell) {
     const float *restrict in = device->in;
     float *restrict out = device->out;
@@ -84,7 +86,7 @@ void device_wait(struct device *device) {
     (void)device;
 }
 
-/* Between the rows of a plane and BUFFER, value after value. */
+/* Copies SIDE's plane to BUFFER or, with HALO, BUFFER to the halo behind that side; value after value. */
 static void copy_plane(struct device *device, enum side side, float *buffer, int halo) {
     int values[VALUES_MAX], count = side_values(device->part, side, halo, values);
     struct box box = side_plane(device->part, side, halo);

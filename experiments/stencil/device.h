@@ -14,27 +14,30 @@ extern "C" {
 
 struct device;
 
-/* RANK: number among those of the node, which choose GPUs in turn. */
+/* RANK: the number of this rank on its node, by which ranks choose GPUs round-robin. */
 struct device *device_open(struct part part, int rank);
 void device_close(struct device *device);
 const char *device_name(void);
 
-/* All values, halos too, of the field that is read. */
+/* Copies all values, with halos, to and from the field that the next update reads. */
 void device_write(struct device *device, const float *values);
 void device_read(struct device *device, float *values);
 
-/* Updates a box, which may go on until device_wait(). SHELL: of those that device_take() needs, rather than
- * inside. */
+/* Starts to update the points of a box; device_wait() waits for it. SHELL: these are outer points, which
+ * device_take() needs, rather than inner ones. */
 void device_update(struct device *device, struct box box, int shell);
-void device_wait(struct device *device); /* for all updates, and for all halos that were put */
-/* What was written of SIDE's plane, as soon as the shell is updated; into the halo behind it. Memory of the
- * host, for MPI. Its pointer is the device's. */
+/* Waits for all updates, and for all halos that were put. */
+void device_wait(struct device *device);
+/* Copies SIDE's updated plane into memory of the host, for MPI to send, after it has waited for the shell's
+ * updates. The device owns that memory. */
 float *device_take(struct device *device, enum side side);
-float *device_space(struct device *device, enum side side); /* for what is received */
+/* Memory of the host, owned by the device, into which MPI receives SIDE's halo. */
+float *device_space(struct device *device, enum side side);
+/* Copies what was received from device_space() into the halo behind SIDE. */
 void device_put(struct device *device, enum side side);
-/* What was written is read from now on. */
+/* Exchanges the two fields: the next update reads what this one wrote. */
 void device_swap(struct device *device);
-/* Of copies between host and device until now; 0 on a processor. */
+/* The time spent so far on copies between host and device, in s; 0 on a processor. */
 double device_transfer(const struct device *device);
 
 __attribute__((noreturn)) void device_fail(const char *what, const char *why);

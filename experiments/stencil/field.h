@@ -81,7 +81,8 @@ STENCIL_POINT int part_values(struct part part) {
     return part.problem == LBM ? 19 : 1;
 }
 
-/* ROW: where the point's own row begins; X, and its neighbours BEFORE and BEHIND. */
+/* Updates a point by diffusion. ROW: index of the first value of the point's row; X: its place in the row,
+ * with the neighbours BEFORE and BEHIND. */
 STENCIL_POINT void update_diffusion(const float *in, float *out, struct part part, size_t row, int x,
                                     int before, int behind) {
     size_t plane = (size_t)part.nx * (size_t)(part.ny + 2);
@@ -96,7 +97,8 @@ STENCIL_POINT void update_diffusion(const float *in, float *out, struct part par
  * nothing, but not a product with 0, since V may be infinite. */
 #define STENCIL_TERM(C, V) ((C) == 0 ? -0.0f : (C) > 0 ? (V) : -(V))
 
-/* Streaming, by taking what the neighbours sent, and collision with one relaxation time. */
+/* Updates a point by lattice Boltzmann: gathers the neighbours' values (streaming), then relaxes them towards
+ * equilibrium with one relaxation time (BGK collision). */
 STENCIL_POINT void update_lbm(const float *in, float *out, struct part part, size_t row, int x, int before,
                               int behind) {
     size_t volume = part_volume(part);
@@ -139,7 +141,8 @@ STENCIL_POINT void update_point(const float *in, float *out, struct part part, s
 /* The four sides that have neighbours. What crosses a side: the values whose velocities point through it. */
 enum side { Y_LOW, Y_HIGH, Z_LOW, Z_HIGH, SIDES };
 
-/* The numbers of the values that cross SIDE outwards, or, with HALO, inwards; how many, which is the same. */
+/* Sets RET to the numbers of the values that cross SIDE outwards or, with HALO, inwards. Returns their
+ * number. */
 static inline int side_values(struct part part, enum side side, int halo, int ret[VALUES_MAX]) {
     const int outwards = (side == Y_LOW || side == Z_LOW ? -1 : 1) * (halo ? -1 : 1);
     int count = 0;
@@ -154,8 +157,8 @@ static inline int side_values(struct part part, enum side side, int halo, int re
     return count;
 }
 
-/* The plane that is sent through SIDE, or, with HALO, the one behind it that is received there. Planes of z
- * have the halos of y in them, which were received before: so the edges get to the parts across. */
+/* The plane that is sent through SIDE or, with HALO, the halo plane that is received there. Planes of z
+ * include the halos of y, received before, so that edges reach the diagonal neighbours. */
 static inline struct box side_plane(struct part part, enum side side, int halo) {
     int low = halo ? 0 : 1, y = halo ? part.ny + 1 : part.ny, z = halo ? part.nz + 1 : part.nz;
     switch (side) {

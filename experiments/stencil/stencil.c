@@ -62,7 +62,7 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* ---- Values that every rank knows alike */
+/* ---- Initial values, which every rank computes for itself */
 
 static const float weights[] = {
 #define WEIGHT(I, CX, CY, CZ, W) W,
@@ -75,21 +75,22 @@ static const int velocities[][3] = {
 #undef VELOCITY
 };
 
-/* Rough in all directions, so that a value in a wrong place shows, and with velocities whose squares do.
- * Point of the whole mesh. */
+/* The initial value number VALUE at a point of the whole mesh: pseudo-random in all directions, so that a
+ * misplaced value shows, and large enough that squares of velocities matter. */
 static float initial_value(enum problem problem, int value, int x, int y, int z) {
     uint64_t bits = ((uint64_t)value << 60 ^ (uint64_t)x << 40 ^ (uint64_t)y << 20 ^ (uint64_t)z) + 1;
     bits *= 0x9e3779b97f4a7c15u;
     bits = (bits ^ bits >> 31) * 0xbf58476d1ce4e5b9u;
-    float rough = (float)(bits >> 40) / (float)(1 << 24);
-    return (problem == LBM ? weights[value] : 1) * (1 + 0.5f * rough);
+    float noise = (float)(bits >> 40) / (float)(1 << 24);
+    return (problem == LBM ? weights[value] : 1) * (1 + 0.5f * noise);
 }
 
 /* ---- The halos */
 
 static const enum side opposite[] = {Y_HIGH, Y_LOW, Z_HIGH, Z_LOW};
 
-/* What crosses a side has that side's number as its tag: with two parts, both neighbours are one rank. */
+/* Starts to send and receive the planes of the sides LOW and LOW + 1. The tag is the sender's side, since
+ * with two parts both neighbours are the same rank. */
 static void begin_exchange(struct simulation *simulation, enum side low) {
     MPI_Request *request = simulation->requests;
     for (enum side side = low; side <= low + 1; side++) {
@@ -101,6 +102,7 @@ static void begin_exchange(struct simulation *simulation, enum side low) {
     }
 }
 
+/* Waits for the exchange, and puts what was received into the halos. */
 static void end_exchange(struct simulation *simulation, enum side low) {
     MPI_Waitall(4, simulation->requests, MPI_STATUSES_IGNORE);
     device_put(simulation->device, low);
@@ -121,6 +123,7 @@ static void update_all(struct simulation *simulation) {
     device_wait(simulation->device);
 }
 
+/* Updates the outer points of the part, which the neighbours need. */
 static void update_shell(struct simulation *simulation) {
     const int ny = simulation->part.ny, nz = simulation->part.nz;
     device_update(simulation->device, (struct box){1, 2, 1, nz + 1}, 1);
@@ -129,13 +132,13 @@ static void update_shell(struct simulation *simulation) {
     device_update(simulation->device, (struct box){2, ny, nz, nz + 1}, 1);
 }
 
-/* One half of the planes within the shell: the lower, or the upper. */
+/* Updates the lower or the upper half of the points within the shell, while halos are exchanged. */
 static void update_inside(struct simulation *simulation, bool is_upper) {
     const int ny = simulation->part.ny, nz = simulation->part.nz, half = 2 + (nz - 2) / 2;
     device_update(simulation->device, (struct box){2, ny, is_upper ? half : 2, is_upper ? nz : half}, 0);
 }
 
-/* The updates of a step with overlap, without its exchange. */
+/* Does the updates of a step with overlap, without its exchange. */
 static void update_pieces(struct simulation *simulation) {
     update_shell(simulation);
     update_inside(simulation, false);
@@ -143,6 +146,8 @@ static void update_pieces(struct simulation *simulation) {
     device_wait(simulation->device);
 }
 
+/* One time step: updates all points and exchanges halos, first in y, then in z. With overlap each exchange
+ * runs during the update of one half of the inside. */
 static void step(struct simulation *simulation) {
     struct device *device = simulation->device;
     if (!simulation->options->overlap) {
@@ -163,6 +168,7 @@ static void step(struct simulation *simulation) {
 
 /* ---- A mesh */
 
+/* Sets up this rank's part of the mesh, its neighbours, and the device; the caller closes the device. */
 static void open_simulation(struct simulation *simulation, const struct options *options) {
     const int *parts = options->parts, at[] = {rank % parts[0], rank / parts[0]};
     *simulation = (struct simulation){.options = options,
@@ -177,7 +183,7 @@ static void open_simulation(struct simulation *simulation, const struct options 
     simulation->device = device_open(simulation->part, local_rank);
 }
 
-/* The initial values; those of the halos are the neighbours'. */
+/* Sets the initial values of the part; those of its halos are the neighbours'. */
 static void fill(struct simulation *simulation) {
     const struct part part = simulation->part;
     const int *mesh = simulation->options->mesh;
@@ -213,6 +219,7 @@ static void add_mass(void *context, int v, int x, int y, int z, float value) {
     *(double *)context += (double)value;
 }
 
+/* The sum of all values over all ranks. Collective. */
 static double total_mass(struct simulation *simulation) {
     double mass = 0;
     visit(simulation, add_mass, &mass);
@@ -220,13 +227,14 @@ static double total_mass(struct simulation *simulation) {
     return mass;
 }
 
-/* ---- The reference: the whole mesh in double precision, by the formulas as they are printed */
+/* ---- The reference: the whole mesh in double precision, by the published formulas */
 
 struct whole {
     const struct options *options;
     double *values, *next;
 };
 
+/* The place of a value in an array of the whole mesh, which is periodic. */
 static double *value_at(const struct whole *whole, double *values, int v, int x, int y, int z) {
     const int *mesh = whole->options->mesh;
     size_t wrapped[] = {(size_t)((x + mesh[0]) % mesh[0]), (size_t)((y + mesh[1]) % mesh[1]),
@@ -236,7 +244,8 @@ static double *value_at(const struct whole *whole, double *values, int v, int x,
            wrapped[0];
 }
 
-static void refer_diffusion(struct whole *whole, int x, int y, int z) {
+/* Updates one point by the diffusion equation, with kappa dt/dx^2 = 1/8. */
+static void reference_diffusion(struct whole *whole, int x, int y, int z) {
     double sum = -6 * *value_at(whole, whole->values, 0, x, y, z);
     for (int away = -1; away <= 1; away += 2)
         sum += *value_at(whole, whole->values, 0, x + away, y, z) +
@@ -245,7 +254,9 @@ static void refer_diffusion(struct whole *whole, int x, int y, int z) {
     *value_at(whole, whole->next, 0, x, y, z) = *value_at(whole, whole->values, 0, x, y, z) + sum / 8;
 }
 
-static void refer_lbm(struct whole *whole, int x, int y, int z) {
+/* Updates one point by the lattice Boltzmann method: streaming, then collision with one relaxation time
+ * (BGK). */
+static void reference_lbm(struct whole *whole, int x, int y, int z) {
     double values[VALUES_MAX], density = 0, u[3] = {0}, square = 0;
     for (int i = 0; i < VALUES_MAX; i++) {
         const int *c = velocities[i];
@@ -267,8 +278,8 @@ static void refer_lbm(struct whole *whole, int x, int y, int z) {
     }
 }
 
-/* The initial values after STEPS. */
-static void refer(struct whole *whole, int values, int steps) {
+/* Computes the whole mesh, from its initial values, over STEPS. */
+static void compute_reference(struct whole *whole, int values, int steps) {
     const int *mesh = whole->options->mesh;
     enum problem problem = whole->options->problem;
     for (int v = 0; v < values; v++)
@@ -280,7 +291,7 @@ static void refer(struct whole *whole, int values, int steps) {
         for (int z = 0; z < mesh[2]; z++)
             for (int y = 0; y < mesh[1]; y++)
                 for (int x = 0; x < mesh[0]; x++)
-                    (problem == LBM ? refer_lbm : refer_diffusion)(whole, x, y, z);
+                    (problem == LBM ? reference_lbm : reference_diffusion)(whole, x, y, z);
         double *values_now = whole->next;
         whole->next = whole->values;
         whole->values = values_now;
@@ -299,8 +310,9 @@ static void compare_value(void *context, int v, int x, int y, int z, float value
     comparison->worst = isnan(difference) ? INFINITY : fmax(difference, comparison->worst);
 }
 
-/* The worst relative difference of any value on any rank, on a small mesh with the same parts. */
-static double check(const struct options *asked) {
+/* Runs CHECK_STEPS on a small mesh with the same parts. Returns the largest relative difference from the
+ * serial reference, over all values and ranks; infinite if a value is not a number. */
+static double compare_with_reference(const struct options *asked) {
     struct options options = *asked;
     options.mesh[0] = CHECK_X;
     options.mesh[1] = CHECK_Y * options.parts[0];
@@ -315,7 +327,7 @@ static double check(const struct options *asked) {
         (size_t)values * (size_t)options.mesh[0] * (size_t)options.mesh[1] * (size_t)options.mesh[2];
     double *memory = allocate(2 * count, sizeof *memory);
     struct comparison comparison = {{&options, memory, memory + count}, 0};
-    refer(&comparison.whole, values, CHECK_STEPS);
+    compute_reference(&comparison.whole, values, CHECK_STEPS);
     visit(&simulation, compare_value, &comparison);
     MPI_Allreduce(MPI_IN_PLACE, &comparison.worst, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     free(memory);
@@ -325,14 +337,15 @@ static double check(const struct options *asked) {
 
 /* ---- What is timed */
 
-/* Times of the slowest rank, per step; of the fastest step, which other programs disturb least. */
+/* Times per step in s, on the slowest rank; least_*: in the fastest step, which other programs disturb least.
+ */
 struct times {
     double step, compute, exchange, transfer, least_step, least_compute;
 };
 
-/* The time that this rank TAKEs for all steps. *RET_LEAST and *RET_LEAST_COMPUTE become the least times, over
- * the steps, of the slowest rank in a step: of the step, and of what is no exchange in it. */
-static double time_of(struct simulation *simulation, void (*take)(struct simulation *), double *ret_least,
+/* Runs all steps by ADVANCE. Returns their time in s on this rank; *RET_LEAST and *RET_LEAST_COMPUTE become
+ * the least time of a step, with and without its exchange, on the slowest rank of that step. */
+static double time_of(struct simulation *simulation, void (*advance)(struct simulation *), double *ret_least,
                       double *ret_least_compute) {
     const int steps = simulation->options->steps;
     double *laps = allocate(2 * (size_t)steps, sizeof *laps), *computes = laps + steps;
@@ -340,7 +353,7 @@ static double time_of(struct simulation *simulation, void (*take)(struct simulat
     double begun = now(), before = begun;
     for (int i = 0; i < steps; i++) {
         double exchange = simulation->exchange;
-        take(simulation);
+        advance(simulation);
         laps[i] = now() - before;
         computes[i] = laps[i] - (simulation->exchange - exchange);
         before += laps[i];
@@ -355,6 +368,7 @@ static double time_of(struct simulation *simulation, void (*take)(struct simulat
     return before - begun;
 }
 
+/* Times all steps after a warm-up, and sets *RET_MASS to the mass after them. Collective. */
 static struct times time_steps(struct simulation *simulation, double *ret_mass) {
     for (int i = 0; i < WARM_UP_STEPS; i++)
         step(simulation);
@@ -374,6 +388,7 @@ static struct times time_steps(struct simulation *simulation, double *ret_mass) 
                           all[3] / steps, least,          least_compute};
 }
 
+/* Times the mesh that was asked for; rank 0 prints times, rates and the change of mass. */
 static void measure(const struct options *options) {
     struct simulation simulation;
     open_simulation(&simulation, options);
@@ -401,6 +416,7 @@ static void measure(const struct options *options) {
 
 /* ---- Options */
 
+/* Rank 0 prints the sentence and the usage; all ranks exit with code 2. */
 __attribute__((noreturn)) static void refuse(const char *what) {
     if (rank == 0)
         fprintf(
@@ -416,14 +432,14 @@ __attribute__((noreturn)) static void refuse(const char *what) {
     exit(2);
 }
 
-/* Which of two it is. */
+/* Whether TEXT is SECOND rather than FIRST; ends the program if it is neither. */
 static bool read_word(const char *text, const char *first, const char *second) {
     if (strcmp(text, first) != 0 && strcmp(text, second) != 0)
         refuse("a word is unknown");
     return strcmp(text, second) == 0;
 }
 
-/* COUNT numbers from 1 to MESH_MAX with commas between. */
+/* Reads COUNT numbers from 1 to MESH_MAX, separated by commas; ends the program if TEXT is anything else. */
 static void read_numbers(const char *text, int count, int *ret) {
     for (int i = 0; i < count; i++) {
         char *end;
@@ -436,6 +452,7 @@ static void read_numbers(const char *text, int count, int *ret) {
     }
 }
 
+/* Reads the command line; ends the program if the mesh cannot be divided over the ranks. */
 static struct options read_options(int argc, char **argv) {
     if (argc != 6)
         refuse("expected five arguments");
@@ -461,7 +478,7 @@ int main(int argc, char **argv) {
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &local_rank);
     struct options options = read_options(argc, argv);
-    double difference = check(&options);
+    double difference = compare_with_reference(&options);
     if (rank == 0)
         printf("differs by %.3e from the reference\n", difference);
     measure(&options);

@@ -32,7 +32,7 @@ static bool is_product(const char *term) {
     return false;
 }
 
-/* What a NAME says by itself, to RET. */
+/* Reads a NAME that says its term itself, such as intercept or mnk, into RET. false: it does not. */
 static bool read_name(const char *name, char ret[static TERM_MAX]) {
     size_t length = strlen(name), written = 0;
     if (strcmp(name, "1") == 0 || strcasecmp(name, "intercept") == 0 || strcmp(name, "(Intercept)") == 0)
@@ -49,6 +49,7 @@ static bool read_name(const char *name, char ret[static TERM_MAX]) {
     return length > 0;
 }
 
+/* Finds what a coefficient is, by AS if that is not NULL, else by NAME. -EINVAL: not known. */
 int target_read(const char *name, const char *as, struct target *ret, struct plugin_message *message) {
     static const char open[] = "sigma(", prefix[] = "sigma.", residual[] = "_residual";
     const char *text = as ? as : strcmp(name, "sigma") == 0 ? "sigma(1)" : name;

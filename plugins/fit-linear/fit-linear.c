@@ -78,9 +78,9 @@ static int fit_without_outliers(struct problem *problem, enum least_squares_role
     }
 }
 
-/* Gives estimates, covariance and degrees of freedom; covariances are scaled by the variance. */
-static void give_terms(const struct problem *problem, const struct linear *linear,
-                       struct fit_result *result) {
+/* Records estimates, covariance and degrees of freedom; covariances are scaled by the variance. */
+static void record_terms(const struct problem *problem, const struct linear *linear,
+                         struct fit_result *result) {
     const struct fit_request *request = problem->request;
     size_t p = problem->terms;
     for (size_t i = 0; i < p * p; i++)
@@ -106,9 +106,9 @@ static void give_terms(const struct problem *problem, const struct linear *linea
         fit_result_freedom(result, linear->covariance_freedom);
 }
 
-/* Gives the quality of the fit, and its noise. */
-static void give_values(const struct problem *problem, const struct linear *linear,
-                        struct fit_result *result) {
+/* Records the quality of the fit, and its noise. */
+static void record_values(const struct problem *problem, const struct linear *linear,
+                          struct fit_result *result) {
     double count = (double)(linear->fit.rank + linear->scale_parameters), n = (double)problem->sums.rows;
     fit_result_value(result, "rss", linear->rss, NULL);
     fit_result_value(result, "degrees_of_freedom", linear->freedom, "1");
@@ -124,7 +124,7 @@ static void give_values(const struct problem *problem, const struct linear *line
 }
 
 /* Notes a fit that is exact, constant or ill-conditioned. */
-static void give_notes(const struct linear *linear, struct fit_result *result) {
+static void record_notes(const struct linear *linear, struct fit_result *result) {
     enum { CONDITION_MAX = 30 };
     if (linear->freedom == 0)
         fit_result_note(result, "there are as many rows as terms: sigma and standard errors cannot be "
@@ -141,8 +141,8 @@ static void give_notes(const struct linear *linear, struct fit_result *result) {
                         linear->condition);
 }
 
-/* Gives the rows of fit() that PROBLEM no longer has as outliers. -ENOMEM. */
-static int give_outliers(const struct problem *problem, size_t rows, struct fit_result *result) {
+/* Records the rows of fit() that PROBLEM no longer has as outliers. -ENOMEM. */
+static int record_outliers(const struct problem *problem, size_t rows, struct fit_result *result) {
     if (problem->rows == rows)
         return 0;
     bool *flags = malloc(rows * sizeof *flags);
@@ -177,18 +177,18 @@ static int fit_linear(const struct fit_rows *rows, const struct fit_request *req
         r = robust != ROBUST_NONE ? linear_reweight(&problem, robust, roles, &linear, result, message)
                                   : scatter_find(&problem, roles, &linear, result, message);
     if (r == 0) {
-        give_terms(&problem, &linear, result);
-        give_values(&problem, &linear, result);
-        give_notes(&linear, result);
+        record_terms(&problem, &linear, result);
+        record_values(&problem, &linear, result);
+        record_notes(&linear, result);
         fit_result_rows(result, problem.rows);
-        r = give_outliers(&problem, rows->count, result);
+        r = record_outliers(&problem, rows->count, result);
     }
     linear_clear(&linear);
     problem_clear(&problem);
     return r;
 }
 
-/* -EINVAL for terms or settings that are not possible together. */
+/* Checks that the terms and settings can be combined. -EINVAL: they cannot; the message says why. */
 static int check_linear(const struct fit_request *request, struct plugin_message *message) {
     double noise = linear_number(request, NOISE);
     bool other = linear_number(request, OUTLIERS) > 0 || linear_number(request, SELECT) != SELECT_NONE ||

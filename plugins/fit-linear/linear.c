@@ -181,9 +181,9 @@ int linear_solve(const struct problem *problem, const enum least_squares_role *r
     return r < 0 || !described ? r : linear_describe(problem, ret, message);
 }
 
-/* Gives rows with less than half of their weight as outliers. -ENOMEM. */
-static int give_weighted_down(const struct problem *problem, const double *factors,
-                              struct fit_result *result) {
+/* Records rows with less than half of their weight as outliers. -ENOMEM. */
+static int record_weighted_down(const struct problem *problem, const double *factors,
+                                struct fit_result *result) {
     bool *flags = calloc(problem->rows + 1, sizeof *flags);
     if (!flags)
         return -ENOMEM;
@@ -209,7 +209,7 @@ int linear_reweight(const struct problem *problem, enum robust_choice kind,
         robust_fit(kind == ROBUST_BY_HUBER ? ROBUST_HUBER : ROBUST_BISQUARE, problem->rows, problem->terms,
                    problem->x, problem->stride, problem->y, problem->w, roles, factors, &robust);
     if (r == 0 && robust.weighted_down > 0)
-        r = give_weighted_down(problem, factors, result);
+        r = record_weighted_down(problem, factors, result);
     free(factors);
     if (r == -EDOM)
         fit_result_note(result, "robust estimation is not possible: more than half of the rows lie "

@@ -114,7 +114,7 @@ bool linear_has_few_rows(const struct problem *problem, size_t rank);
 int growth_find(const struct problem *problem, const enum least_squares_role *roles, struct linear *linear,
                 struct plugin_message *message);
 
-/* Gives LINEAR, the described fit of PROBLEM with ROLES, the noise that the request asks for: the same
+/* Adds to LINEAR, the described fit of PROBLEM with ROLES, the noise that the request asks for: the same
  * everywhere, or by the terms of the mean (N-1 and N-2 of the same chapter). The estimates and their
  * covariance become those which are found with it, but for the rule's. What cannot be found is homoscedastic
  * instead, with a note. The covariance is that of the fit without bounds: a coefficient at its bound is no

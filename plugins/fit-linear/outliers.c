@@ -1,10 +1,11 @@
-/* Rows that are far from the fit. */
+/* Deletion of rows that are far from the fit. */
 #include "plugins/fit-linear/linear.h"
 
 #include <stdlib.h>
 
-/* Marks in DELETED the rows whose sqrt(w) r / (s_(i) sqrt(1 - h)) is above LIMIT: w the weight that the noise
- * gives the row, h its leverage, s_(i) the sigma of a fit without the row. */
+/* Marks in DELETED the rows whose studentised residual sqrt(w) r / (s_(i) sqrt(1 - h)) is above LIMIT: w is
+ * the weight by the noise, h the leverage, s_(i) the sigma of a fit without the row. RESIDUALS, WEIGHTS and
+ * LEVERAGES are scratch. */
 static void find_outliers(const struct problem *problem, const struct linear *linear, double limit,
                           double *residuals, double *weights, double *leverages, bool *deleted) {
     size_t n = problem->rows;
@@ -22,6 +23,8 @@ static void find_outliers(const struct problem *problem, const struct linear *li
     }
 }
 
+/* The problem without outliers into RET, which the caller clears; *RET_DELETED is their number. LINEAR gets
+ * noise that grows with the mean if the settings ask for noise. -ENOMEM. */
 int outliers_delete(const struct problem *problem, const enum least_squares_role *roles, double limit,
                     struct linear *linear, struct problem *ret, size_t *ret_deleted,
                     struct plugin_message *message) {

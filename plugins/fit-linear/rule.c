@@ -14,9 +14,10 @@ static double deviation(const struct problem *problem, const size_t *rows, size_
     return sqrt(squares / (double)(count - 1));
 }
 
-/* RET has one row for each setting that has several rows: its terms, and the standard deviation of its rows.
- */
-static int gather(const struct problem *problem, const struct settings *settings, struct problem *ret) {
+/* Makes a problem with one row for each setting that has several rows: its terms, and the standard deviation
+ * of its rows. -ENOMEM. */
+static int gather_settings(const struct problem *problem, const struct settings *settings,
+                           struct problem *ret) {
     size_t stride = settings->count, count = 0, p = problem->terms;
     double *x = malloc(((p + 1) * stride + 1) * sizeof *x), *y = x + p * stride;
     for (size_t s = 0; x && s < settings->count; s++) {
@@ -32,7 +33,7 @@ static int gather(const struct problem *problem, const struct settings *settings
     return x ? 0 : -ENOMEM;
 }
 
-/* The first of the terms of most factors, powers counted. */
+/* The first of the terms of the highest degree. */
 static size_t find_volume(const struct problem *problem, const enum least_squares_role *roles) {
     size_t best = 0;
     int most = INT32_MIN;
@@ -49,6 +50,7 @@ static size_t find_volume(const struct problem *problem, const enum least_square
     return best;
 }
 
+/* The mean of VALUES where the volume is at most small_volumes times the least. */
 static double mean_of_small(const double *volumes, const double *values, size_t count) {
     double least = INFINITY, sum = 0, small = 0;
     for (size_t i = 0; i < count; i++)
@@ -61,7 +63,8 @@ static double mean_of_small(const double *volumes, const double *values, size_t 
     return sum > 0 ? sum / small : 0;
 }
 
-/* What is left of the deviations of ROWS, which lose the constant, on the terms. */
+/* Fits the deviations of ROWS less the constant to the terms. -EDOM with a reason: terms are dependent. ROWS
+ * is changed. */
 static int fit_slopes(struct problem *rows, const enum least_squares_role *roles, double constant,
                       double *coefficients, const char **ret_reason) {
     struct least_squares_fit fit = {0};
@@ -78,7 +81,7 @@ static int fit_slopes(struct problem *rows, const enum least_squares_role *roles
     return r;
 }
 
-/* The terms that can have a coefficient. */
+/* Chooses the terms that the noise may depend on, all but the constant. Returns their number. */
 static size_t choose_terms(const struct problem *problem, const enum least_squares_role *roles,
                            enum least_squares_role *ret) {
     size_t count = 0;
@@ -90,13 +93,15 @@ static size_t choose_terms(const struct problem *problem, const enum least_squar
     return count;
 }
 
+/* Finds the noise by the rule of README.md: a constant from small settings, then slopes by least squares.
+ * -EDOM with *RET_REASON: it cannot be applied; -ENOMEM. */
 int rule_follow(const struct problem *problem, const enum least_squares_role *roles, double *ret_constant,
                 double *coefficients, const char **ret_reason) {
     struct settings settings;
     struct problem rows = {0};
     enum least_squares_role of_terms[LEAST_SQUARES_COLUMNS_MAX];
     int r = settings_find(problem, &settings);
-    r = r == 0 ? gather(problem, &settings, &rows) : r;
+    r = r == 0 ? gather_settings(problem, &settings, &rows) : r;
     size_t terms = r == 0 ? choose_terms(problem, roles, of_terms) : 0;
     *ret_reason = terms == 0 ? "the formula has no term except the constant"
                              : "too few settings have two rows or more: expected more of these "

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+/* Groups the rows by setting: rows of setting s are rows[first[s]] to rows[first[s + 1] - 1]. -ENOMEM. To be
+ * cleared in any case. */
 int settings_find(const struct problem *problem, struct settings *ret) {
     size_t count = problem->setting_count;
     *ret = (struct settings){.rows = malloc((problem->rows + 1) * sizeof *ret->rows),

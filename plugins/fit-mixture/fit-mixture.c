@@ -147,9 +147,9 @@ static int refuse(const struct sample *sample, const struct fit_request *request
 
 /* ---- Results */
 
-/* Gives mean, covariance and values of a part. */
-static void give_values(const struct sample *sample, const struct mixture *mixture,
-                        struct fit_result *result) {
+/* Records mean, covariance and values of a part. */
+static void record_values(const struct sample *sample, const struct mixture *mixture,
+                          struct fit_result *result) {
     double n = sample->weight, k = (double)mixture->components;
     double sigma = n > 1 ? sqrt(sample->variance * n / (n - 1)) : NAN;
     fit_result_term(result, "1", sample->mean, sigma / sqrt(n));
@@ -167,9 +167,9 @@ static void give_values(const struct sample *sample, const struct mixture *mixtu
     fit_result_value(result, "floored", (double)mixture->floored, "1");
 }
 
-/* Gives the mixture as noise around the mean. */
-static void give_noise(const struct sample *sample, const struct mixture *mixture,
-                       struct fit_result *result) {
+/* Records the mixture as noise around the mean. */
+static void record_noise(const struct sample *sample, const struct mixture *mixture,
+                         struct fit_result *result) {
     static char method[] = "maximum-likelihood";
     struct model_component components[COMPONENTS_MAX];
     for (size_t k = 0; k < mixture->components; k++)
@@ -183,8 +183,8 @@ static void give_noise(const struct sample *sample, const struct mixture *mixtur
 }
 
 /* Notes values that are equal, rounded, or a number of components at its limit. */
-static void give_notes(const struct sample *sample, const struct fit_request *request,
-                       const struct mixture *mixture, const char *place, struct fit_result *result) {
+static void record_notes(const struct sample *sample, const struct fit_request *request,
+                         const struct mixture *mixture, const char *place, struct fit_result *result) {
     if (sample->count == 1)
         fit_result_note(result, "%sthere is a single value, which has no standard deviation", place);
     else if (mixture->components == 0)
@@ -222,9 +222,9 @@ static int fit_part(const struct sample *sample, const struct fit_request *reque
     else if (sample->distinct > 1 || number(request, COMPONENTS) > 1)
         r = -EDOM;
     if (r == 0) {
-        give_values(sample, &mixture, result);
-        give_noise(sample, &mixture, result);
-        give_notes(sample, request, &mixture, place, result);
+        record_values(sample, &mixture, result);
+        record_noise(sample, &mixture, result);
+        record_notes(sample, request, &mixture, place, result);
     }
     mixture_clear(&mixture);
     return r == -EDOM || r == -EINVAL ? refuse(sample, request, message) : r;

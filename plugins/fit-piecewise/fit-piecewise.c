@@ -94,8 +94,8 @@ static void note_limits(const struct segmentation *segmentation, const struct fi
                         below, size);
 }
 
-/* Gives the noise of one row: in proportion to the line if errors are relative. */
-static void give_noise(const struct part *part, bool relative, struct fit_result *result) {
+/* Records the noise of one row: in proportion to the line if errors are relative. */
+static void record_noise(const struct part *part, bool relative, struct fit_result *result) {
     static char method[] = "least-squares";
     double coefficients[] = {0, part->noise * part->estimates[1]};
     struct model_noise noise = {.kind = relative ? MODEL_NOISE_HETEROSCEDASTIC : MODEL_NOISE_HOMOSCEDASTIC,
@@ -106,9 +106,9 @@ static void give_noise(const struct part *part, bool relative, struct fit_result
         fit_result_noise_model(result, &noise);
 }
 
-/* Gives a segment: line, covariance, noise, interval of its break. */
-static void give_part(const struct fit_request *request, const struct segmentation *segmentation, size_t i,
-                      struct fit_result *result) {
+/* Records a segment: line, covariance, noise, interval of its break. */
+static void record_part(const struct fit_request *request, const struct segmentation *segmentation, size_t i,
+                        struct fit_result *result) {
     const struct part *part = &segmentation->parts[i];
     const char *size = request->values[SIZE].text;
     const char *size_unit = request->column_units[request->values[SIZE].first];
@@ -121,7 +121,7 @@ static void give_part(const struct fit_request *request, const struct segmentati
     fit_result_term(result, term, part->estimates[1], sqrt(part->covariance[3]));
     if (part->freedom > 0)
         fit_result_covariance(result, part->covariance);
-    give_noise(part, is_relative(request), result);
+    record_noise(part, is_relative(request), result);
     fit_result_value(result, "sigma", part->sigma, unit);
     fit_result_value(result, "rss", part->rss, unit);
     fit_result_value(result, "degrees_of_freedom", part->freedom, "1");
@@ -144,7 +144,7 @@ static int fit_piecewise(const struct fit_rows *rows, const struct fit_request *
     if (r == 0) {
         fit_result_kind(result, "piecewise", size, NULL);
         for (size_t i = 0; i < segmentation.count; i++)
-            give_part(request, &segmentation, i, result);
+            record_part(request, &segmentation, i, result);
         fit_result_rows(result, segmentation.points.used);
         fit_result_group_value(result, "segments", (double)segmentation.count, "1");
         fit_result_group_value(result, "total_rss", segmentation.rss, is_relative(request) ? "1" : NULL);

@@ -18,30 +18,32 @@ static int compare_rows(const void *a, const void *b) {
     return order ? order : compare(left->weight, right->weight);
 }
 
-/* The weight that the distance from Y has: relative errors are divided by it. */
-static double weigh(double weight, double y, bool relative) {
+/* The weight of a distance from Y; for relative errors divided by Y squared. */
+static double weight_at(double weight, double y, bool relative) {
     return relative ? weight / (y * y) : weight;
 }
 
-/* Weighted mean of COUNT rows, with their weight, and their scatter about it. */
+/* The weighted mean of COUNT rows of one x, with their weight; *RET_SCATTER is their sum of squares about
+ * it. */
 static struct row average(const struct row *rows, size_t count, bool relative, double *ret_scatter) {
     long double weight = 0, sum = 0, scatter = 0;
     *ret_scatter = 0;
     if (count == 1)
-        return (struct row){rows->x, rows->y, weigh(rows->weight, rows->y, relative)};
+        return (struct row){rows->x, rows->y, weight_at(rows->weight, rows->y, relative)};
     for (size_t i = 0; i < count; i++) {
-        double w = weigh(rows[i].weight, rows[i].y, relative);
+        double w = weight_at(rows[i].weight, rows[i].y, relative);
         weight += w;
         sum += (long double)w * rows[i].y;
     }
     for (size_t i = 0; i < count; i++) {
         long double distance = rows[i].y - sum / weight;
-        scatter += weigh(rows[i].weight, rows[i].y, relative) * distance * distance;
+        scatter += weight_at(rows[i].weight, rows[i].y, relative) * distance * distance;
     }
     *ret_scatter = (double)scatter;
     return (struct row){rows->x, (double)(sum / weight), (double)weight};
 }
 
+/* Allocates the arrays of points. -ENOMEM. */
 static int make_room(struct points *points, size_t rows) {
     double *room = points->x = malloc(7 * (rows + 1) * sizeof *room);
     points->y = room + rows;
@@ -53,8 +55,9 @@ static int make_room(struct points *points, size_t rows) {
     return room ? 0 : -ENOMEM;
 }
 
-/* The rows of each x become one measurement, their mean, unless each counts by itself. */
-static void merge(struct points *points, const struct row *rows, bool relative) {
+/* Makes a point of the rows of each x: their mean as one measurement, or, if is_raw, all rows as
+ * measurements. */
+static void merge_rows(struct points *points, const struct row *rows, bool relative) {
     struct segments_problem *problem = &points->problem;
     for (size_t begin = 0, end; begin < points->used; begin = end) {
         size_t i = points->count++;
@@ -63,7 +66,7 @@ static void merge(struct points *points, const struct row *rows, bool relative) 
         double copies = (double)(end - begin);
         struct row mean = average(rows + begin, end - begin, false, &points->within[i]), seen = mean;
         points->scatter[i] = 0;
-        seen.weight = weigh(mean.weight / copies, mean.y, relative);
+        seen.weight = weight_at(mean.weight / copies, mean.y, relative);
         if (points->is_raw)
             seen = average(rows + begin, end - begin, relative, &points->scatter[i]);
         points->x[i] = mean.x;
@@ -75,10 +78,12 @@ static void merge(struct points *points, const struct row *rows, bool relative) 
         problem->scatter += points->scatter[i];
         points->log_weights += points->is_raw ? 0 : log(seen.weight);
         for (size_t k = begin; points->is_raw && k < end; k++)
-            points->log_weights += log(weigh(rows[k].weight, rows[k].y, relative));
+            points->log_weights += log(weight_at(rows[k].weight, rows[k].y, relative));
     }
 }
 
+/* Makes points of the rows, sorted by x; with relative errors, rows of 0 or less are left out. -ENOMEM. To be
+ * cleared in any case. */
 int points_make(const struct fit_rows *rows, const struct fit_request *request, struct points *ret) {
     const double *x = rows->columns[request->values[SIZE].first];
     bool relative = is_relative(request);
@@ -92,7 +97,7 @@ int points_make(const struct fit_rows *rows, const struct fit_request *request, 
     ret->not_positive = rows->count - ret->used;
     if (r == 0) {
         qsort(sorted, ret->used, sizeof *sorted, compare_rows); /* the order of the table does not matter */
-        merge(ret, sorted, relative);
+        merge_rows(ret, sorted, relative);
     }
     ret->problem.points = ret->count;
     ret->problem.x = ret->x;

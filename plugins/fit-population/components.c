@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In no direction a population varies by less than a thousandth of all machines. */
+/* Least standard deviation of a population in any direction, relative to that of all machines. */
 static const double narrowest = 1e-3;
 
-/* One population: the moments of the machines' means. */
-static void take_moments(const struct machines *machines, struct population *ret) {
+/* The population of all machines as one: mean and covariance of the machines' means. */
+static void describe_single(const struct machines *machines, struct population *ret) {
     size_t p = machines->p, count = machines->count;
     double n = (double)count, factor[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
     struct component *one = &ret->of[0];
@@ -28,9 +28,10 @@ static void take_moments(const struct machines *machines, struct population *ret
             -n / 2 * (cholesky_log_determinant(p, factor) + (double)p * (log((n - 1) / n * 2 * M_PI) + 1));
 }
 
-/* The covariances have the divisor that makes them unbiased where there is one component: the weight of the
- * machines less 1. */
-static int take_mixture(const struct machines *machines, const struct fit_request *request, size_t components,
+/* Finds COMPONENTS populations as a mixture of normals, with one covariance for all if SHARED. Covariances
+ * have the divisor that makes them unbiased for one population, the weight of the machines less 1. -EDOM: no
+ * such mixture; -ENOMEM. */
+static int find_mixture(const struct machines *machines, const struct fit_request *request, size_t components,
                         bool shared, struct population *ret) {
     size_t p = machines->p, own = p * (p + 1) / 2;
     double n = (double)machines->count, k = (double)components;
@@ -58,7 +59,8 @@ static int take_mixture(const struct machines *machines, const struct fit_reques
     return r == -EINVAL ? -EDOM : r;
 }
 
-/* The most of the machines are typical; coefficients are costs, so those above it are slow. */
+/* Names the populations: the one with most machines is typical; coefficients are costs, so those with greater
+ * ones are slow, others fast. */
 static void name_components(struct population *population) {
     size_t typical = 0;
     for (size_t k = 1; k < population->count; k++)
@@ -76,8 +78,8 @@ static void name_components(struct population *population) {
     }
 }
 
-/* By weight times density. */
-static int assign(const struct machines *machines, struct population *population) {
+/* Assigns each machine to the population with the greatest weight times density. -ENOMEM, -EDOM. */
+static int assign_machines(const struct machines *machines, struct population *population) {
     size_t p = machines->p;
     double factors[POPULATIONS_MAX][COEFFICIENTS_MAX * COEFFICIENTS_MAX], away[COEFFICIENTS_MAX];
     population->component = calloc(machines->count + 1, sizeof *population->component);
@@ -102,20 +104,22 @@ static int assign(const struct machines *machines, struct population *population
     return 0;
 }
 
+/* Finds the populations: as many as are asked for, or the number with the least BIC. -EDOM: none can be
+ * found. To be cleared after failures too. */
 int population_find(const struct machines *machines, const struct fit_request *request,
                     struct population *ret) {
     size_t asked = (size_t)request->values[COMPONENTS].number;
     enum shape shape = (enum shape)request->values[SHAPE].number;
     double n = (double)machines->count;
     int r = 0;
-    take_moments(machines, ret);
+    describe_single(machines, ret);
     ret->bic = asked > 1 ? INFINITY : ret->parameters * log(n) - 2 * ret->log_likelihood;
     for (size_t k = asked ? asked : 2; asked != 1 && k <= (asked ? asked : POPULATIONS_MAX); k++)
         for (int shared = 0; shared < 2; shared++) {
             struct population tried;
             if (shape == (shared ? SHAPE_OWN : SHAPE_SHARED))
                 continue;
-            r = take_mixture(machines, request, k, shared, &tried);
+            r = find_mixture(machines, request, k, shared, &tried);
             if (r < 0 && r != -EDOM)
                 return r;
             tried.bic = tried.parameters * log(n) - 2 * tried.log_likelihood;
@@ -125,7 +129,7 @@ int population_find(const struct machines *machines, const struct fit_request *r
     if (isinf(ret->bic))
         return -EDOM;
     name_components(ret);
-    return assign(machines, ret);
+    return assign_machines(machines, ret);
 }
 
 void population_clear(struct population *population) {

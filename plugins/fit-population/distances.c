@@ -76,11 +76,11 @@ static size_t distances_of_runs(const struct machines *machines, struct distance
     return count;
 }
 
-/* Counts the distant ones, and gives a table of them, at least of the furthest five. */
-static void give_distances(const struct machines *machines, const struct population *population,
-                           const struct fit_rows *rows, const struct fit_request *request,
-                           struct distance *distances, size_t count, bool are_runs,
-                           struct fit_result *result) {
+/* Counts the distant ones, and records a table of them, at least of the furthest five. */
+static void record_distances(const struct machines *machines, const struct population *population,
+                             const struct fit_rows *rows, const struct fit_request *request,
+                             struct distance *distances, size_t count, bool are_runs,
+                             struct fit_result *result) {
     const char *const columns[] = {"distance", "p", request->response, "expected"};
     const char *const units[] = {"1", "1", request->response_unit, request->response_unit};
     size_t beyond = 0;
@@ -134,7 +134,7 @@ static void note_slow(const struct machines *machines, const struct population *
                         machines->count);
 }
 
-/* Gives the distances of machines and of runs. -ENOMEM. */
+/* Records the distances of machines and of runs. -ENOMEM. */
 int distances_give(const struct machines *machines, const struct population *population,
                    const struct fit_rows *rows, const struct fit_request *request,
                    struct fit_result *result) {
@@ -142,9 +142,9 @@ int distances_give(const struct machines *machines, const struct population *pop
     if (!distances)
         return -ENOMEM;
     size_t count = distances_of_machines(machines, population, distances);
-    give_distances(machines, population, rows, request, distances, count, false, result);
+    record_distances(machines, population, rows, request, distances, count, false, result);
     count = distances_of_runs(machines, distances);
-    give_distances(machines, population, rows, request, distances, count, true, result);
+    record_distances(machines, population, rows, request, distances, count, true, result);
     note_slow(machines, population, rows, request, result);
     free(distances);
     return 0;

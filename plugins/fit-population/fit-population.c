@@ -29,9 +29,9 @@ static const struct plugin_parameter parameters[] = {
     {0},
 };
 
-/* Gives coefficient I, by its name as a formula. */
-static void give_term(const struct fit_request *request, size_t i, double estimate, double standard_error,
-                      struct fit_result *result) {
+/* Records coefficient I, by its name as a formula. */
+static void record_term(const struct fit_request *request, size_t i, double estimate, double standard_error,
+                        struct fit_result *result) {
     const struct plugin_value *coefficients = &request->values[COEFFICIENTS];
     const char *name = request->response;
     for (size_t k = 0, left = i; i > 0 && k < coefficients->count && left > 0; k++)
@@ -44,16 +44,16 @@ static void give_term(const struct fit_request *request, size_t i, double estima
     fit_result_term(result, term, estimate, standard_error);
 }
 
-/* Gives a population: means, covariance, weight. */
-static void give_component(const struct machines *machines, const struct population *population,
-                           const struct component *component, const struct fit_request *request,
-                           struct fit_result *result) {
+/* Records a population: means, covariance, weight. */
+static void record_component(const struct machines *machines, const struct population *population,
+                             const struct component *component, const struct fit_request *request,
+                             struct fit_result *result) {
     size_t p = machines->p;
     double n = (double)machines->count;
     fit_result_part(result, "component", component->name, -INFINITY, INFINITY);
     for (size_t i = 0; i < p; i++)
-        give_term(request, i, component->mu[i] + machines->columns[i][0],
-                  sqrt(component->sigma[i * p + i] / n / component->weight), result);
+        record_term(request, i, component->mu[i] + machines->columns[i][0],
+                    sqrt(component->sigma[i * p + i] / n / component->weight), result);
     fit_result_covariance(result, component->sigma);
     fit_result_value(result, "weight", component->weight, "1");
     fit_result_value(result, "heterogeneity",
@@ -61,19 +61,19 @@ static void give_component(const struct machines *machines, const struct populat
     fit_result_value(result, "degrees_of_freedom", n - (double)population->count, "1");
 }
 
-static void give_days(const struct machines *machines, double mean, const struct fit_request *request,
-                      struct fit_result *result) {
+static void record_days(const struct machines *machines, double mean, const struct fit_request *request,
+                        struct fit_result *result) {
     fit_result_part(result, "days", NULL, -INFINITY, INFINITY);
     for (size_t i = 0; i < machines->p; i++)
-        give_term(request, i, 0, NAN, result);
+        record_term(request, i, 0, NAN, result);
     if (machines->repeated > 0)
         fit_result_covariance(result, machines->within);
     fit_result_value(result, "variability", sqrt(machines->within[0]) / fabs(mean), "1");
 }
 
-/* Gives the values of the group: machines, days, populations, likelihood. */
-static void give_values(const struct machines *machines, const struct population *population,
-                        struct fit_result *result) {
+/* Records the values of the group: machines, days, populations, likelihood. */
+static void record_values(const struct machines *machines, const struct population *population,
+                          struct fit_result *result) {
     double n = (double)machines->count, slow = 0;
     for (size_t k = 0; k < population->count; k++)
         slow += population->of[k].name[0] == 's' ? population->of[k].weight : 0;
@@ -89,8 +89,8 @@ static void give_values(const struct machines *machines, const struct population
 }
 
 /* Notes machines that are too few, or were measured once. */
-static void give_notes(const struct machines *machines, const struct population *population,
-                       const struct fit_request *request, struct fit_result *result) {
+static void record_notes(const struct machines *machines, const struct population *population,
+                         const struct fit_request *request, struct fit_result *result) {
     bool varies = true;
     for (size_t j = 0; j < machines->p; j++)
         varies = varies && population->of[0].sigma[j * machines->p + j] > 0;
@@ -122,21 +122,22 @@ static bool is_finite(const struct machines *machines, const struct population *
     return finite;
 }
 
-/* Gives populations, variation between days, values, notes and distant machines. -EDOM: squares overflow. */
-static int give_results(const struct machines *machines, const struct population *population,
-                        const struct fit_rows *rows, const struct fit_request *request,
-                        struct fit_result *result, struct plugin_message *message) {
+/* Records populations, variation between days, values, notes and distant machines. -EDOM: squares overflow.
+ */
+static int record_results(const struct machines *machines, const struct population *population,
+                          const struct fit_rows *rows, const struct fit_request *request,
+                          struct fit_result *result, struct plugin_message *message) {
     double mean = machines->columns[0][0];
     if (!is_finite(machines, population))
         return plugin_refuse(message, -EDOM, "the squares of the coefficients exceed the range of a double");
     fit_result_kind(result, "population", NULL, NULL);
     for (size_t k = 0; k < population->count; k++) {
-        give_component(machines, population, &population->of[k], request, result);
+        record_component(machines, population, &population->of[k], request, result);
         mean += population->of[k].weight * population->of[k].mu[0];
     }
-    give_days(machines, mean, request, result);
-    give_values(machines, population, result);
-    give_notes(machines, population, request, result);
+    record_days(machines, mean, request, result);
+    record_values(machines, population, result);
+    record_notes(machines, population, request, result);
     return distances_give(machines, population, rows, request, result);
 }
 
@@ -159,7 +160,7 @@ static int fit_population(const struct fit_rows *rows, const struct fit_request 
                       "no mixture of %g populations was found that assigns enough of the %zu "
                       "machines to each population; set fewer components",
                       request->values[COMPONENTS].number, machines.count);
-    r = r < 0 ? r : give_results(&machines, &population, rows, request, result, message);
+    r = r < 0 ? r : record_results(&machines, &population, rows, request, result, message);
     population_clear(&population);
     machines_clear(&machines);
     return r;

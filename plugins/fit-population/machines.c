@@ -21,7 +21,8 @@ static bool is_same_machine(const struct fit_rows *rows, size_t count, size_t a,
     return true;
 }
 
-/* Means are of differences to the first row, so that they keep their digits far from zero. */
+/* The mean of each machine and coefficient, of differences to the first row, which keep their digits far from
+ * zero. */
 static void find_means(struct machines *machines) {
     for (size_t m = 0; m < machines->count; m++)
         for (size_t j = 0; j < machines->p; j++) {
@@ -34,7 +35,8 @@ static void find_means(struct machines *machines) {
         }
 }
 
-/* The covariance of the days about their machine's mean. */
+/* The covariance between days about the mean of their machine: pooled, or the mean of the machines'
+ * covariances. */
 static void find_within(struct machines *machines, enum days rule) {
     size_t p = machines->p, freedom = machines->rows - machines->count;
     for (size_t i = 0; i < p * p; i++) {
@@ -53,6 +55,7 @@ static void find_within(struct machines *machines, enum days rule) {
     }
 }
 
+/* Groups rows by machine, with means and the covariance between days. -ENOMEM. To be cleared in any case. */
 int machines_init(struct machines *machines, const struct fit_rows *rows, const struct fit_request *request) {
     const struct plugin_value *coefficients = &request->values[COEFFICIENTS];
     size_t n = rows->count, categories = request->values[MACHINE].count;
@@ -84,6 +87,7 @@ void machines_clear(struct machines *machines) {
     free(machines->order), free(machines->starts), free(machines->means);
 }
 
+/* Writes a name of MACHINE as "node 3, cpu 0" into RET, as far as it fits. */
 void machines_name(const struct machines *machines, size_t machine, const struct fit_rows *rows,
                    const struct fit_request *request, char *ret, size_t size) {
     const struct plugin_value *columns = &request->values[MACHINE];

@@ -87,10 +87,10 @@ static struct quality fit_quality(const struct kernels *kernels, const struct ro
     return q;
 }
 
-/* Gives the terms: for times F, B and 1 with x, y and a; for performances 1, F/B and F with 1/x, 1/y and
+/* Records the terms: for times F, B and 1 with x, y and a; for performances 1, F/B and F with 1/x, 1/y and
  * 1/a. */
-static void give_terms(const struct kernels *kernels, const struct fit_request *request,
-                       const struct roofline *roofline, double sigma, struct fit_result *result) {
+static void record_terms(const struct kernels *kernels, const struct fit_request *request,
+                         const struct roofline *roofline, double sigma, struct fit_result *result) {
     static const char *const kinds[2][2] = {{"linear", "maximum"}, {"harmonic", "minimum"}};
     bool is_rate = request->response_choice == RESPONSE_PERFORMANCE;
     size_t p = kernels->terms;
@@ -118,9 +118,9 @@ static void give_terms(const struct kernels *kernels, const struct fit_request *
         fit_result_covariance(result, covariance);
 }
 
-/* Gives the noise of times whose model is a sum: a constant, or a share of the mean. */
-static void give_noise(const struct kernels *kernels, const struct fit_request *request,
-                       const struct roofline *roofline, double sigma, struct fit_result *result) {
+/* Records the noise of times whose model is a sum: a constant, or a share of the mean. */
+static void record_noise(const struct kernels *kernels, const struct fit_request *request,
+                         const struct roofline *roofline, double sigma, struct fit_result *result) {
     static char method[] = "least-squares";
     const double *e = roofline->estimates;
     double coefficients[TERMS_MAX] = {sigma * e[FLOPS], sigma * e[BYTES], 0};
@@ -137,9 +137,9 @@ static void give_noise(const struct kernels *kernels, const struct fit_request *
     }
 }
 
-/* Gives a peak (1 / estimate) or the overhead, with its standard error; NaN if it was not estimated. */
-static void give_peak(const struct roofline *roofline, size_t i, double sigma, const char *name,
-                      const char *unit, struct fit_result *result) {
+/* Records a peak (1 / estimate) or the overhead, with its standard error; NaN if it was not estimated. */
+static void record_peak(const struct roofline *roofline, size_t i, double sigma, const char *name,
+                        const char *unit, struct fit_result *result) {
     char error_name[64];
     double e = roofline->estimates[i], error = sigma * sqrt(roofline->inverse[i * (TERMS_MAX + 1)]);
     bool is_peak = i != OVERHEAD, found = roofline->found[i];
@@ -152,22 +152,23 @@ static void give_peak(const struct roofline *roofline, size_t i, double sigma, c
                      unit);
 }
 
-/* Gives peaks, ridge and the quality of the fit. */
-static void give_values(const struct kernels *kernels, const struct fit_request *request,
-                        const struct roofline *roofline, const struct quality *q, struct fit_result *result) {
+/* Records peaks, ridge and the quality of the fit. */
+static void record_values(const struct kernels *kernels, const struct fit_request *request,
+                          const struct roofline *roofline, const struct quality *q,
+                          struct fit_result *result) {
     const char *squared = kernels->criterion == BY_TIME ? "s2" : "1";
     const double *e = roofline->estimates, *v = roofline->inverse;
     double n = (double)kernels->count, parameters_counted = (double)q->estimated + 1; /* sigma is one */
     bool both = roofline->found[FLOPS] && roofline->found[BYTES];
     double share = v[0] / e[0] / e[0] + v[TERMS_MAX + 1] / e[1] / e[1] - 2 * v[1] / e[0] / e[1];
-    give_peak(roofline, FLOPS, q->sigma, "peak_flops", "flop/s", result);
-    give_peak(roofline, BYTES, q->sigma, "peak_bandwidth", "By/s", result);
+    record_peak(roofline, FLOPS, q->sigma, "peak_flops", "flop/s", result);
+    record_peak(roofline, BYTES, q->sigma, "peak_bandwidth", "By/s", result);
     fit_result_value(result, "ridge_intensity", both ? e[1] / e[0] : NAN, "flop/By");
     fit_result_value(result, "ridge_intensity_standard_error",
                      both && !roofline->tied ? e[1] / e[0] * q->sigma * sqrt(fmax(share, 0)) : NAN,
                      "flop/By");
     if (kernels->terms == TERMS_MAX)
-        give_peak(roofline, OVERHEAD, q->sigma, "overhead", "s", result);
+        record_peak(roofline, OVERHEAD, q->sigma, "overhead", "s", result);
     fit_result_value(result, "rss", q->rss, squared);
     fit_result_value(result, "degrees_of_freedom", q->freedom, "1");
     fit_result_value(result, "criterion_sigma", q->sigma, kernels->criterion == BY_TIME ? "s" : "1");
@@ -182,8 +183,8 @@ static void give_values(const struct kernels *kernels, const struct fit_request 
 }
 
 /* Notes peaks that were not estimated, and standard errors that are not defined. */
-static void give_notes(const struct kernels *kernels, const struct roofline *roofline,
-                       const struct quality *q, struct fit_result *result) {
+static void record_notes(const struct kernels *kernels, const struct roofline *roofline,
+                         const struct quality *q, struct fit_result *result) {
     static const char *const what[] = {"peak flop rate", "peak bandwidth", "overhead"};
     static const char *const units[] = {"flop/s", "By/s"};
     for (size_t i = 0; i < kernels->terms; i++)
@@ -216,10 +217,10 @@ static int fit_roofline(const struct fit_rows *rows, const struct fit_request *r
                                               : improved_fit(&kernels, &roofline, message);
     if (r == 0) {
         struct quality quality = fit_quality(&kernels, &roofline);
-        give_terms(&kernels, request, &roofline, quality.sigma, result);
-        give_noise(&kernels, request, &roofline, quality.sigma, result);
-        give_values(&kernels, request, &roofline, &quality, result);
-        give_notes(&kernels, &roofline, &quality, result);
+        record_terms(&kernels, request, &roofline, quality.sigma, result);
+        record_noise(&kernels, request, &roofline, quality.sigma, result);
+        record_values(&kernels, request, &roofline, &quality, result);
+        record_notes(&kernels, &roofline, &quality, result);
         fit_result_rows(result, kernels.count);
     }
     free(kernels.rows);

@@ -2,6 +2,7 @@
 
 #include "engine/numerics/least-squares.h"
 
+/* Fails because the terms cannot be told apart; the message says why. Returns -EDOM. */
 static int refuse_dependent(const struct kernels *kernels, size_t column, struct plugin_message *message) {
     const char *const *names = kernels->names;
     size_t terms = kernels->terms;
@@ -23,8 +24,9 @@ static int refuse_dependent(const struct kernels *kernels, size_t column, struct
                          terms - 1, terms, names[BYTES], names[FLOPS]);
 }
 
-static void take_fit(const struct kernels *kernels, const struct least_squares *sums,
-                     const struct least_squares_fit *fit, struct roofline *ret) {
+/* Fills in the result from the fit: estimates, residual sums, covariance. */
+static void describe_fit(const struct kernels *kernels, const struct least_squares *sums,
+                         const struct least_squares_fit *fit, struct roofline *ret) {
     size_t p = kernels->terms;
     for (size_t i = 0; i < p; i++) {
         ret->estimates[i] = fit->estimate[i];
@@ -44,6 +46,8 @@ static void take_fit(const struct kernels *kernels, const struct least_squares *
     }
 }
 
+/* Fits time = F x + B y + a with x, y and a of at least 0, by non-negative least squares. -EDOM: too few or
+ * dependent rows. */
 int improved_fit(const struct kernels *kernels, struct roofline *ret, struct plugin_message *message) {
     static const enum least_squares_role roles[TERMS_MAX] = {
         LEAST_SQUARES_NONNEGATIVE, LEAST_SQUARES_NONNEGATIVE, LEAST_SQUARES_NONNEGATIVE};
@@ -65,7 +69,7 @@ int improved_fit(const struct kernels *kernels, struct roofline *ret, struct plu
         r = refuse_dependent(kernels, plain.dependent, message);
     r = r < 0 ? r : least_squares_solve(&sums, roles, &fit);
     if (r == 0)
-        take_fit(kernels, &sums, &fit, ret);
+        describe_fit(kernels, &sums, &fit, ret);
     if (r == -ERANGE || r == -EAGAIN || r == -EINVAL || (r == 0 && !isfinite(ret->rss)))
         r = plugin_refuse(message, -EDOM, "sums over the rows exceed the range of a double");
     least_squares_fit_clear(&plain);

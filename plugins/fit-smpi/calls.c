@@ -21,6 +21,8 @@ static bool is_true(const char *flag) {
     return flag[0] != '\0' && strcmp(flag, "0") != 0 && strcmp(flag, "false") != 0;
 }
 
+/* The operation of each row into RET: OPERATIONS for rows that are left out, PAIRED for a Recv after its Send
+ * in a raw ping-pong. Counts rows that are left out in GROUP. */
 void calls_classify(const struct fit_rows *rows, const struct fit_request *request, enum operation *ret,
                     struct group *group) {
     size_t operation = request->values[OPERATION].first, found = request->values[FOUND].first;
@@ -30,8 +32,8 @@ void calls_classify(const struct fit_rows *rows, const struct fit_request *reque
         const char *text = request->levels[operation].texts[rows->categories[operation][i]];
         bool is_found = has_flags && is_true(request->levels[found].texts[rows->categories[found][i]]);
         ret[i] = operation_find(text);
-        if (ret[i] == OPERATIONS && group->stranger[0] == '\0')
-            snprintf(group->stranger, sizeof group->stranger, "%s", text);
+        if (ret[i] == OPERATIONS && group->first_unknown[0] == '\0')
+            snprintf(group->first_unknown, sizeof group->first_unknown, "%s", text);
         ret[i] = is_found ? OPERATIONS : ret[i];
         group->other += ret[i] == OPERATIONS;
         is_raw = is_raw && ret[i] != PING_PONG;
@@ -46,6 +48,8 @@ void calls_classify(const struct fit_rows *rows, const struct fit_request *reque
     }
 }
 
+/* Reads the rows of a group, by operation. A raw Send and Recv become one PingPong. -ENOMEM. To be cleared in
+ * any case. */
 int group_read(const struct fit_rows *rows, const struct fit_request *request, struct group *ret) {
     size_t starts[PAIRED + 2] = {0};
     *ret = (struct group){0};

@@ -88,8 +88,8 @@ static int check_smpi(const struct fit_request *request, struct plugin_message *
 
 /* ---- Results */
 
-/* Gives the noise SIGMA: relative to LINE, or in s if LINE is NULL. */
-static void give_noise(struct fit_result *result, double sigma, const struct segment *line) {
+/* Records the noise SIGMA: relative to LINE, or in s if LINE is NULL. */
+static void record_noise(struct fit_result *result, double sigma, const struct segment *line) {
     static char method[] = "least-squares";
     double coefficients[] = {0, line ? sigma * line->slope : 0};
     struct model_noise noise = {.kind = line ? MODEL_NOISE_HETEROSCEDASTIC : MODEL_NOISE_HOMOSCEDASTIC,
@@ -100,8 +100,8 @@ static void give_noise(struct fit_result *result, double sigma, const struct seg
         fit_result_noise_model(result, &noise);
 }
 
-/* Gives lat_factor and bw_factor of a segment, with standard errors. */
-static void give_factors(const struct tables *tables, size_t segment, struct fit_result *result) {
+/* Records lat_factor and bw_factor of a segment, with standard errors. */
+static void record_factors(const struct tables *tables, size_t segment, struct fit_result *result) {
     const struct fit_request *request = tables->request;
     struct transfer transfer = tables_transfer(tables, segment);
     double latency = smpi_number(request, LATENCY), bandwidth = smpi_number(request, BANDWIDTH);
@@ -140,9 +140,9 @@ static void note_refused(const struct tables *tables, bool has_ping_pong, struct
     fit_result_group_value(result, "refused_by_simgrid", (double)refused, "1");
 }
 
-/* Gives the line of an operation in a segment: estimates, covariance, noise, values. */
-static void give_line(const struct tables *tables, enum operation operation, size_t segment,
-                      struct fit_result *result) {
+/* Records the line of an operation in a segment: estimates, covariance, noise, values. */
+static void record_line(const struct tables *tables, enum operation operation, size_t segment,
+                        struct fit_result *result) {
     const struct segment *line = tables_line(tables, operation, segment);
     double v[3], n = (double)(line->end - line->begin), sigma = sqrt(line->rss / (n - 2));
     double explained = line->slope * line->slope * line->spread;
@@ -156,10 +156,10 @@ static void give_line(const struct tables *tables, enum operation operation, siz
     fit_result_term(result, size, line->slope, sqrt(v[1]));
     if (n > 2) {
         fit_result_covariance(result, (const double[]){v[0], v[2], v[2], v[1]});
-        give_noise(result, sigma, is_relative ? line : NULL);
+        record_noise(result, sigma, is_relative ? line : NULL);
     }
     if (operation == PING_PONG) {
-        give_factors(tables, segment, result);
+        record_factors(tables, segment, result);
     } else {
         fit_result_value(result, "charged", tables_is_charged(tables, operation, segment), "1");
     }
@@ -173,13 +173,13 @@ static void give_line(const struct tables *tables, enum operation operation, siz
     fit_result_value(result, "bic", 3 * log(n) - 2 * log_likelihood, "1");
 }
 
-/* Gives the cost of a call that does not depend on size. */
-static void give_cost(const struct tables *tables, enum operation operation, size_t rows,
-                      struct fit_result *result) {
+/* Records the cost of a call that does not depend on size. */
+static void record_cost(const struct tables *tables, enum operation operation, size_t rows,
+                        struct fit_result *result) {
     const struct cost *cost = &tables->costs[operation - LINES];
     fit_result_part(result, "whole", operation_names[operation], -INFINITY, INFINITY);
     fit_result_term(result, "1", cost->mean, NAN);
-    give_noise(result, cost->sigma, NULL);
+    record_noise(result, cost->sigma, NULL);
     fit_result_value(result, "rows", (double)rows, "1");
     fit_result_value(result, "sigma", cost->sigma, NULL);
 }
@@ -189,12 +189,12 @@ static void note_rows(const struct group *group, struct fit_result *result) {
     static const char *const of[LINES + 3] = {
         "smpi/ois is",    "smpi/os is",   "smpi/or is",   "smpi/lat-factor and smpi/bw-factor are",
         "smpi/iprobe is", "smpi/test is", "smpi/wtime is"};
-    bool is_named = group->stranger[0] != '\0';
+    bool is_named = group->first_unknown[0] != '\0';
     if (group->negative > 0)
         fit_result_note(result, "rows left out because of a negative size or duration: %zu", group->negative);
     if (group->other > 0)
         fit_result_note(result, "rows left out as they time other operations%s%s%s: %zu",
-                        is_named ? " such as '" : "", group->stranger,
+                        is_named ? " such as '" : "", group->first_unknown,
                         is_named ? "'" : " or probes that found a message", group->other);
     for (size_t o = 0; o < LINES + 3; o++)
         if (group->calls[o].count == 0)
@@ -217,10 +217,10 @@ static int fit_smpi(const struct fit_rows *rows, const struct fit_request *reque
         for (enum operation o = 0; o < LINES; o++)
             for (size_t s = 0; s <= tables.break_count; s++)
                 if (is_line(tables_line(&tables, o, s)))
-                    give_line(&tables, o, s, result);
+                    record_line(&tables, o, s, result);
         for (enum operation o = IPROBE; o <= WTIME; o++)
             if (group.calls[o].count > 0)
-                give_cost(&tables, o, group.calls[o].count, result);
+                record_cost(&tables, o, group.calls[o].count, result);
         fit_result_part(result, "protocol", "protocol", -INFINITY, INFINITY);
         fit_result_value(result, "latency", smpi_number(request, LATENCY), "s");
         fit_result_value(result, "bandwidth", smpi_number(request, BANDWIDTH), "By/s");

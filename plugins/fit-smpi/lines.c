@@ -76,8 +76,9 @@ static bool is_part(const struct tables *tables, enum operation part, enum opera
            (operation == PING_PONG && part != ISEND && tables_is_charged(tables, part, s));
 }
 
-/* Bounds the lines of segment S together, so that SMPI can charge them, and notes costs that this lowers
- * much. */
+/* Fits the lines of segment S again, by one non-negative least squares problem, so that SMPI can charge every
+ * operation a cost of 0 or more. Notes each cost that this lowers much. A negative errno: the problem cannot
+ * be solved. */
 int lines_bound(struct tables *tables, size_t s) {
     struct bounded problem = {.roles = {0}};
     const struct segment *ping_pong = tables_line(tables, PING_PONG, s);

@@ -76,7 +76,7 @@ struct group {
     struct calls calls[OPERATIONS];
     struct call *memory;
     size_t negative, other; /* rows left out: of negative sizes or durations, of other operations */
-    char stranger[64];      /* the first of these, "" where they are probes that found something */
+    char first_unknown[64]; /* the first of these, "" where they are probes that found something */
 };
 
 /* What each of ROWS is, in RET: OPERATIONS where it is to be left out. A group with no PingPong may be raw

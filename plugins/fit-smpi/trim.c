@@ -26,7 +26,8 @@ static void sort_durations(const struct call *calls, size_t count, double *ret) 
     quantile_sort(ret, count);
 }
 
-/* Of calls BEGIN to END - 1 those that are kept go to the end of CALLS, which has at most BEGIN yet. */
+/* Keeps the calls BEGIN to END - 1 whose durations lie between the quantiles SHARE and 1 - SHARE, and appends
+ * these to CALLS, which has at most BEGIN calls yet. */
 static void keep_block(struct calls *calls, size_t begin, size_t end, double share, bool old_r,
                        double *scratch) {
     size_t count = end - begin;
@@ -45,6 +46,7 @@ void trim_by_rows(struct calls *calls, size_t block, double share, bool old_r, d
         keep_block(calls, begin, count - begin < block ? count : begin + block, share, old_r, scratch);
 }
 
+/* Trims the calls of each size; sizes with fewer than three calls are not trimmed. */
 void trim_by_size(struct calls *calls, double share, bool old_r, double *scratch) {
     size_t count = calls->count;
     qsort(calls->calls, count, sizeof *calls->calls, compare_calls);
@@ -57,6 +59,7 @@ void trim_by_size(struct calls *calls, double share, bool old_r, double *scratch
     }
 }
 
+/* The number of blocks of BLOCK calls that hold several sizes. */
 size_t trim_mixed_blocks(const struct calls *calls, size_t block) {
     size_t mixed = 0;
     for (size_t begin = 0; begin < calls->count; begin += block) {
@@ -68,6 +71,7 @@ size_t trim_mixed_blocks(const struct calls *calls, size_t block) {
     return mixed;
 }
 
+/* Mean and standard deviation of the durations without the share SHARE at each end; NaN for too few calls. */
 void trim_mean(const struct calls *calls, double share, double *scratch, double *ret_mean,
                double *ret_sigma) {
     size_t first = (size_t)floor((double)calls->count * share), kept = calls->count - 2 * first;

@@ -137,9 +137,9 @@ static int compute_estimates(const struct transfers *transfers, const struct cur
     return code;
 }
 
-/* Gives the terms in the form of the response: T = t0 + b s, or s/T = 1 / (1/B0 + 1/(s/t0)). */
-static void give_terms(const struct fit_request *request, const struct estimates *e,
-                       struct fit_result *result) {
+/* Records the terms in the form of the response: T = t0 + b s, or s/T = 1 / (1/B0 + 1/(s/t0)). */
+static void record_terms(const struct fit_request *request, const struct estimates *e,
+                         struct fit_result *result) {
     char size[512];
     const double *v = e->scatter.covariance, reversed[] = {v[2], v[1], v[0]};
     double values[2] = {e->latency, e->inverse}, slopes[2] = {1, 1}, covariance[4];
@@ -162,9 +162,9 @@ static void give_terms(const struct fit_request *request, const struct estimates
         fit_result_covariance(result, covariance);
 }
 
-/* Gives the noise, where the response is a time, or a bandwidth that is also the criterion. */
-static void give_noise(const struct transfers *transfers, const struct fit_request *request,
-                       const struct estimates *e, struct fit_result *result) {
+/* Records the noise, where the response is a time, or a bandwidth that is also the criterion. */
+static void record_noise(const struct transfers *transfers, const struct fit_request *request,
+                         const struct estimates *e, struct fit_result *result) {
     static char method[] = "maximum-likelihood";
     bool is_time = request->response_choice == RESPONSE_TIME;
     double coefficients[2] = {0, e->scatter.share};
@@ -187,9 +187,9 @@ static double defined(double value) {
     return isfinite(value) ? value : NAN;
 }
 
-/* Gives bandwidth, latency and half size with standard errors, and the quality of the fit. */
-static void give_values(const struct transfers *transfers, const struct estimates *e,
-                        struct fit_result *result) {
+/* Records bandwidth, latency and half size with standard errors, and the quality of the fit. */
+static void record_values(const struct transfers *transfers, const struct estimates *e,
+                          struct fit_result *result) {
     static const char *const units[][2] = {{"s", "s2"}, {"By/s", "By2/s2"}, {"1", "1"}};
     const double *v = e->scatter.covariance;
     double n = (double)transfers->problem.rows, b = e->inverse, half = e->latency / b;
@@ -210,8 +210,8 @@ static void give_values(const struct transfers *transfers, const struct estimate
 }
 
 /* Notes rows that were left out, and estimates that are not defined. */
-static void give_notes(const struct transfers *transfers, const struct estimates *e,
-                       struct fit_result *result) {
+static void record_notes(const struct transfers *transfers, const struct estimates *e,
+                         struct fit_result *result) {
     static const char *const needs[] = {"a size below 0", "a size or a duration that is not above 0",
                                         "a size below 0 or a duration that is not above 0"};
     if (transfers->left_out > 0)
@@ -243,7 +243,8 @@ static void give_notes(const struct transfers *transfers, const struct estimates
         fit_result_note(result, "the best fit has a latency of 0");
 }
 
-/* Fits one group. -EDOM: the rows do not suffice. */
+/* Fits latency, bandwidth and their thresholds to one group's rows. -EDOM: the rows do not suffice;
+ * -ENOMEM. */
 static int fit_transfer(const struct fit_rows *rows, const struct fit_request *request,
                         struct fit_result *result, struct plugin_message *message) {
     struct transfers transfers;
@@ -253,10 +254,10 @@ static int fit_transfer(const struct fit_rows *rows, const struct fit_request *r
     r = r < 0 ? r : fit_curve(&transfers, request->values[SIZE].text, &curve, message);
     r = r < 0 ? r : compute_estimates(&transfers, &curve, &estimates);
     if (r == 0) {
-        give_terms(request, &estimates, result);
-        give_noise(&transfers, request, &estimates, result);
-        give_values(&transfers, &estimates, result);
-        give_notes(&transfers, &estimates, result);
+        record_terms(request, &estimates, result);
+        record_noise(&transfers, request, &estimates, result);
+        record_values(&transfers, &estimates, result);
+        record_notes(&transfers, &estimates, result);
         fit_result_rows(result, transfers.problem.rows);
     }
     free(transfers.memory);

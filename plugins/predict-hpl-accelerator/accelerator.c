@@ -47,8 +47,8 @@ static double update(const struct run *run, double rows, double columns, double 
                        : 0;
 }
 
-/* The iteration that swaps and updates a trailing matrix of order REST after a panel of WIDTH columns, while
- * the next panel is factored and broadcast in PANEL seconds. */
+/* Adds the iteration that updates a trailing matrix of order REST after a panel of WIDTH columns, while the
+ * next panel is factored and broadcast in PANEL seconds; what the update does not hide is exposed. */
 static void add_iteration(const struct run *run, double rest, double width, double panel,
                           struct accelerator_time *time) {
     const struct accelerator_scenario *s = run->scenario;
@@ -73,6 +73,7 @@ static void add_iteration(const struct run *run, double rest, double width, doub
     }
 }
 
+/* The time of HPL, panel by panel (accelerator.h). */
 struct accelerator_time accelerator_predict(const struct accelerator_scenario *s, accelerator_dgemm dgemm,
                                             accelerator_panel_done panel_done, void *context) {
     const struct run run = {s, dgemm, context};

@@ -7,6 +7,8 @@ struct layer layers_memory(double cores, double memory, double words, double cyc
     return (struct layer){.latency = cycles / clock, .word = 8 / equivalent};
 }
 
+/* The shape *RET_P x *RET_Q of COUNT processes in a grid of P x Q: the squarest that fits, turned as the grid
+ * is. false: none fits. */
 bool layers_grid(double count, double p, double q, double *ret_p, double *ret_q) {
     for (double shorter = floor(sqrt(count)); shorter >= 1; shorter--) {
         double longer = count / shorter;
@@ -23,7 +25,7 @@ bool layers_grid(double count, double p, double q, double *ret_p, double *ret_q)
     return false;
 }
 
-/* The lowest layer that holds a trailing matrix with SIZE rows, or columns. */
+/* The lowest layer that holds a trailing matrix with SIZE rows (columns unless IS_ROWS). */
 static size_t find_layer(const struct layers_scenario *s, double size, bool is_rows) {
     size_t j = 0;
     while (j + 1 < s->count && size > (is_rows ? s->layers[j].rows : s->layers[j].columns) * (1 + 1e-12))
@@ -31,8 +33,8 @@ static size_t find_layer(const struct layers_scenario *s, double size, bool is_r
     return j;
 }
 
-/* The terms of a panel are those of HPL's authors, in predict-hpl with panels=asymptotic, with the latency
- * and bandwidth of the layer that holds the trailing matrix. */
+/* Adds the time of all panels: the terms of HPL's authors, as predict-hpl with panels=asymptotic, each with
+ * latency and bandwidth of the layer that holds the trailing matrix. */
 static void add_panels(const struct layers_scenario *s, layers_panel_done panel_done, void *context,
                        struct layers_time *time) {
     double rounds = log2(s->p), count = ceil(s->n / s->nb);
@@ -57,7 +59,7 @@ static void add_panels(const struct layers_scenario *s, layers_panel_done panel_
     }
 }
 
-/* Equations (25) and (27) to (29), of a matrix of order N_new. */
+/* Computes equations (25) and (27) to (29) for a matrix of order N_new. */
 static void add_printed(const struct layers_scenario *s, struct layers_time *time) {
     double least = s->p; /* the least common multiple of P and Q */
     while (fmod(least, s->q) != 0)
@@ -82,6 +84,7 @@ static void add_printed(const struct layers_scenario *s, struct layers_time *tim
     }
 }
 
+/* The time of HPL over layers (layers.h). */
 struct layers_time layers_predict(const struct layers_scenario *s, layers_panel_done panel_done,
                                   void *context) {
     struct layers_time time = {0};

@@ -64,13 +64,13 @@ static struct record *records;
 static size_t count, capacity;
 
 static _Atomic bool running;
-/* A spin lock over totals and records: threads may call at once. */
+/* A spin lock over totals and records, as threads may call at the same time. */
 static atomic_flag busy = ATOMIC_FLAG_INIT;
-/* How many traced calls this thread is in. */
+/* The number of nested traced calls that this thread is inside. */
 static _Thread_local int depth __attribute__((tls_model("initial-exec")));
-static int64_t began;                    /* ns, when MPI_Init returned */
+static int64_t start_time;               /* ns, when MPI_Init returned */
 static double cost;                      /* ns that tracing adds to a call */
-static double reading;                   /* ns, the duration of a call that does nothing */
+static double empty_duration;            /* ns, the duration of a call that does nothing */
 static MPI_Comm private = MPI_COMM_NULL; /* all ranks, for the lines */
 static int
     world_ranks; /* the key of an attribute: the rank in MPI_COMM_WORLD of each rank of a communicator */
@@ -81,13 +81,15 @@ static int64_t clock_ns(void) {
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+/* Prints a sentence of WHAT and NAME to standard error and aborts the MPI job; does not return. */
 static void fail(const char *what, const char *name) {
     fprintf(stderr, "trace: %s %s\n", what, name);
     PMPI_Abort(MPI_COMM_WORLD, 1);
     abort();
 }
 
-/* The function of that name in the libraries behind this one. */
+/* The next definition of the function NAME in the order of loading (dlsym with RTLD_NEXT), cached in *NEXT.
+ * Aborts the job if no library has it. */
 static void *resolve(void *_Atomic *next, const char *name) {
     void *found = atomic_load_explicit(next, memory_order_relaxed);
     if (!found) {
@@ -100,14 +102,16 @@ static void *resolve(void *_Atomic *next, const char *name) {
 
 /* ---- Ranks and sizes ----------------------------------------------------------------------------------- */
 
-static int forget_ranks(MPI_Comm comm, int key, void *ranks, void *extra) {
+/* MPI calls this when a communicator with our attribute is freed. */
+static int free_ranks(MPI_Comm comm, int key, void *ranks, void *extra) {
     (void)comm, (void)key, (void)extra;
     free(ranks);
     return MPI_SUCCESS;
 }
 
-/* The rank in MPI_COMM_WORLD; -1 where there is no such rank (MPI_PROC_NULL, MPI_ANY_SOURCE). */
-static int peer(int rank, MPI_Comm comm) {
+/* The rank in MPI_COMM_WORLD of a communicator's RANK; -1 if there is none (MPI_PROC_NULL, MPI_ANY_SOURCE).
+ * The translated ranks are stored as an attribute of the communicator. */
+static int world_rank_of(int rank, MPI_Comm comm) {
     if (rank < 0 || comm == MPI_COMM_WORLD)
         return rank < 0 ? -1 : rank;
     int *ranks, found, between, size;
@@ -133,6 +137,7 @@ static int peer(int rank, MPI_Comm comm) {
     return ranks[rank] < 0 ? -1 : ranks[rank];
 }
 
+/* The size of so many elements of an MPI datatype. */
 static int64_t bytes(int64_t elements, MPI_Datatype type) {
     int size;
     PMPI_Type_size(type, &size);
@@ -141,15 +146,15 @@ static int64_t bytes(int64_t elements, MPI_Datatype type) {
 
 /* ---- Records ------------------------------------------------------------------------------------------- */
 
-/* Whether a call has a record when about one in 2^halvings has. Multiples of the golden ratio are spread
- * evenly and never fall into step with a program whose calls alternate, as every second call would. Fewer
- * halvings choose these too. */
-static bool chosen(uint64_t index, int halvings) {
+/* Whether call INDEX gets a record, when about one call in 2^HALVINGS does. Multiples of the golden ratio
+ * (Fibonacci hashing) are spread evenly, where every second call would miss half of a program whose calls
+ * alternate. Calls chosen at more halvings are chosen at fewer too. */
+static bool is_sampled(uint64_t index, int halvings) {
     return halvings == 0 || (index * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - halvings) == 0;
 }
 
-/* Makes room by halving the records of the function that has most of them. */
-static void thin(void) {
+/* While the array is full: drops about half of the records of the function that has most. */
+static void thin_records(void) {
     while (count == capacity) {
         struct total *most = totals;
         for (struct total *total = totals; total < totals + FUNCTION_COUNT; total++)
@@ -157,7 +162,7 @@ static void thin(void) {
         most->halvings++;
         count = 0;
         for (size_t i = 0; i < capacity; i++) {
-            if (&totals[records[i].function] == most && !chosen(records[i].index, most->halvings))
+            if (&totals[records[i].function] == most && !is_sampled(records[i].index, most->halvings))
                 most->kept--;
             else
                 records[count++] = records[i];
@@ -165,34 +170,37 @@ static void thin(void) {
     }
 }
 
-/* The start of a call, or -1 of one that is not traced: inside another one, or before MPI_Init. */
+/* Enters a call. Returns its start in ns, or -1 if it is not traced: inside another traced call, or before
+ * MPI_Init. */
 static int64_t call_begin(void) {
     return depth++ == 0 && atomic_load_explicit(&running, memory_order_relaxed) ? clock_ns() : -1;
 }
-/* The duration, or -1. */
+/* Leaves a call. Returns its duration in ns, or -1 if it is not traced. */
 static int64_t call_end(int64_t start) {
     depth--;
     return start < 0 ? -1 : clock_ns() - start;
 }
 
+/* Adds a call to the totals of its function, and a record with its three sizes if the call is sampled. */
 static void record(enum function function, int64_t start, int64_t duration, int64_t a, int64_t b, int64_t c) {
     while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
         ;
     struct total *total = &totals[function];
     uint64_t index = total->calls++;
     total->duration += duration;
-    if (function != empty && chosen(index, total->halvings)) {
-        thin();
-        if (chosen(index, total->halvings)) {
-            records[count++] = (struct record){index, start - began, duration, {a, b, c}, function};
+    if (function != empty && is_sampled(index, total->halvings)) {
+        thin_records();
+        if (is_sampled(index, total->halvings)) {
+            records[count++] = (struct record){index, start - start_time, duration, {a, b, c}, function};
             total->kept++;
         }
     }
     atomic_flag_clear_explicit(&busy, memory_order_release);
 }
 
-/* What a record costs: calls that do nothing, the least of several batches, for what else runs here is no
- * cost of ours. */
+/* Measures what tracing adds to a call, by calls that do nothing: the mean of the fastest batch, since
+ * interruptions by other programs are no cost of tracing. Sets cost and empty_duration, and clears the
+ * totals. */
 static void measure_cost(void) {
     for (int batch = 0; batch < TRIAL_BATCHES; batch++) {
         memset(totals, 0, sizeof totals);
@@ -200,12 +208,12 @@ static void measure_cost(void) {
         int64_t start = clock_ns();
         for (int i = 0; i < TRIAL_CALLS; i++) {
             int64_t call = call_begin(), duration = call_end(call);
-            record(dgemm, call, duration, peer(0, private), bytes(i, MPI_DOUBLE), 0);
+            record(dgemm, call, duration, world_rank_of(0, private), bytes(i, MPI_DOUBLE), 0);
         }
         double mean = (double)(clock_ns() - start) / TRIAL_CALLS;
         if (batch == 0 || mean < cost) {
             cost = mean;
-            reading = (double)totals[dgemm].duration / TRIAL_CALLS;
+            empty_duration = (double)totals[dgemm].duration / TRIAL_CALLS;
         }
     }
     memset(totals, 0, sizeof totals);
@@ -214,12 +222,14 @@ static void measure_cost(void) {
 
 /* ---- From MPI_Init to MPI_Finalize --------------------------------------------------------------------- */
 
+/* Called after MPI_Init: allocates the records, measures what tracing costs, and starts tracing in the first
+ * RANKS_MAX ranks. Aborts the job if ASSAY_TRACE_RECORDS is out of range or memory runs out. */
 static void trace_begin(void) {
     int rank, ranks;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
     PMPI_Comm_dup(MPI_COMM_WORLD, &private);
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_ranks, &world_ranks, NULL);
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_ranks, &world_ranks, NULL);
     capacity = OUTPUT_MAX / LINE_MAX / (size_t)(ranks < RANKS_MAX ? ranks : RANKS_MAX);
     const char *wanted = getenv("ASSAY_TRACE_RECORDS");
     if (wanted) {
@@ -236,14 +246,16 @@ static void trace_begin(void) {
     memset(records, 0, capacity * sizeof *records); /* its pages are there before the program is timed */
     running = true;
     measure_cost();
-    began = clock_ns();
+    start_time = clock_ns();
 }
 
+/* Writes this rank's lines to OUT: the overhead, a total for each function, then all records. WALL: ns since
+ * MPI_Init. */
 static void print_lines(FILE *out, int rank, int64_t wall) {
     uint64_t calls = 0;
     for (int f = 0; f < FUNCTION_COUNT; f++)
         calls += totals[f].calls;
-    fprintf(out, "trace overhead %d %" PRIu64 " %.1f %.1f %.9f %.6f\n", rank, calls, cost, reading,
+    fprintf(out, "trace overhead %d %" PRIu64 " %.1f %.1f %.9f %.6f\n", rank, calls, cost, empty_duration,
             (double)wall * 1e-9, 100 * (double)calls * cost / (double)wall);
     for (int f = 0; f < FUNCTION_COUNT; f++) {
         if (totals[f].calls)
@@ -261,9 +273,10 @@ static void print_lines(FILE *out, int rank, int64_t wall) {
     }
 }
 
-/* Rank 0 prints the lines of all ranks, in their order: lines that ranks print at once may come out mixed. */
+/* Called before MPI_Finalize: stops tracing. Each rank sends its lines to rank 0, which prints them in the
+ * order of ranks, so that lines are never mixed. */
 static void trace_end(void) {
-    int64_t wall = clock_ns() - began;
+    int64_t wall = clock_ns() - start_time;
     int rank, ranks, length;
     bool traced = running;
     running = false;
@@ -308,7 +321,7 @@ static void trace_end(void) {
     free(records);
 }
 
-/* Not PMPI_Init: another library that is loaded like this one has its turn too. */
+/* Calls the next MPI_Init rather than PMPI_Init, so that other preloaded libraries see the call as well. */
 int MPI_Init(int *argc, char ***argv) {
     static void *_Atomic next;
     int result = ((int (*)(int *, char ***))resolve(&next, "MPI_Init"))(argc, argv);
@@ -333,16 +346,18 @@ int MPI_Finalize(void) {
 
 /* ---- MPI ----------------------------------------------------------------------------------------------- */
 
-/* The bytes of a block, or 0 of one that stays in its place. */
+/* The bytes of a block; 0 if the operation is in place. */
 static int64_t block(const void *buffer, int64_t elements, MPI_Datatype type) {
     return buffer == MPI_IN_PLACE ? 0 : bytes(elements, type);
 }
+/* The bytes that a completed receive or probe reports. */
 static int64_t received(MPI_Status *status) {
     MPI_Count size;
     PMPI_Get_elements_x(status, MPI_BYTE, &size);
     return size;
 }
-/* A status that can be read, also where the program wants none. */
+/* STATUS, or a buffer of this thread where the program passes MPI_STATUS_IGNORE: its source and size are read
+ * after the call. */
 static MPI_Status *readable(MPI_Status *status) {
     static _Thread_local MPI_Status own;
     return status == MPI_STATUS_IGNORE ? &own : status;
@@ -364,33 +379,36 @@ static MPI_Status *readable(MPI_Status *status) {
 #define ISENDING                                                                                             \
     (const void *buffer, int elements, MPI_Datatype type, int to, int tag, MPI_Comm comm,                    \
      MPI_Request *request)
-WRAP_MPI(Send, SENDING, (buffer, elements, type, to, tag, comm), Send, peer(to, comm), bytes(elements, type))
-WRAP_MPI(Ssend, SENDING, (buffer, elements, type, to, tag, comm), Ssend, peer(to, comm),
+WRAP_MPI(Send, SENDING, (buffer, elements, type, to, tag, comm), Send, world_rank_of(to, comm),
          bytes(elements, type))
-WRAP_MPI(Isend, ISENDING, (buffer, elements, type, to, tag, comm, request), Isend, peer(to, comm),
+WRAP_MPI(Ssend, SENDING, (buffer, elements, type, to, tag, comm), Ssend, world_rank_of(to, comm),
          bytes(elements, type))
-WRAP_MPI(Issend, ISENDING, (buffer, elements, type, to, tag, comm, request), Issend, peer(to, comm),
+WRAP_MPI(Isend, ISENDING, (buffer, elements, type, to, tag, comm, request), Isend, world_rank_of(to, comm),
+         bytes(elements, type))
+WRAP_MPI(Issend, ISENDING, (buffer, elements, type, to, tag, comm, request), Issend, world_rank_of(to, comm),
          bytes(elements, type))
 WRAP_MPI(Recv,
          (void *buffer, int elements, MPI_Datatype type, int from, int tag, MPI_Comm comm,
           MPI_Status *status),
          (buffer, elements, type, from, tag, comm, status = readable(status)), Recv,
-         peer(status->MPI_SOURCE, comm), received(status))
+         world_rank_of(status->MPI_SOURCE, comm), received(status))
 WRAP_MPI(Irecv,
          (void *buffer, int elements, MPI_Datatype type, int from, int tag, MPI_Comm comm,
           MPI_Request *request),
-         (buffer, elements, type, from, tag, comm, request), Irecv, peer(from, comm), bytes(elements, type))
+         (buffer, elements, type, from, tag, comm, request), Irecv, world_rank_of(from, comm),
+         bytes(elements, type))
 WRAP_MPI(Sendrecv,
          (const void *buffer, int elements, MPI_Datatype type, int to, int tag, void *into, int into_elements,
           MPI_Datatype into_type, int from, int from_tag, MPI_Comm comm, MPI_Status *status),
          (buffer, elements, type, to, tag, into, into_elements, into_type, from, from_tag, comm, status),
-         Sendrecv, peer(to, comm), bytes(elements, type))
+         Sendrecv, world_rank_of(to, comm), bytes(elements, type))
 WRAP_MPI(Probe, (int from, int tag, MPI_Comm comm, MPI_Status *status),
-         (from, tag, comm, status = readable(status)), Probe, peer(status->MPI_SOURCE, comm),
+         (from, tag, comm, status = readable(status)), Probe, world_rank_of(status->MPI_SOURCE, comm),
          received(status))
 WRAP_MPI(Iprobe, (int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
          (from, tag, comm, flag, status = readable(status)), *flag ? Iprobe_found : Iprobe,
-         *flag ? peer(status->MPI_SOURCE, comm) : peer(from, comm), *flag ? received(status) : 0)
+         *flag ? world_rank_of(status->MPI_SOURCE, comm) : world_rank_of(from, comm),
+         *flag ? received(status) : 0)
 WRAP_MPI(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status),
          *flag ? Test_done : Test, -1, 0)
 WRAP_MPI(Wait, (MPI_Request * request, MPI_Status *status), (request, status), Wait, -1, 0)
@@ -407,16 +425,17 @@ WRAP_MPI(Waitall, (int requests, MPI_Request list[], MPI_Status statuses[]), (re
      MPI_Comm comm)
 WRAP_MPI(Barrier, (MPI_Comm comm), (comm), Barrier, -1, 0)
 WRAP_MPI(Bcast, (void *buffer, int elements, MPI_Datatype type, int root, MPI_Comm comm),
-         (buffer, elements, type, root, comm), Bcast, peer(root, comm), bytes(elements, type))
+         (buffer, elements, type, root, comm), Bcast, world_rank_of(root, comm), bytes(elements, type))
 WRAP_MPI(Reduce,
          (const void *from, void *into, int elements, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),
-         (from, into, elements, type, op, root, comm), Reduce, peer(root, comm), bytes(elements, type))
+         (from, into, elements, type, op, root, comm), Reduce, world_rank_of(root, comm),
+         bytes(elements, type))
 WRAP_MPI(Allreduce, (const void *from, void *into, int elements, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
          (from, into, elements, type, op, comm), Allreduce, -1, bytes(elements, type))
-WRAP_MPI(Gather, ROOTED, (from, give, type, into, take, into_type, root, comm), Gather, peer(root, comm),
-         block(from, give, type))
-WRAP_MPI(Scatter, ROOTED, (from, give, type, into, take, into_type, root, comm), Scatter, peer(root, comm),
-         block(into, take, into_type))
+WRAP_MPI(Gather, ROOTED, (from, give, type, into, take, into_type, root, comm), Gather,
+         world_rank_of(root, comm), block(from, give, type))
+WRAP_MPI(Scatter, ROOTED, (from, give, type, into, take, into_type, root, comm), Scatter,
+         world_rank_of(root, comm), block(into, take, into_type))
 WRAP_MPI(Allgather, EXCHANGING, (from, give, type, into, take, into_type, comm), Allgather, -1,
          bytes(take, into_type))
 WRAP_MPI(Alltoall, EXCHANGING, (from, give, type, into, take, into_type, comm), Alltoall, -1,
@@ -424,8 +443,8 @@ WRAP_MPI(Alltoall, EXCHANGING, (from, give, type, into, take, into_type, comm), 
 
 /* ---- BLAS ---------------------------------------------------------------------------------------------- */
 
-/* Defines SYMBOL of BLAS, recorded as KERNEL with the sizes M, N, K; GIVE and RETURN are of those that return
- * something. */
+/* Defines the BLAS function SYMBOL, recorded as KERNEL with the sizes M, N, K; GIVE and RETURN store and
+ * return the result, if it has one. */
 #define WRAP_BLAS_AS(TYPE, GIVE, RETURN, SYMBOL, PARAMETERS, ARGUMENTS, KERNEL, M, N, K)                     \
     TYPE SYMBOL PARAMETERS;                                                                                  \
     TYPE SYMBOL PARAMETERS {                                                                                 \

@@ -42,7 +42,7 @@ struct column {
     int digits;  /* significant ones; 0: a text, or as many as there are */
     bool detail; /* printed only when details are asked for; in JSON and files always */
     bool words;  /* texts are words separated by blanks; in JSON an array of them */
-    /* Of what a predictor computes. */
+    /* Only of a predictor's results. */
     bool exact; /* no interval is given for it */
     enum column_goal goal;
     const char *part_of; /* the column of which it is a part, such as "time": shares are shown by --explain */

@@ -36,7 +36,7 @@ struct fit_rows {
     const double *const *terms;
     size_t term_stride;
     const double *const *columns;      /* of the parameters of type column, in their order */
-    const uint32_t *const *categories; /* of those of type category: indices into request->levels */
+    const uint32_t *const *categories; /* of the parameters of type category: indices into request->levels */
     const uint64_t *numbers;           /* which row of the table each is, from 0: for messages */
     /* Which setting each row is of, from 0 to setting_count - 1: the rows of one are equal in every column of
      * the terms and the parameters. Some may have no rows. */
@@ -53,7 +53,7 @@ struct fit_request {
     uint32_t size;
     const char *response;
     const char *response_unit; /* one of fit_plugin.response_units where there are such; NULL: not known */
-    size_t response_choice;    /* which of them */
+    size_t response_choice;    /* the index of response_unit in fit_plugin.response_units */
     const struct model_term
         *terms; /* of the formula that the user, the experiment or fit_plugin.terms gave */
     size_t term_count;
@@ -62,12 +62,12 @@ struct fit_request {
     const struct fit_levels *levels;   /* of each category, over the whole table */
     const struct plugin_value *values; /* of each parameter, in the order of fit_plugin.parameters */
     const char *group;                 /* its labels, for messages */
-    bool is_fold;                      /* a fit for cross-validation: notes and tables are not looked at */
+    bool is_fold;                      /* a fit for cross-validation, whose notes and tables are ignored */
     uint64_t seed;                   /* of whatever is drawn: equal rows, request and seed give equal bits */
     const char *const *column_units; /* of each of fit_rows.columns; NULL: not known */
 };
 
-/* Takes what fit() found, through the functions below. Texts and arrays are copied. */
+/* Receives the results of fit() through the functions below. Texts and arrays are copied. */
 struct fit_result {
     uint32_t size;
     void *context;
@@ -86,12 +86,13 @@ struct fit_result {
     void (*outliers)(void *context, const bool *is_outlier);
 };
 
-/* How the estimates make a row's mean (model.h); not called: "linear". The same for every group. */
+/* Sets how a row's mean follows from the estimates (model.h), the same for every group. Default: "linear". */
 static inline void fit_result_kind(struct fit_result *result, const char *kind, const char *over,
                                    const char *named_by) {
     result->kind(result->context, kind, over, named_by);
 }
-/* Begins a part; what follows is of it. Not called: one part of the kind "whole". */
+/* Begins a part, to which the following calls refer. Without this call there is one part of the kind
+ * "whole". */
 static inline void fit_result_part(struct fit_result *result, const char *kind, const char *name, double from,
                                    double to) {
     result->part(result->context, kind, name, from, to);
@@ -105,12 +106,13 @@ static inline void fit_result_term(struct fit_result *result, const char *name, 
     struct model_estimate e = {.estimate = estimate, .standard_error = standard_error, .t = NAN, .p = NAN};
     result->term(result->context, name, &e);
 }
-/* A term that this group does without. */
+/* Records a term that is left out in this group. */
 static inline void fit_result_dropped(struct fit_result *result, const char *name) {
     struct model_estimate e = {.standard_error = NAN, .t = NAN, .p = NAN, .dropped = true};
     result->term(result->context, name, &e);
 }
-/* Of the part's estimates in the order in which they were given, dropped ones included, row by row. */
+/* Records the covariance of the part's estimates, row by row, in the order in which they were recorded,
+ * with dropped ones. */
 static inline void fit_result_covariance(struct fit_result *result, const double *covariance) {
     result->covariance(result->context, covariance);
 }
@@ -119,12 +121,13 @@ static inline void fit_result_covariance(struct fit_result *result, const double
 static inline void fit_result_freedom(struct fit_result *result, double freedom) {
     result->freedom(result->context, freedom);
 }
-/* Single measurements scatter with standard deviation SIGMA everywhere on the part. */
+/* Records homoscedastic noise: single measurements have the standard deviation SIGMA everywhere on the
+ * part. */
 static inline void fit_result_noise(struct fit_result *result, double sigma) {
     struct model_noise noise = {.kind = MODEL_NOISE_HOMOSCEDASTIC, .constant = sigma};
     result->noise(result->context, &noise);
 }
-/* Any other noise; coefficients in the order in which the terms were given. */
+/* Records any noise; its coefficients are in the order in which the terms were recorded. */
 static inline void fit_result_noise_model(struct fit_result *result, const struct model_noise *noise) {
     result->noise(result->context, noise);
 }
@@ -134,21 +137,21 @@ static inline void fit_result_value(struct fit_result *result, const char *name,
                                     const char *unit) {
     result->value(result->context, false, name, value, unit);
 }
-/* The same of the group as a whole. */
+/* Records a number of the group as a whole, as fit_result_value() does of a part. */
 static inline void fit_result_group_value(struct fit_result *result, const char *name, double value,
                                           const char *unit) {
     result->value(result->context, true, name, value, unit);
 }
-/* How many rows were used, where that is not all of them. */
+/* Records how many rows were used, if fewer than fit() got. */
 static inline void fit_result_rows(struct fit_result *result, uint64_t rows) {
     result->rows(result->context, rows);
 }
-/* Which of the rows of fit() the estimates do without, or nearly: one flag a row, copied. Such rows are
- * counted, not scored. */
+/* Records the outliers, rows of fit() with no or almost no influence on the estimates: one flag a row,
+ * copied. They are counted, but not scored. */
 static inline void fit_result_outliers(struct fit_result *result, const bool *is_outlier) {
     result->outliers(result->context, is_outlier);
 }
-/* What a reader of this group's numbers must know: one sentence without full stop. */
+/* Adds a note that a reader of this group's numbers must know: one sentence without full stop. */
 __attribute__((format(printf, 2, 3))) static inline void fit_result_note(struct fit_result *result,
                                                                          const char *format, ...) {
     char sentence[PLUGIN_MESSAGE_SIZE];
@@ -158,7 +161,7 @@ __attribute__((format(printf, 2, 3))) static inline void fit_result_note(struct 
     va_end(arguments);
     result->note(result->context, sentence);
 }
-/* A table for the report, not for the model file: its columns, then its rows, each with a text before its
+/* Begins a table of the report, which is not in the model file; then its rows follow, each a text and its
  * numbers. */
 static inline void fit_result_table(struct fit_result *result, const char *title, const char *const *columns,
                                     const char *const *units, size_t column_count) {
@@ -170,20 +173,22 @@ static inline void fit_result_table_row(struct fit_result *result, const char *l
 
 struct fit_plugin {
     uint32_t size;
-    /* 0; -EDOM: this group has no fit, for the reason in MESSAGE, and the others go on; other errors end all.
-     */
+    /* Fits one group. -EDOM: this group has no fit, for the reason in MESSAGE, but others are still
+     * fitted; other errors end the command. */
     int (*fit)(const struct fit_rows *rows, const struct fit_request *request, struct fit_result *result,
                struct plugin_message *message);
-    /* Optional: what GROUP says of each of ROWS, for a kind of model that the host cannot evaluate, or a
-     * method with needs_all_rows. NaN: nothing. MEAN and SIGMA have rows->count entries. */
+    /* Optional: predicts the mean and sigma of each of ROWS by GROUP, for a kind of model that the host
+     * cannot evaluate, or a method with needs_all_rows. NaN: no prediction. MEAN and SIGMA have
+     * rows->count entries. */
     int (*predict)(const struct model *model, const struct model_group *group, const struct fit_rows *rows,
                    const struct fit_request *request, double *mean, double *sigma,
                    struct plugin_message *message);
-    /* Optional: refuses what does not go together, before any group. */
+    /* Optional: called before any group; refuses parameters and terms that cannot be combined. */
     int (*check)(const struct fit_request *request, struct plugin_message *message);
     const struct plugin_parameter *parameters; /* ended by one without a name; NULL: none */
-    const char *terms;                 /* the formula where nobody gives one; NULL: the plugin takes none */
-    const char *const *response_units; /* the response is converted to the first that fits; NULL: as it is */
+    const char *terms;                         /* the default formula; NULL: the plugin takes none */
+    const char *const *response_units; /* the response is converted to the first of the same dimension; NULL:
+                                          no conversion */
     size_t rows_min;                   /* a group of fewer is skipped by the host */
     bool takes_terms;                  /* --terms is a formula, and fit_rows has its terms */
     bool needs_all_rows;               /* its rows mean something only together: no cross-validation */

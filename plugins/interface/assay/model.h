@@ -40,10 +40,10 @@ struct model_estimate {
     double estimate;
     double standard_error, t, p; /* NaN: not defined */
     bool dropped;                /* the term was left out here: estimate 0, the rest NaN, covariances 0 */
-    bool at_bound;               /* it is 0 because it must not be below */
+    bool at_bound;               /* the estimate is 0 because it may not be negative */
 };
 
-/* Where something was observed. */
+/* The range in which a column or term was observed. */
 struct model_range {
     char *name; /* of a column or term */
     double minimum, maximum;
@@ -64,19 +64,19 @@ struct model_component {
 /* How single measurements scatter about the mean of their part (T. Cornebize, thesis, Grenoble 2021, ch. 4).
  */
 enum model_noise_kind {
-    MODEL_NOISE_NONE,            /* N-0: the model has none */
+    MODEL_NOISE_NONE,            /* N-0: no noise is known */
     MODEL_NOISE_HOMOSCEDASTIC,   /* N-1: sigma is `constant` */
     MODEL_NOISE_HETEROSCEDASTIC, /* N-2: sigma = constant + sum of coefficient x term; not defined where that
                                     is below 0 */
     MODEL_NOISE_MIXTURE,         /* components */
 };
 
-/* The part of an N-2's constant that has degrees of freedom of its own: small rows tell how great it is, the
- * others how great the rest. */
+/* The floor of an N-2's noise, a part of its constant with its own degrees of freedom: it is estimated
+ * from small rows, the rest of the noise from the others. */
 struct model_noise_floor {
-    double sigma; /* of it alone; that of a row is at least this; 0: there is none */
+    double sigma; /* of the floor; a row's sigma is at least this; 0: no floor */
     double freedom;
-    double *covariance; /* which share of the estimates' covariance comes of it */
+    double *covariance; /* the part of the estimates' covariance that is due to the floor */
 };
 
 struct model_noise {
@@ -91,7 +91,7 @@ struct model_noise {
     size_t component_count;
 };
 
-/* What holds on one part of a group: all of it, one segment, one population. */
+/* The model of one part of a group: of all of it, one segment, or one population. */
 struct model_part {
     char *kind;      /* "whole", "segment", or a word of the model's kind */
     char *name;      /* or NULL */
@@ -127,8 +127,9 @@ struct model_skipped {
     char *reason;
 };
 
-/* Where the rows of all groups lay together: in each direction the least and the greatest sum of direction x
- * scale x value. What is within the range of each column can be outside of this. */
+/* The convex hull of the rows of all groups: in each direction the least and the greatest sum of direction
+ * x scale x value. A row may be outside of the hull although each of its values is in the range of its
+ * column. */
 struct model_hull {
     char **columns;
     double *scale;

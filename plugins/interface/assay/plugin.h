@@ -23,8 +23,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A plugin may leave out the last members of what it declares: they are 0. The engine, which includes this
- * header too, is still checked. */
+/* A plugin may leave out trailing members of its structs, which are then 0, without a warning of the
+ * compiler. The engine, which includes this header too, keeps the warning. */
 #ifndef ASSAY_ENGINE
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #endif
@@ -32,7 +32,7 @@
 #define ASSAY_PLUGIN_ABI 4u
 #define ASSAY_PLUGIN_SYMBOL "assay_plugin"
 
-/* Whether STRUCTURE, filled by the other side, reaches as far as MEMBER. */
+/* Whether STRUCTURE, filled by the other side, is new enough to have MEMBER. */
 #define PLUGIN_HAS(structure, member)                                                                        \
     ((structure)->size >= offsetof(__typeof__(*(structure)), member) + sizeof((structure)->member))
 
@@ -49,7 +49,7 @@ struct assay_plugin {
     uint32_t kind; /* enum plugin_kind */
     uint32_t reserved;
     const char *name;    /* "mean": the file is fit-mean.so */
-    const char *version; /* of the plugin; written into what it makes */
+    const char *version; /* of the plugin; recorded in models and texts that it makes */
     const char *summary; /* one line for people */
     const void *operations;
 };
@@ -57,7 +57,7 @@ struct assay_plugin {
 enum { PLUGIN_MESSAGE_SIZE = 1280 };
 
 struct plugin_message {
-    char text[PLUGIN_MESSAGE_SIZE]; /* NUL-ended; what is too long is cut */
+    char text[PLUGIN_MESSAGE_SIZE]; /* NUL-ended; longer texts are cut */
 };
 
 /* Writes the sentence and returns CODE: return plugin_refuse(message, -EINVAL, "..."); */
@@ -77,7 +77,7 @@ enum plugin_type {
     PLUGIN_NUMBER,     /* in `unit`; the host converts and checks the range */
     PLUGIN_NUMBERS,    /* a list of them, separated by commas */
     PLUGIN_WORD,       /* one of `choices` */
-    PLUGIN_TEXT,       /* as it is */
+    PLUGIN_TEXT,       /* any text */
     PLUGIN_TEXTS,      /* a list, separated by commas */
     PLUGIN_COLUMN,     /* of a fit: a column of numbers, in `unit` */
     PLUGIN_COLUMNS,    /* several */
@@ -89,9 +89,8 @@ struct plugin_parameter {
     const char *name;
     enum plugin_type type;
     const char *unit; /* UCUM ("1", "s", "By/s") of a number or column; NULL: any, as the table has it */
-    /* The words it may be; of a column the names that are taken where none is set, the first that there is;
-     * of several columns all that there are.
-     * Ended by NULL; NULL: none. */
+    /* The words that are accepted. Of a column: the usual names, of which the first that the table has is
+     * the default; of several columns: all that the table has. Ended by NULL; NULL: none. */
     const char *const *choices;
     /* As the user would write it; NULL: there is none. A number that is not set and has no default is NaN, a
      * text NULL, a list empty, a column absent. */
@@ -102,7 +101,8 @@ struct plugin_parameter {
     const char *help;        /* one line */
     /* Of a number: outside of these the user is warned, with the unit; both 0: any is plausible. */
     double plausible_minimum, plausible_maximum;
-    /* Of a predictor: the role whose model gives the same; the host refuses to have both. NULL: none. */
+    /* Of a predictor: the role whose model replaces the parameter; the host refuses to have both. NULL:
+     * none. */
     const char *instead_of;
 };
 

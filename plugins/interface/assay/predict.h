@@ -24,8 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a model is for: the user writes `assay predict hpl dgemm=dgemm.json network=smpi.json`; with one role,
- * or where only one role takes a model of its kind, the name may be left out. */
+/* A role that a model has for the plugin: the user writes `assay predict hpl dgemm=dgemm.json
+ * network=smpi.json`; with one role, or where only one role takes a model of its kind, the name may be
+ * left out. */
 struct predict_role {
     const char *name;
     const char *const *kinds; /* of models that are taken, ended by NULL; NULL: any */
@@ -33,11 +34,11 @@ struct predict_role {
     bool many;                /* several models may have this role */
     bool optional;
     const char *help;
-    /* It takes any file, such as a platform, by ROLE=FILE: its bytes and hash are in predict_source, and the
-     * model is an empty one of the kind "file". */
+    /* The role takes any file, such as a platform, by ROLE=FILE: its bytes and hash are in predict_source,
+     * and the model is an empty one of the kind "file". */
     bool is_file;
-    const char
-        *experiment; /* whose archives a model for it is fitted from (--from), such as "dgemm"; or NULL */
+    const char *experiment; /* the experiment from whose archives the host fits a model for the role (--from),
+                               such as "dgemm"; or NULL */
 };
 
 /* Parameters that many predictors have, with their units, bounds and what is plausible; more members follow:
@@ -60,7 +61,7 @@ struct predict_role {
                                        .plausible_maximum = 1e15, __VA_ARGS__                                \
     }
 
-/* What a model says of a row. */
+/* A model's prediction of a row. */
 struct predict_value {
     double mean;          /* in the response's unit; in a draw of the drawn coefficients */
     double sigma;         /* standard deviation of one measurement; NaN: the model has no noise */
@@ -74,11 +75,11 @@ struct predict_value {
  */
 struct predict_call {
     double (*mean)(const struct predict_call *call, const double *values);
-    /* A measurement: the mean and noise, if the model has noise. It depends on the seed, the draw, STREAM and
-     * NUMBER alone, not on the order of calls, such as a rank and the number of its call; calls of two groups
-     * with the same stream and number share their random number. The generator is splitmix64 by counter
-     * (G. Steele, D. Lea, C. Flood, OOPSLA 2014), its normals are of the ziggurat (G. Marsaglia, W. W. Tsang,
-     * J. Stat. Software 5(8), 2000). */
+    /* Draws a measurement: the mean and noise, if the model has noise. The result depends only on the
+     * seed, the draw, STREAM and NUMBER (such as a rank and the number of its call), not on the order of
+     * calls; calls of two groups with the same stream and number share their random number. The generator
+     * is splitmix64 by counter (G. Steele, D. Lea, C. Flood, OOPSLA 2014), its normals are of the ziggurat
+     * (G. Marsaglia, W. W. Tsang, J. Stat. Software 5(8), 2000). */
     double (*draw)(const struct predict_call *call, const double *values, uint64_t stream, uint64_t number);
     /* The means of COUNT rows: COLUMNS has an array of COUNT numbers for each name. Faster than one by one.
      */
@@ -92,11 +93,11 @@ struct predict_call {
 struct predict_source {
     const char *file;   /* base name of its file */
     const char *sha256; /* of the file, in hex */
-    /* What the user called it (`assay export kernels dtrsm=calls.json`: of a role that takes many, any word
-     * may stand where the role does), or its file's name up to the first point. */
+    /* The word that the user wrote before '=' (`assay export kernels dtrsm=calls.json`: of a role that
+     * takes many, any word may stand for the role), or the file's name up to its first point. */
     const char *name;
-    /* "not usable for prediction: ...", for a comment in what is written; NULL: it is usable, or nothing is
-     * known of that. The host warns the user by itself. */
+    /* "not usable for prediction: ...", for a comment in the text that the plugin writes; NULL: the model
+     * is usable, or not graded. The host itself warns the user. */
     const char *warning;
     const char *bytes; /* of a role that is a file; a NUL follows them; else NULL */
     size_t length;
@@ -118,21 +119,22 @@ struct predict_inputs {
      */
     int (*bind)(void *context, const struct model *model, size_t group, const char *const *names,
                 size_t count, const struct predict_call **ret, struct plugin_message *message);
-    /* All that the model says at VALUES, one a name. From the thread that run() was called in: the host
-     * warns, once a scenario, where more than 1 % of all that it said here, as a share of the means, is
-     * extrapolated. In a draw RET is of the drawn model, and its extrapolation is not found. -EDOM with a
-     * sentence: the model is not defined there. */
+    /* Sets RET to the prediction at VALUES, one a name. Only from the thread that run() was called in: the
+     * host warns, once a scenario, if more than 1 % of the sum of these means is extrapolated. In a draw
+     * RET is of the drawn model, without extrapolation. -EDOM with a sentence: the model is not defined
+     * there. */
     int (*evaluate)(void *context, const struct predict_call *call, const double *values,
                     struct predict_value *ret, struct plugin_message *message);
     /* The standard deviation of the mean, by the covariance of the estimates; NaN: not known. */
     double (*standard_error)(void *context, const struct predict_call *call, const double *values);
-    /* Number INDEX, in [0, 1) or standard normal, of the stream STREAM of this seed and draw; the same
-     * wherever and whenever it is asked for, and in all scenarios. */
+    /* Number INDEX, in [0, 1) or standard normal, of the stream STREAM of this seed and draw: the same in
+     * all threads, at any time, and in all scenarios. */
     double (*uniform)(void *context, const char *stream, uint64_t index);
     double (*normal)(void *context, const char *stream, uint64_t index);
-    bool is_draw; /* one of many whose values are summarised: remarks are not looked at */
+    bool is_draw; /* whether this run is a draw, one of many whose values are summarised; its remarks are
+                     ignored */
     const struct predict_source *const *sources; /* by role, one a model */
-    const char *engine;                          /* "assay 1.0", for what is written */
+    const char *engine;                          /* "assay 1.0", for texts that the plugin writes */
     size_t threads; /* that run() may use at once, its own included: at least 1 */
     /* evaluate() of COUNT rows, several times faster than one by one: COLUMNS has an array of COUNT numbers
      * for each name. RET_SIGMAS may be NULL; RET_OUTSIDE: which rows are extrapolated. -EDOM with a sentence
@@ -142,29 +144,30 @@ struct predict_inputs {
                          struct plugin_message *message);
 };
 
-/* Takes what run() found. */
+/* Receives the results of run(). */
 struct predict_output {
     uint32_t size;
     void *context;
-    /* How the numbers came about, or, where it is a WARNING, why they may be wrong: a sentence; copied. */
+    /* Adds a remark, one sentence: how the numbers were computed or, with WARNING, why they may be wrong.
+     * It is copied. */
     void (*remark)(void *context, bool warning, const char *sentence);
-    /* Appends to the text; 0 or negative errno. The host remembers the first that fails and refuses the
-     * result, so that run() need not look. */
+    /* Appends to the text; 0 or negative errno. run() need not check that: the host remembers the first
+     * error and refuses the result. */
     int (*text)(void *context, const char *bytes, size_t length);
-    /* A row more of the result, where a scenario has several; VALUES one a column, TEXTS likewise (NULL: no
-     * column is a text). 0 or negative errno. */
+    /* Adds a row to the result of a scenario that has several; VALUES has one number a column, TEXTS one
+     * text a column (NULL: no column is a text). 0 or negative errno. */
     int (*row)(void *context, const double *values, const char *const *texts);
     /* Whether the user asked for rows of table TABLE (an index of predict_plugin.tables). False in draws. A
      * plugin asks before it computes what only the table needs. */
     bool (*wants)(void *context, size_t table);
-    /* A row more of table TABLE, for this scenario; copied, or ignored if the table is not wanted. VALUES has
-     * one number a column, TEXTS likewise (NULL: no column is a text). 0 or negative errno. */
+    /* Adds a row to table TABLE of this scenario; copied, or ignored if the table is not wanted. VALUES
+     * has one number a column, TEXTS one text a column (NULL: no column is a text). 0 or negative errno. */
     int (*table_row)(void *context, size_t table, const double *values, const char *const *texts);
-    /* For a run() that takes long: SHARE of it, 0 to 1, is done. From the thread that run() was called in,
-     * some times a second or more often. -ECANCELED: the user has stopped it; run() returns that at once. */
+    /* For a long run(): reports that SHARE of it, 0 to 1, is done; from the thread that run() was called
+     * in, several times a second. -ECANCELED: the user has stopped it; run() must return that at once. */
     int (*progress)(void *context, double share);
-    /* Appends MODEL to the text as a model file, once. What it was made of is the host's to say: `origin` is
-     * not looked at. 0 or negative errno. */
+    /* Appends MODEL to the text as a model file, once. Its `origin` is ignored, since the host writes
+     * that. 0 or negative errno. */
     int (*model)(void *context, const struct model *model);
 };
 
@@ -192,7 +195,7 @@ static inline const struct model_group *predict_group_by(const struct model *mod
     return NULL;
 }
 
-/* The same of the parameter "group". */
+/* predict_group_by() for the parameter "group". */
 static inline const struct model_group *predict_group(const struct model *model, const char *name,
                                                       struct plugin_message *message) {
     return predict_group_by(model, "group", name, message);
@@ -254,7 +257,7 @@ static inline int predict_bind_dgemm(const struct predict_inputs *inputs, size_t
     return predict_bind(inputs, model, names, 3, ret, message);
 }
 
-/* What the rows of a table are, so that the host can draw them. */
+/* The shape of a table's rows, by which the host draws them. */
 enum predict_shape {
     PREDICT_ROWS,      /* a list: any columns; it is not drawn */
     PREDICT_CURVE,     /* numbers: the first column is x, the others are curves over it; rows in order of x */
@@ -267,14 +270,14 @@ struct predict_table {
     const char *name; /* the user writes it: `assay predict hpl ... --plot panels=panels.csv` */
     const char *help;
     enum predict_shape shape;
-    const struct column *columns; /* as those of the result; NULL for PREDICT_INTERVALS */
+    const struct column *columns; /* as predict_plugin.columns; NULL for PREDICT_INTERVALS */
 };
 
 struct predict_plugin {
     uint32_t size;
     const struct predict_role *roles;          /* ended by one without a name */
     const struct plugin_parameter *options;    /* set once: --set; ended by one without a name; NULL: none */
-    const struct plugin_parameter *parameters; /* of each scenario; likewise */
+    const struct plugin_parameter *parameters; /* of each scenario; ended by one without a name; NULL: none */
     /* Of the result: name, unit (NULL: the column is of texts), help, detail (it is left out of a printed
      * table of many scenarios), exact, goal, part_of. Ended by one without a name; NULL: the result is a
      * text. */

@@ -1,4 +1,4 @@
-/* What exporters write their texts with: numbers that read back, and escapes. */
+/* For the texts of exporters: numbers that read back exactly, and escaped text. */
 #ifndef ASSAY_ASSAY_TEXT_H
 #define ASSAY_ASSAY_TEXT_H
 
@@ -18,8 +18,8 @@ static inline const char *predict_digits(double value, char *buffer) {
     return buffer;
 }
 
-/* Appends WORDS as a part of a comment of C or XML: what could end it, begin another or join lines becomes _.
- */
+/* Appends WORDS inside a comment of C or XML: characters that could end it, begin another or join lines
+ * become _. */
 static inline void predict_comment(struct predict_output *output, const char *words) {
     for (char before = '-'; *words; words++) {
         bool good = (*words >= '0' && *words <= '9') || (*words >= 'A' && *words <= 'Z') ||
@@ -30,8 +30,8 @@ static inline void predict_comment(struct predict_output *output, const char *wo
     }
 }
 
-/* Appends FORMAT to the text, in which %s is a string, written by ESCAPE (NULL: as it is), and %g a double by
- * predict_digits(). There is nothing else. */
+/* Appends FORMAT to the text, with only two conversions: %s is a string, written by ESCAPE (NULL:
+ * unchanged), and %g a double by predict_digits(). */
 __attribute__((format(printf, 3, 4))) static inline void
 predict_print(struct predict_output *output, void (*escape)(struct predict_output *output, const char *text),
               const char *format, ...) {

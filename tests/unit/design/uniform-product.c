@@ -220,7 +220,8 @@ TEST(refusals) {
     assert_string_equal(test_failure.text, "size '2x', expected a whole number of at least 1");
     assert_int_equal(uniform_product_add_row(&product, zero, 3, &test_failure), -22);
     assert_ok(uniform_product_add_row(&product, large, 3, &test_failure));
-    refuse("added row 1 has a size above 15500 or a product above 10000000000, the caps");
+    refuse("added row 1 has a size above the max-size of 15500 or a product above the max-product of "
+           "10000000000");
 }
 
 TEST(refused_factors) {
