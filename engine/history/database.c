@@ -92,8 +92,8 @@ int database_step(struct history_store *store, sqlite3_stmt *statement, struct f
     return r == SQLITE_ROW ? 1 : r == SQLITE_DONE ? 0 : set_database_failure(store, failure);
 }
 
-/* Runs STATEMENT, which is released. R: what preparing it returned; when negative it is returned and nothing is
- * done. */
+/* Runs STATEMENT, which is released. R: what preparing it returned; when negative it is returned and nothing
+ * is done. */
 int database_run(struct history_store *store, int r, sqlite3_stmt *statement, struct failure *failure) {
     if (r < 0)
         return r;

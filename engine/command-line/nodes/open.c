@@ -273,7 +273,8 @@ static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments,
 
 /* Makes the group of all nodes. */
 static int add_nodes(struct nodes *nodes, struct failure *failure) {
-    struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = nodes};
+    struct node_group_listener listener = {
+        .on_node = on_link_state, .on_progress = on_progress, .context = nodes};
     int r = node_group_new(nodes->loop, &listener, &nodes->group);
     if (r == 0 && nodes->reserved)
         return reserved_add(nodes->reserved, nodes->group, failure);

@@ -12,8 +12,8 @@ static int end(void **state) {
 TEST_EACH(NULL, end)
 
 static void take(size_t place, size_t position, unsigned attempt, bool done, unsigned flags) {
-    ledger_add_attempt(ledger,
-                &(struct ledger_attempt){
+    ledger_add_attempt(
+        ledger, &(struct ledger_attempt){
                     .place = place, .position = position, .attempt = attempt, .done = done, .flags = flags});
 }
 

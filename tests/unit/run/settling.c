@@ -58,8 +58,7 @@ TEST_EACH(begin, end)
 
 static void take(size_t position, const char *node, double value) {
     size_t place = ledger_place(world.record.ledger, node, "4");
-    assert_int_equal(settling_add(&world.settling, place, position, (double[]){-1, value}, &test_failure),
-                     0);
+    assert_int_equal(settling_add(&world.settling, place, position, (double[]){-1, value}, &test_failure), 0);
 }
 
 /* Two columns of the design, and two responses, of which the second decides. */
@@ -96,8 +95,7 @@ TEST(units) {
             take(round * ROWS + 2, node, i);
         }
         for (size_t row = 0; row < ROWS; row++)
-            assert_int_equal(settling_skips(&world.settling, round * ROWS + row),
-                             round == 2 && row == 0);
+            assert_int_equal(settling_skips(&world.settling, round * ROWS + row), round == 2 && row == 0);
         struct settling_saving saving = end_block(round);
         assert_int_equal(saving.rows, round == 0 ? 0 : 1);
         assert_int_equal(saving.positions, round == 0 ? 0 : REPETITIONS - 1 - round);
