@@ -68,6 +68,7 @@ static int open_table(struct run *run, const char *name, uint64_t committed, str
     return r < 0 ? r : append_file_open(path, committed, ret, failure);
 }
 
+/* Makes the folders of the run, then opens journal, results and log. */
 int run_open_records(struct run *run, struct failure *failure) {
     static const char *const inside[] = {
         "", ARCHIVE_RESULTS_FOLDER, ARCHIVE_LOGS, ARCHIVE_NODES, ARCHIVE_SOFTWARE, ARCHIVE_EXPERIMENT};
@@ -116,6 +117,7 @@ static bool is_all_done(const struct run *run) {
 /* ---- Beginning -------------------------------------------------------------------------------------------
  */
 
+/* Journals "run-resumed": the part, and how many bytes of journal and results were intact or cut off. */
 static void journal_resumed(struct run *run) {
     const struct run_history *past = &run->past;
     journal_begin(run->record.journal, "run-resumed");
@@ -148,17 +150,18 @@ static void note_past(struct run *run) {
         record_note(&run->record, "%" PRIu64 " units that failed are tried again", run->record.units->failed);
     if (torn > 0)
         record_note(&run->record,
-                    "line %" PRIu64 " of the journal is not whole: its last %" PRIu64 " bytes (%" PRIu64
+                    "the journal is torn at line %" PRIu64 ": the last %" PRIu64 " bytes (%" PRIu64
                     " whole entries among them) are kept in logs/cut",
                     past->journal.entries + 1, torn, past->journal.whole_after);
     if (past->results_end > past->results_bytes)
         record_note(&run->record,
-                    "results.csv had %" PRIu64 " bytes that the journal does not know, kept in logs/cut",
+                    "results.csv had %" PRIu64
+                    " bytes after the last commit in the journal; they are kept in logs/cut",
                     past->results_end - past->results_bytes);
     if (past->lost > 0)
         record_note(&run->record,
-                    "%" PRIu64 " units that the journal has as done are not whole in results.csv, and are "
-                    "measured again",
+                    "%" PRIu64 " units are done by the journal, but have no intact line in results.csv; they "
+                    "are measured again",
                     past->lost);
 }
 
@@ -223,6 +226,8 @@ static void adopt_past(struct run *run) {
     run->record.committed = *run->record.units;
 }
 
+/* Opens the run's folder for another part. The design is written again, since the run may have more spares
+ * now. */
 int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure) {
     run->record.folder = xstrdup(inputs->run_folder);
     run->record.files.folder = run->record.folder;

@@ -452,6 +452,8 @@ static int undo_reservation(struct run *run, struct failure *failure) {
     return failure->code;
 }
 
+/* Reserves and leaves the nodes to the testbed, which keeps them when this process ends. The reservation is
+ * journalled first. */
 int run_reserve(const struct run_request *request, char **ret_folder, struct failure *failure) {
     cleanup(close_run) struct run run = {.only_reserves = true};
     const struct testbed_backend *backend = request->campaign->testbed.backend;
@@ -496,6 +498,7 @@ static void note_reclaimed(void *context, const char *sentence) {
     record_report_text(context, RUN_EVENT_NOTE, sentence);
 }
 
+/* Continues the run with another part. A run that was completed only gives back what is still reserved. */
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
                struct failure *failure) {
     cleanup(close_run) struct run run = {0};

@@ -50,6 +50,7 @@ static int split_names(const char *option, const char *text, struct name_list *r
                                option, text);
 }
 
+/* Reads the options that are lists of names: --sizes, --by, --folds-by, --columns. */
 static int read_lists(struct fit_arguments *ret, struct failure *failure) {
     struct fit_options *options = &ret->options;
     const char *by = verb_value(ret->given, "--by"), *folds_by = verb_value(ret->given, "--folds-by");
@@ -88,6 +89,7 @@ static int read_separator(struct fit_arguments *ret, struct failure *failure) {
                                   "--separator '%s'; expected one character such as ';', or tab", text);
 }
 
+/* Reads all options but those that depend on the table. */
 static int read_options(struct fit_arguments *ret, struct failure *failure) {
     const struct verb_arguments *given = ret->given;
     struct fit_options *options = &ret->options;
@@ -236,7 +238,8 @@ static int check_folds(const struct fit_options *options, struct failure *failur
                          options->fold_columns[0]);
 }
 
-/* Terms and parameters are only taken from the suggestion if its method is the one that fits. */
+/* Fills what the user has not given from the experiment's suggestion. Its terms and parameters only count if
+ * its method is the one that fits. */
 int fit_arguments_complete(struct fit_arguments *ret, const struct table *table, struct failure *failure) {
     static const struct archive_model nothing;
     const struct archive_model *suggestion = table->suggestion ? table->suggestion : &nothing;

@@ -128,11 +128,12 @@ static int run_and_report(const struct frame *frame, struct nodes *nodes,
     nodes_doing(nodes, frame->doing);
     int r = frame->run(nodes, arguments, failure);
     nodes_doing(nodes, NULL);
-    /* What was done before a failure of all is worth to be known too. */
+    /* Printed also when the action as a whole failed: nodes may have done a part of it. */
     print_answers(nodes, verb_switch(arguments, "--json"));
     return r < 0 ? r : merge_failures(nodes, frame->doing, failure);
 }
 
+/* Runs the action that the first operand names: checks its arguments, connects, runs it, leaves. */
 static int run_action(const struct verb_arguments *arguments, struct failure *failure) {
     const struct frame *frame = frames;
     while (strcmp(frame->name, arguments->operands[0]) != 0)

@@ -129,7 +129,7 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
     run->is_recorded = strcmp(hex, run->inputs.campaign.sha256) == 0;
     if (!run->is_recorded && run->temporary)
         return failure_verification(failure, path,
-                                    "its campaign.yaml is not the one that its inputs.json is about");
+                                    "its campaign.yaml has not the SHA-256 that its inputs.json has for it");
     if (!run->is_recorded)
         return 0;
     run->written = run->campaign;
@@ -161,7 +161,7 @@ void recorded_run_close(struct recorded_run *run) {
     *run = (struct recorded_run){0};
 }
 
-/* At most SENTENCES_MAX differences are listed. */
+/* Adds to RET how the run in FOLDER differs from the one that it repeats, at most SENTENCES_MAX sentences. */
 int recorded_run_compare(const char *folder, struct bind_texts *ret, struct failure *failure) {
     enum { SENTENCES_MAX = 20 };
     cleanup(inputs_clear) struct inputs inputs = {0};

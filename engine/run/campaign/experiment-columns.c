@@ -51,19 +51,19 @@ static bool may_be_a_variable(const char *name) {
 /* Refuses KEY as the name of NOUN ("a factor"): names become environment variables and parts of file names,
  * and must not hide a variable that programs use. */
 static int check_name(const struct experiment_binding *binding, const struct document_node *key,
-                      const char *what) {
+                      const char *noun) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     size_t length = strspn(key->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     if (!key->text[0] || !strchr(letters, key->text[0]) || key->text[length] || length > 64)
         return experiment_refuse(
             binding, key,
             "'%s' cannot name %s, expected up to 64 letters, digits and underscores, a letter first",
-            key->text, what);
+            key->text, noun);
     if (may_be_a_variable(key->text))
         return experiment_refuse(binding, key,
                                  "'%s' cannot name %s, since programs have environment variables of such "
                                  "names; expected a lower-case letter in it",
-                                 key->text, what);
+                                 key->text, noun);
     return 0;
 }
 
@@ -221,6 +221,7 @@ static void find_place(const struct document_node *value, const char *key, size_
     *column = at ? at->column : 0;
 }
 
+/* Binds one factor. from-share and from-time are refused for texts, since they compute a number. */
 static int bind_factor(const struct experiment_binding *binding, const struct document_node *key,
                        const struct document_node *value, void *item) {
     static const char *const meanings[] = {"from-share", "from-time"};
@@ -238,6 +239,7 @@ static int bind_factor(const struct experiment_binding *binding, const struct do
     return r;
 }
 
+/* Binds one option, which needs a default; its default becomes its value. */
 static int bind_option(const struct experiment_binding *binding, const struct document_node *key,
                        const struct document_node *value, void *item) {
     struct experiment_option *option = item;

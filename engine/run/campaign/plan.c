@@ -160,9 +160,8 @@ static int check_commands(struct plan *plan, struct failure *failure) {
     return r < 0 ? r : check_list(&experiment->run, 1, experiment->file, &values, failure);
 }
 
-/* "run_nodes", "node_cores", "node_memory", and the experiment's options that are numbers: what expressions
- * may use beside the factors. The names are borrowed, the array is the caller's. A unit that is placed on one
- * node knows of no others, so run_nodes is 1. */
+/* The names that expressions may use beside the factors: three facts, then the numeric options. A unit that
+ * is placed on one node knows of no others, so run_nodes is 1. */
 static struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
                                        size_t *ret_count) {
     struct design_given *given = xcalloc(PLAN_FACTS + experiment->option_count, sizeof *given);
@@ -254,7 +253,7 @@ int plan_check_guess(const struct plan *plan, struct failure *failure) {
     return r < 0 ? r : plan_check_memory(known, "this machine", facts.cores, facts.memory, failure);
 }
 
-/* The steps check what needs the whole design. */
+/* Makes the plan of a campaign: the design for FACTS and its order, then checks of every row. */
 int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
              struct failure *failure) {
     static int (*const steps[])(struct plan * plan, struct failure * failure) = {
@@ -346,6 +345,8 @@ static void set_number(struct plan_values *values, size_t i, const char *name, d
     set(values, i, name, text);
 }
 
+/* The values that commands may use and that are the same for all units; plan_values_set() adds those of one.
+ */
 struct plan_values plan_values_new(const struct plan *plan, size_t cpus) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t most =
@@ -363,6 +364,8 @@ struct plan_values plan_values_new(const struct plan *plan, size_t cpus) {
     return values;
 }
 
+/* Sets the values of the block and of the unit at POSITION. For a streamed kernel only those of the block: it
+ * reads its units as rows. */
 void plan_values_set(struct plan_values *values, const struct plan *plan, size_t position, size_t block) {
     size_t row = design_order_row(plan->order, position), at = values->unit_from;
     char buffer[NUMBER_TEXT_SIZE], variable[CONTROL_VARIABLE_SIZE];

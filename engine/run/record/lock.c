@@ -105,6 +105,7 @@ static int lock_file(int file, const char *folder, const char *path, struct fail
     return may_be_alive(&owner) ? refuse(folder, path, &owner, false, failure) : 0;
 }
 
+/* Locks the file .lock, which is made if it is missing, and writes host, process and time into it. */
 int run_lock_take(const char *folder, struct run_lock **ret, struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);
     int r = path_check(folder, PATH_PLACE, failure);
@@ -128,7 +129,8 @@ int run_lock_take(const char *folder, struct run_lock **ret, struct failure *fai
     return 0;
 }
 
-/* The text is emptied while the lock is still held: the next owner may have written its own otherwise. */
+/* Unlocks. The text is emptied while the lock is still held: the next owner may have written its own
+ * otherwise. */
 void run_lock_free(struct run_lock *lock) {
     if (!lock)
         return;
@@ -142,6 +144,8 @@ void run_lock_cleanup(struct run_lock **lock) {
     run_lock_free(*lock);
 }
 
+/* Reads who has locked FOLDER. Where files cannot be locked, the owner in the text counts if it may be alive.
+ */
 int run_lock_read(const char *folder, struct run_lock_owner *ret, struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);
     struct run_lock_owner owner = {0};
@@ -179,7 +183,8 @@ static bool has_open(int64_t pid, const struct stat *file) {
     return false;
 }
 
-/* The descriptor of the process is opened before the check, so that both are about one process. */
+/* Sends a signal to the process that works on the run. Its descriptor is opened before the check, so that
+ * both are about one process. */
 int run_lock_signal(const char *folder, int signal_number, struct run_lock_owner *ret,
                     struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);
@@ -200,8 +205,8 @@ int run_lock_signal(const char *folder, int signal_number, struct run_lock_owner
     cleanup_close int process = pidfd_open((pid_t)ret->pid, 0);
     if (process < 0 || stat(path, &file) < 0 || !has_open(ret->pid, &file))
         return failure_set_kind(failure, FAILURE_INPUT, -ESRCH,
-                                "the process that works on the run '%s' is not to be seen from here: '%s' "
-                                "names %" PRId64 ", which has not opened it",
+                                "cannot find the process that works on the run '%s': '%s' names process "
+                                "%" PRId64 ", which has not opened that file; stop it where it runs",
                                 folder, path, ret->pid);
     if (pidfd_send_signal(process, signal_number, NULL, 0) < 0)
         return failure_set(failure, -errno, "cannot signal process %" PRId64 ": %s", ret->pid,

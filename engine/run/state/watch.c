@@ -42,8 +42,9 @@ static size_t choose_expectations(const struct watch_node *node) {
            (bytes += strlen(control->expectations[count]) + sizeof "--expect" + 1) <= EXPECTED_BYTES_MAX)
         count++;
     if (count < control->expectation_count)
-        record_log(node->watch->set->record, "node %s: of %zu files that were set, %zu are watched for drift",
-                   node->node->name, control->expectation_count, count);
+        record_log(node->watch->set->record,
+                   "node %s: %zu of the %zu files that were set are watched for drift", node->node->name,
+                   count, control->expectation_count);
     return count;
 }
 
@@ -373,6 +374,7 @@ static void on_timer(struct event_source *source, void *context) {
         note_failure(watch, &failure);
 }
 
+/* Makes the state of all nodes and the timer that writes their files. */
 static int watch_open(struct watch *watch, struct failure *failure) {
     struct node_set *set = watch->set;
     watch->nodes = xcalloc(set->count, sizeof *watch->nodes);
@@ -456,7 +458,7 @@ static void note_missing(struct watch *watch) {
     node_set_note_grouped(set, &words);
 }
 
-/* A sampler that does not begin in time is only noted. */
+/* Starts the samplers and waits until all have begun. One that does not begin in time is only noted. */
 int watch_start(struct watch *watch, struct failure *failure) {
     struct node_set *set = watch->set;
     if (!probe_settings_any(&set->campaign->probes))
@@ -488,7 +490,7 @@ static bool is_stopped(const struct node_set *set, size_t node) {
     return !set->joining || node_set_has(set, node);
 }
 
-/* Files are written even if a sampler does not end. */
+/* Ends the samplers that are being asked, then writes all files, even if a sampler does not end. */
 int watch_stop(struct watch *watch, struct failure *failure) {
     const struct node_set *set = watch->set;
     for (size_t i = 0; i < watch->count; i++) {
