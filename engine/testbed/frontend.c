@@ -193,6 +193,7 @@ static int open_channel(struct frontend *frontend, const char *const *words,
 /* ---- Requests --------------------------------------------------------------------------------------------
  */
 
+/* What an HTTP status that is not a success means, for a message. */
 static const char *status_meaning(long status) {
     static const struct {
         long from, to;
@@ -255,6 +256,8 @@ static void on_answer(const struct http_answer *answer, void *context) {
 /* ---- Commands or requests --------------------------------------------------------------------------------
  */
 
+/* Runs a command on the login node, or sends a request to the API, and waits. The exit status, or negative.
+ */
 int frontend_run(struct frontend *frontend, const char *const *words, struct text *output,
                  char problem[static FAILURE_TEXT_SIZE], struct failure *failure) {
     struct command command = {.output = output, .problem = problem};
@@ -300,6 +303,8 @@ void frontend_stop(struct frontend *frontend) {
     channel_run_cancel(take_pointer(frontend->background.run));
 }
 
+/* Starts a command or a request whose output goes to CALLBACK. Nothing is called when it fails or there is no
+ * connection. */
 void frontend_start(struct frontend *frontend, const char *const *words, size_t limit,
                     void (*callback)(const char *output, size_t length, void *context), void *context) {
     struct remote_channel *channel = NULL;

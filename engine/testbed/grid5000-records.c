@@ -213,6 +213,7 @@ static int fetch_window(const struct scheduler_stage *stage, const char *node, i
     return file_output_write(output, rows.bytes, rows.length, failure);
 }
 
+/* Fetches the metrics of the nodes for the time of the job into metrics.csv, and reports what is missing. */
 void grid5000_record_metrics(const struct scheduler_stage *stage) {
     static const char header[] = "time,node,metric,source,value,unit\n";
     cleanup_free char *path = grid5000_file(stage, "metrics.csv");

@@ -225,6 +225,7 @@ static char *full_url(const struct http *http, const char *path) {
     return strncmp(path, http->url, length) == 0 && path[length] == '/' ? xstrdup(path) : NULL;
 }
 
+/* Sets all options of one request: address, TLS, credentials, headers and body. */
 static void set_options(struct http *http, struct http_request *request, const char *method, const char *url,
                         const char *body) {
     CURL *easy = request->easy;

@@ -52,6 +52,8 @@ int lines_write(struct lines *lines, int descriptor) {
     return lines->error;
 }
 
+/* Unescapes the field at *AT in place and moves *AT to the next, or to NULL. NULL: there is none, or it is
+ * malformed. */
 char *lines_read_field(char **at, char *end, size_t *ret_length) {
     char *start = *at, *to = start;
     if (!start)

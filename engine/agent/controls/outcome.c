@@ -71,6 +71,8 @@ static void describe(struct outcome *outcome, enum control_index control, enum t
                  wanted);
 }
 
+/* Sets the outcome by the worst write of PLAN; the sentence names the first such write, and how many there
+ * are. */
 void outcome_of_plan(struct outcome *outcome, enum control_index control, const struct plan *plan,
                      const struct pu_set *online) {
     static const char *const states[TROUBLES] = {

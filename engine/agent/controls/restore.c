@@ -202,6 +202,8 @@ static void restore_daemons(struct restoration *work, struct restored *ret) {
 
 /* ---- the snapshot */
 
+/* Writes back the files, and starts the daemons, of all controls that SNAPSHOT says were changed. RET: how
+ * many files were written and how many still differ. */
 static int restore_all(const struct machine *machine, const struct snapshot *snapshot, struct lines *lines,
                        struct restored *ret) {
     struct restoration work = {

@@ -64,6 +64,8 @@ void tar_put_padding(struct tar_writer *tar, uint64_t size) {
     tar_put_bytes(tar, zeros, (BLOCK - size % BLOCK) % BLOCK);
 }
 
+/* Writes the ustar header of ENTRY. A name, link target or size that does not fit is cut: a pax header before
+ * it has all of it. */
 static void put_header(struct tar_writer *tar, char type, const struct tar_entry *entry, uint64_t size) {
     struct header header = {.type = type};
     const char *target = entry->target ? entry->target : "";

@@ -91,6 +91,7 @@ static bool is_end(const char *path, ssize_t got, size_t size) {
     return got == 0 || ((size_t)got < size && strncmp(path, "sys/", 4) == 0);
 }
 
+/* Reads all of a file of MACHINE into RET, with a NUL after it. 0 or a negative errno. */
 static int read_bytes(const struct machine *machine, const char *path, struct text *ret) {
     cleanup_close int file = machine_open_file(machine, path, O_RDONLY | O_NONBLOCK);
     if (file < 0)

@@ -93,6 +93,8 @@ static int lock_abandoned(int folder) {
     return take_descriptor(mark);
 }
 
+/* Opens or makes the folder PATH. It is removed later only if that is asked for, and it is new, empty, or
+ * left by a dead agent. */
 int run_directory_open(struct run_directory *ret, const char *path, unsigned flags, struct failure *failure) {
     struct run_directory directory = {.folder = -1, .parent = -1, .mark = -1};
     bool remove = flags & RUN_DIRECTORY_REMOVE, private = flags & RUN_DIRECTORY_PRIVATE;

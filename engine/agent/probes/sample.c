@@ -79,7 +79,8 @@ int tool_sample(int count, char **arguments) {
         r = parse_probe(&sampling, probe_table[i]->name, period_ns);
     for (size_t i = 0; i < sampling.count && r == 0; i++)
         if (sampling.probes[i].period_ns < 0)
-            r = tool_complain(2, "--sample: how often? --period NS, or =NS after the name of each probe");
+            r = tool_complain(2,
+                              "--sample: a probe has no period; expected --period NS, or =NS after its name");
     if (r != 0 || tool_open_machine(root, &machine) != 0)
         return 2;
     allow_descriptors();

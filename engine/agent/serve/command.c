@@ -18,6 +18,7 @@ enum { ABANDONED_CODE = 255 };
 
 /* ---- lifecycle */
 
+/* Frees a command and removes it from its agent, which may be waiting for the last one to end. */
 static void command_free(struct command *command) {
     struct agent *agent = command->agent;
     command_close_streams(command);
@@ -227,6 +228,7 @@ static int start_program(struct command *command, const struct protocol_run *run
     return 0;
 }
 
+/* A command without process, in the list of its agent; NULL: no memory. */
 static struct command *command_new(struct agent *agent, uint32_t number) {
     struct command *command = calloc(1, sizeof *command);
     if (!command)

@@ -97,6 +97,7 @@ static void on_stream_end(struct agent *agent) {
         agent->listener.on_detached(agent, agent->listener.context);
 }
 
+/* Writes as much of the outbox as the stream accepts, and waits until it accepts more. */
 void agent_flush(struct agent *agent) {
     event_source_set_timer(agent->idle, -1, 0); /* frames that are not urgent are sent now, too */
     if (!agent_is_attached(agent))
@@ -253,6 +254,7 @@ static int receive(struct agent *agent, struct failure *failure) {
     return r < 0 ? r : (size_t)got == size;
 }
 
+/* Reads and handles frames from the connection. A frame that breaks the protocol ends the connection. */
 static void on_readable(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)descriptor;

@@ -181,6 +181,8 @@ void outbox_restart(struct outbox *outbox) {
     outbox->held = true;
 }
 
+/* Goes on after the frame SEQUENCE, the last that the other side received: only later frames are sent again.
+ */
 int outbox_resume(struct outbox *outbox, uint64_t sequence, struct failure *failure) {
     if (sequence < outbox->acknowledged)
         return failure_set(failure, -EPROTO,

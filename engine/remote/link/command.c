@@ -324,6 +324,7 @@ int remote_command_kill(struct remote_command *command, int signal_number, struc
 
 /* ---- messages of the agent */
 
+/* STARTED: the command runs. -EPROTO: it had started already. */
 static int handle_started(struct remote_command *command, const struct protocol_frame *frame,
                           struct failure *failure) {
     struct protocol_started started;
@@ -345,6 +346,7 @@ static int handle_started(struct remote_command *command, const struct protocol_
     return 0;
 }
 
+/* OUTPUT: passes bytes of stdout or stderr to the callback. */
 static int handle_output(struct remote_command *command, const struct protocol_frame *frame,
                          struct failure *failure) {
     struct protocol_data data;
@@ -374,6 +376,7 @@ static int handle_credit(struct remote_command *command, const struct protocol_f
     return 0;
 }
 
+/* FAILED: the command could not be started; it ends with the agent's sentence. -EPROTO: it had started. */
 static int handle_failed(struct remote_command *command, const struct protocol_frame *frame,
                          struct failure *failure) {
     struct protocol_error error;
@@ -390,6 +393,7 @@ static int handle_failed(struct remote_command *command, const struct protocol_f
     return 0;
 }
 
+/* EXITED: the command ends with what the agent says of its exit. -EPROTO: it had not started. */
 static int handle_exited(struct remote_command *command, const struct protocol_frame *frame,
                          struct failure *failure) {
     struct protocol_exited got;

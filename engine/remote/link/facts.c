@@ -63,6 +63,7 @@ static void *append_item(void *items, size_t *count, size_t size, size_t limit) 
     return (char *)*array + (*count)++ * size;
 }
 
+/* Reads one PU. False: it is not in ascending order, or a number in it is out of range. */
 static bool add_pu(struct node_facts *facts, struct protocol_reader *reader) {
     struct node_pu pu;
     pu.index = protocol_get_u32(reader);

@@ -71,6 +71,7 @@ static const char *entry_problem(struct archive_entry *entry, const char *path) 
     return archive_entry_size(entry) > (la_int64_t)BYTES_MAX ? "is larger than 64 GiB" : NULL;
 }
 
+/* FAILURE_INPUT when the image PATH is damaged, has an entry that must not be unpacked, or has no /bin/sh. */
 static int check_entries(const char *path, struct failure *failure) {
     cleanup(tree_archive_free) struct archive *archive = NULL;
     struct archive_entry *entry;

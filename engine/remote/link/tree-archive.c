@@ -64,6 +64,7 @@ int tree_archive_create(int file, struct archive **ret, struct failure *failure)
     return 0;
 }
 
+/* Writes the header of an entry, with SHA256 as an extended attribute unless it is NULL. */
 static int put_entry(struct archive *archive, const char *path, unsigned type, unsigned mode, uint64_t size,
                      const char *sha256, struct failure *failure) {
     cleanup(free_entry) struct archive_entry *entry = archive_entry_new();

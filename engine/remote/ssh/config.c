@@ -151,6 +151,7 @@ static void on_timeout(struct event_source *self, void *context) {
     event_loop_stop(((struct question *)context)->loop);
 }
 
+/* Runs 'ssh -G' for HOST and waits until its answer is in QUESTION. -ETIMEDOUT after TIMEOUT_S. */
 static int run_ssh(const struct ssh_config *config, const char *host, struct question *question,
                    struct failure *failure) {
     const char *const with_file[] = {"ssh", "-G", "-v", "-T", "-F", config->path, "--", host, NULL};

@@ -31,6 +31,7 @@ static int text_to_code(const char *text) {
     return -ECONNRESET;
 }
 
+/* The failure of WHAT, by the error text of libssh and the step of the connection. Returns its code. */
 int ssh_connection_explain(struct ssh_connection *connection, struct failure *failure, const char *what) {
     static const char socket_error[] = "Socket error: ", goodbye[] = "Received SSH_MSG_DISCONNECT: ";
     const char *text = ssh_get_error(connection->session);
@@ -298,6 +299,7 @@ static bool set_option(ssh_session session, enum ssh_options_e option, const voi
     return ssh_options_set(session, option, value) == 0;
 }
 
+/* Sets all options of the libssh session. False: libssh refuses one. */
 static bool set_options(struct ssh_connection *connection, const char *host_keys) {
     ssh_session session = connection->session;
     const struct ssh_target *target = &connection->target;
@@ -332,6 +334,7 @@ static int share_socket(struct ssh_connection *connection) {
     return 0;
 }
 
+/* Makes the libssh session, which does not block, with the options of the target. */
 static int open_session(struct ssh_connection *connection, struct failure *failure) {
     cleanup(text_clear) struct text host_keys;
     text_init(&host_keys, 1024);
@@ -369,6 +372,8 @@ void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) 
 
 /* ---- resolving and connecting */
 
+/* Fails the connection, with the step that did not end in time; while connecting, the next address is tried.
+ */
 static void on_timeout(struct event_source *self, void *context) {
     (void)self;
     struct ssh_connection *connection = context;
@@ -396,6 +401,7 @@ static void on_timeout(struct event_source *self, void *context) {
     ssh_connection_fail(connection, &why);
 }
 
+/* The name resolver has answered: connects to the first address, or fails the connection. */
 static void on_addresses(const struct name_address *addresses, size_t count, const struct failure *failure,
                          void *context) {
     struct ssh_connection *connection = context;

@@ -226,6 +226,7 @@ static bool move_up(struct ssh_tunnel *tunnel) {
     return sent > 0;
 }
 
+/* Moves bytes from the stream of the gateway to the socket of the inner session. True: some were moved. */
 static bool move_down(struct ssh_tunnel *tunnel) {
     if (tunnel->descriptor < 0)
         return false;

@@ -184,6 +184,7 @@ int name_resolver_ask(struct name_resolver *resolver, const char *name, name_res
     return 0;
 }
 
+/* Frees a query; the thread of one that is under way frees it later. */
 void name_query_cancel(struct name_query *query) {
     if (!query)
         return;

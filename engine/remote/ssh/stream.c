@@ -303,6 +303,7 @@ static int take_from_libssh(struct ssh_stream *stream, int which) {
     return 0;
 }
 
+/* Reads bytes that came while nobody read; frees the buffer after the last. Returns their number. */
 static ssize_t read_held(struct ssh_stream *stream, int which, void *bytes, size_t size) {
     struct text *held = &stream->held[which];
     size_t length = held->length - stream->held_at[which];
@@ -363,6 +364,8 @@ static bool can_write(const struct ssh_stream *stream) {
            (ssh_channel_window_size(stream->channel) > 0 && !ssh_connection_is_choked(stream->connection));
 }
 
+/* remote_channel_operations.write. The bytes accepted; -EAGAIN: none now; -EPIPE: the other side has closed.
+ */
 static ssize_t stream_write(struct remote_channel *channel, const void *bytes, size_t length) {
     struct ssh_stream *stream = stream_of(channel);
     if (stream->state < STREAM_OPEN)
@@ -478,6 +481,7 @@ static void serve(struct ssh_stream *stream) {
     }
 }
 
+/* Serves each stream of the connection once; callbacks may free any of them. */
 void ssh_stream_serve_all(struct ssh_connection *connection) {
     struct ssh_stream *first = connection->streams;
     connection->cursor = first;
@@ -536,6 +540,8 @@ static const struct remote_channel_operations stream_operations = {
     .free = stream_free,
 };
 
+/* Opens an ssh channel that runs COMMAND, or leads to HOST and PORT. -ENOTCONN: the connection is not ready.
+ */
 static int open_stream(struct ssh_connection *connection, const char *command, const char *host,
                        unsigned port, const struct remote_channel_listener *listener,
                        struct remote_channel **ret, struct failure *failure) {
