@@ -348,6 +348,7 @@ static void close_pointer(struct access **access) {
     access_close(*access);
 }
 
+/* RET: what makes transports to the nodes by ssh; WORDS: by another launcher; access_close(). */
 int access_open(const struct access_settings *settings, const struct testbed_request *request,
                 const struct launcher_words *words, const char *known_hosts, struct access **ret,
                 struct failure *failure) {

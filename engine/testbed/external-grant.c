@@ -75,6 +75,8 @@ static int read_end(const struct document_node *end, int64_t *ret_s, struct fail
     return 0;
 }
 
+/* Reads the nodes, host keys and end from the program's answer. The caller clears RET, also after a failure.
+ */
 int external_grant_read(const struct document *answer, struct external_grant *ret, struct failure *failure) {
     text_init(&ret->known_hosts, KEYS_MAX);
     int r = read_list(answer, "nodes", add_host, ret, failure);

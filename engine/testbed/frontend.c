@@ -107,6 +107,7 @@ static int open_login(struct frontend *frontend, const struct access_settings *a
     return connect_login(frontend, failure);
 }
 
+/* Opens an API, a connection to the login node LOGIN, or, when both are NULL, this machine. */
 int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *accepted_hosts,
                   const char *login, const struct http_settings *api, struct frontend **ret,
                   struct failure *failure) {
@@ -212,6 +213,7 @@ static const char *status_meaning(long status) {
     return i < count ? meanings[i].meaning : "the server failed";
 }
 
+/* PROBLEM: the message of an answer that is an error, its first line, or what its status means. */
 void frontend_describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]) {
     cleanup(document_cleanup) struct document *document = NULL;
     const char *text = answer->body.length > 0 ? answer->body.bytes : "";

@@ -47,6 +47,8 @@ static int64_t read_deployed_version(const struct scheduler_stage *stage) {
                                                                 : 0;
 }
 
+/* RET_VERSION: the version of the environment to deploy. IS_RECORDED: the one deployed, whose description is
+ * recorded. FAILURE_INPUT: there is no such one. */
 int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recorded, int64_t *ret_version,
                               struct failure *failure) {
     const struct grid5000_resources *own = &stage->settings->resources.grid5000;

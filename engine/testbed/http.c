@@ -417,6 +417,7 @@ void http_close(struct http *http) {
     free(http);
 }
 
+/* Sends a request and waits for its answer, whatever its status. -ETIMEDOUT after a minute. */
 int http_run(struct http *http, const char *method, const char *path, const char *body, size_t limit,
              struct http_answer *ret, struct failure *failure) {
     struct http_request request = {0};

@@ -159,8 +159,7 @@ static void read_turbo_status(const struct layout *layout, struct control_status
     if (layout->policy_count == 0 && common >= 0)
         values_add(&ret->values, common ? "on" : "off", &place.pus);
     if (ret->values.count == 0 && layout->policy_count)
-        control_refuse(ret, CONTROL_ABSENT,
-                       "the driver of the processor's frequency offers no switch for it");
+        control_refuse(ret, CONTROL_ABSENT, "the frequency driver of the processor has no switch for turbo");
     if (ret->values.count && layout_place(layout, attribute->scope, attribute->folder, 0, &place))
         control_set_path(ret, place.folder, attribute->file);
 }

@@ -152,6 +152,7 @@ static void describe_failure(const struct command *command, int status, char *sa
                 words, said, (unsigned)getuid(), command->program);
 }
 
+/* Runs TOOL again as root, by the command for root, and passes its lines on. The exit status. */
 int elevation_run_tool(const char *tool, int count, char **arguments) {
     struct command command = {0};
     struct failure failure;

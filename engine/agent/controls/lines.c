@@ -77,6 +77,7 @@ char *lines_read_field(char **at, char *end, size_t *ret_length) {
     return start;
 }
 
+/* The name of the errno CODE, its number in BUFFER, or "" for 0. */
 const char *lines_errno(int code, char buffer[static 16]) {
     static const struct {
         int code;

@@ -224,6 +224,8 @@ static int restore_all(const struct machine *machine, const struct snapshot *sna
     return r;
 }
 
+/* Restores all files and daemons, and removes the snapshot. -EBUSY: some could not be restored, and it stays.
+ */
 int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapshot, struct lines *lines,
                      struct restored *ret, struct failure *failure) {
     *ret = (struct restored){0};

@@ -118,6 +118,7 @@ static int put_records(struct text *records, const struct tar_entry *entry) {
     return r;
 }
 
+/* Writes the header of ENTRY, and pax records for what does not fit into it. */
 void tar_put_entry(struct tar_writer *tar, const struct tar_entry *entry) {
     struct text records;
     text_init(&records, RECORDS_LIMIT);
@@ -247,6 +248,7 @@ static int read_header(const struct header *header, struct tar_entry *ret, struc
     return length ? 1 : fail_malformed(failure, "an entry has no name");
 }
 
+/* The next entry, after what is left of the last one. 1; 0: the end; negative: the tar is damaged. */
 int tar_next(struct tar_reader *tar, struct tar_entry *ret, struct failure *failure) {
     *ret = (struct tar_entry){.size = UINT64_MAX};
     for (;;) {

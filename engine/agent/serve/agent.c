@@ -36,6 +36,8 @@ static void on_settle(struct event_source *self, void *context) {
         event_loop_stop(agent->loop);
 }
 
+/* Begins to end the agent, with a SENTENCE for the engine (NULL: none): commands are ended, and no request is
+ * read any more. */
 void agent_leave(struct agent *agent, const char *sentence) {
     if (agent->state >= AGENT_LEAVING)
         return;

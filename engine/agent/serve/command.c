@@ -291,6 +291,7 @@ static int receive_input(struct command *command, const struct protocol_data *da
     return 0;
 }
 
+/* Handles INPUT, INPUT_END or KILL. One for a command that has ended meanwhile is ignored. */
 int command_message(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     union {
         uint32_t number; /* the first member of each */

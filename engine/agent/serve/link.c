@@ -310,6 +310,7 @@ int agent_attach(struct agent *agent, int input, int output, struct failure *fai
     return 0;
 }
 
+/* Closes the connection. Frames that were not acknowledged are sent again on the next one. */
 void agent_detach(struct agent *agent) {
     if (!agent_is_attached(agent))
         return;

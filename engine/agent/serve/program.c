@@ -37,6 +37,7 @@ const unsigned char *program_sha256(void) {
     return digest;
 }
 
+/* -EBADMSG when PATH is named agent-SHA256, and SHA256 is not that of this program. */
 int program_check_name(const char *path, struct failure *failure) {
     static const unsigned char unknown[SHA256_SIZE];
     static const char prefix[] = "agent-";

@@ -50,6 +50,8 @@ void inbox_fill(struct inbox *inbox, size_t length) {
     inbox->owed_bytes += length;
 }
 
+/* The next frame, whose bytes stay valid until more are read. 1; 0: none is complete; -EPROTO: it is not the
+ * next one in sequence. */
 int inbox_next(struct inbox *inbox, struct protocol_frame *ret, struct failure *failure) {
     struct protocol_frame frame;
     int r = protocol_decode_frame(inbox->bytes.bytes + inbox->taken, inbox->bytes.length - inbox->taken,

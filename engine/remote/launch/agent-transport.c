@@ -706,6 +706,8 @@ static void set_options(struct launch *launch, const struct agent_transport_opti
         add_option(launch, "--image", options->image->name);
 }
 
+/* RET: a transport that starts an agent by LAUNCHER, which it owns also on failure. Without a package the
+ * agent is a program of this machine. */
 int agent_transport_new(struct launcher *launcher, const struct agent_transport_options *options,
                         struct transport **ret, struct failure *failure) {
     struct launch *launch = xcalloc(1, sizeof *launch);
@@ -717,8 +719,8 @@ int agent_transport_new(struct launcher *launcher, const struct agent_transport_
         r = draw_session(launch->session, failure);
     }
     struct transport *made = NULL;
-    int made_well = make_transport(launch, &made, failure);
-    r = r < 0 ? r : made_well;
+    int r_made = make_transport(launch, &made, failure);
+    r = r < 0 ? r : r_made;
     if (r == 0 && launch->package)
         r = check_options(agent_of(made), failure);
     if (r < 0) {

@@ -204,6 +204,8 @@ char *agent_package_usual_path(const struct agent_package *package) {
     return xformat("~/.cache/assay/agent-%s", package->binary_hash);
 }
 
+/* Appends the shell command that starts the agent. FAILURE_INPUT when the path or an argument would have to
+ * be quoted. */
 int agent_package_command(const struct agent_package *package, const char *path, const char *const *arguments,
                           struct text *ret, struct failure *failure) {
     cleanup_free char *usual = agent_package_usual_path(package);

@@ -172,6 +172,7 @@ int node_facts_parse(const void *bytes, size_t length, struct node_facts **ret, 
     return 0;
 }
 
+/* RET: the first allowed PU of each physical core. */
 int node_facts_physical_cores(const struct node_facts *facts, const struct node_pu ***ret,
                               size_t *ret_count) {
     cleanup_free const struct node_pu **cores = xcalloc(facts->pu_count + 1, sizeof *cores);

@@ -138,7 +138,7 @@ void session_clear(struct agent_link *link);
 /* Sends LEASE after the first HELLO. */
 int session_begin(struct agent_link *link, struct failure *failure);
 /* Called when the agent's HELLO has come on a stream. */
-void session_ready(struct agent_link *link);
+void session_stream_ready(struct agent_link *link);
 /* Called when bytes were written to, and read from, the stream. */
 void session_note_sent(struct agent_link *link);
 void session_note_heard(struct agent_link *link);

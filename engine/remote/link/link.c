@@ -34,6 +34,7 @@ void link_begin(struct agent_link *link, struct protocol_writer *writer, enum pr
     outbox_begin(&link->outbox, writer, type);
 }
 
+/* Ends the frame of WRITER and queues it. Fails when the frame, or what waits already, is too large. */
 int link_send(struct agent_link *link, struct protocol_writer *writer, struct failure *failure) {
     int r = outbox_end(&link->outbox, writer);
     if (r == -ENOMEM)
@@ -242,7 +243,7 @@ static int handle_hello(struct agent_link *link, const struct protocol_frame *fr
         return 0;
     }
     if (hello.session != link->session.number)
-        return failure_set(failure, -EPROTO, "it has session %llx where %llx was asked for",
+        return failure_set(failure, -EPROTO, "it has session %llx, expected %llx",
                            (unsigned long long)hello.session, (unsigned long long)link->session.number);
     if (link->state == AGENT_LINK_GREETING) {
         store_greeting(link, &hello);
@@ -252,7 +253,7 @@ static int handle_hello(struct agent_link *link, const struct protocol_frame *fr
     }
     if (r < 0)
         return r;
-    session_ready(link);
+    session_stream_ready(link);
     limit_resume_all(link);
     link_set_state(link, AGENT_LINK_READY, NULL); /* without effect in CLOSING */
     return 0;

@@ -53,6 +53,7 @@ void session_init(struct agent_link *link, uint64_t number) {
                                                             .silence_ns = AGENT_LINK_SILENCE_NS});
 }
 
+/* Shortens the interval of heartbeats if the lease is short, and queues LEASE. */
 int session_begin(struct agent_link *link, struct failure *failure) {
     if (!is_session(link))
         return 0;
@@ -349,7 +350,9 @@ bool session_is_reconnecting(const struct agent_link *link) {
     return link->session.reconnecting;
 }
 
-void session_ready(struct agent_link *link) {
+/* A new stream is ready: heartbeats begin again, and attempts are counted from 0 if the last stream carried
+ * frames. */
+void session_stream_ready(struct agent_link *link) {
     struct link_session *session = &link->session;
     if (!is_session(link))
         return;

@@ -127,6 +127,7 @@ static int decompress(const char *path, int file, struct agent_image *ret, struc
                : 0;
 }
 
+/* Hashes and checks the image PATH. WITH_TAR: also decompresses it into a file without a name. */
 int system_image_read(const char *path, bool with_tar, struct agent_image *ret, struct failure *failure) {
     struct agent_image image = {0};
     int r = hash_file(path, image.name, NULL, failure);

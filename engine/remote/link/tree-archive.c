@@ -42,6 +42,7 @@ static struct archive *new_packer(void) {
     return NULL;
 }
 
+/* A descriptor of a file in $TMPDIR that has no name; the caller closes it. */
 int tree_archive_scratch(struct failure *failure) {
     const char *folder = getenv("TMPDIR");
     folder = folder && folder[0] == '/' ? folder : "/tmp";
@@ -153,6 +154,8 @@ static void copy_hash(struct archive_entry *entry, char ret[static HASH_HEX_SIZE
         }
 }
 
+/* The next file or folder; links and special files are skipped. 1; 0: the end; negative: the archive is
+ * damaged. */
 int tree_archive_next(struct archive *archive, struct tree_archive_entry *ret, struct failure *failure) {
     struct archive_entry *entry;
     unsigned type;

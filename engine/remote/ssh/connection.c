@@ -110,6 +110,7 @@ static void leave_callback(struct ssh_connection *connection) {
         free_memory(connection);
 }
 
+/* Closes the connection: all its streams fail with WHY, then its listener is called, which may free it. */
 void ssh_connection_fail(struct ssh_connection *connection, const struct failure *why) {
     if (connection->state == CONNECTION_CLOSED)
         return;
@@ -137,7 +138,7 @@ static void watch(struct ssh_connection *connection) {
                                   EVENT_READ | (ssh_connection_is_choked(connection) ? EVENT_WRITE : 0u));
 }
 
-void ssh_connection_look(struct ssh_connection *connection) {
+void ssh_connection_check_socket(struct ssh_connection *connection) {
     if (connection->news || ssh_connection_is_broken(connection))
         event_source_defer(connection->turn);
     else
@@ -168,7 +169,7 @@ static void take_turn(struct ssh_connection *connection, bool readable) {
         connection->news = false;
         ssh_stream_serve_all(connection);
         if (connection->state == CONNECTION_READY && !connection->doomed)
-            ssh_connection_look(connection);
+            ssh_connection_check_socket(connection);
     }
     leave_callback(connection);
 }
@@ -207,7 +208,7 @@ static void become_ready(struct ssh_connection *connection) {
     if (connection->listener.on_ready)
         connection->listener.on_ready(connection, connection->listener.context);
     if (connection->state == CONNECTION_READY && !connection->doomed)
-        ssh_connection_look(connection);
+        ssh_connection_check_socket(connection);
     leave_callback(connection);
 }
 
@@ -419,6 +420,7 @@ static void on_addresses(const struct name_address *addresses, size_t count, con
     ssh_dial_start(connection);
 }
 
+/* Begins to connect: by the gateway, or by looking up the address. */
 void ssh_connection_begin(struct ssh_connection *connection) {
     struct failure why;
     int r;
@@ -479,6 +481,7 @@ int ssh_connection_start(struct ssh_connection *connection, struct failure *fail
     return 0;
 }
 
+/* Closes and frees the connection; while one of its callbacks runs, memory is freed after that. */
 void ssh_connection_free(struct ssh_connection *connection) {
     if (!connection || connection->doomed)
         return;

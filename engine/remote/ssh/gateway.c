@@ -112,6 +112,7 @@ static void add_user(struct ssh_gateway *gateway, struct ssh_connection *connect
     gateway->users = connection;
 }
 
+/* Sets the gateway of the connection, shared with other connections through the same one. */
 int ssh_gateway_join(struct ssh_connection *connection, struct failure *failure) {
     struct ssh_client *client = connection->client;
     struct ssh_gateway *gateway = find_gateway(client, connection->target.jump);
@@ -127,6 +128,8 @@ int ssh_gateway_join(struct ssh_connection *connection, struct failure *failure)
     return 0;
 }
 
+/* Queues the connection if its gateway is ready; otherwise it is queued when the gateway is, which is
+ * started. */
 int ssh_gateway_start(struct ssh_connection *connection, struct failure *failure) {
     struct ssh_gateway *gateway = connection->gateway;
     if (!gateway->connection) { /* it was lost meanwhile */

@@ -282,6 +282,7 @@ static void find_types(const struct key_file *file, const char *name, bool found
     }
 }
 
+/* The algorithms to offer the server: first those of the known keys of the host, then the others. */
 void host_keys_algorithms(struct host_keys *keys, const struct host_key_place *place, struct text *ret) {
     bool known[KEY_TYPES] = {false};
     const struct key_file *file;

@@ -62,6 +62,7 @@ static void read_public(struct ssh_identity *identity) {
         (void)hash_bytes(bytes, length, identity->hash);
 }
 
+/* The identity of the file PATH, read once for all nodes. One that cannot be read has no key. */
 struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *path) {
     struct ssh_identity **end = &client->identities;
     for (; *end; end = &(*end)->next)

@@ -166,6 +166,7 @@ static void on_turn(struct event_source *self, void *context) {
     }
 }
 
+/* RET: a query, which CALLBACK ends. A numeric address is answered without the network, in a later turn. */
 int name_resolver_ask(struct name_resolver *resolver, const char *name, name_resolver_callback *callback,
                       void *context, struct name_query **ret, struct failure *failure) {
     if (!name[0] || strlen(name) > NAME_MAX_BYTES)
