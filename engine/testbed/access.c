@@ -69,8 +69,7 @@ const struct bind_field access_fields[ACCESS_FIELDS] = {
     {ROW("sudo", BIND_TEXTS, sudo), .expect = expect_sudo},
 };
 
-/* ---- Paths -----------------------------------------------------------------------------------------------
- */
+/* ---- Paths */
 
 static const char *home_folder(void) {
     const char *home = getenv("HOME");
@@ -122,8 +121,7 @@ static int check_files(const struct access_settings *settings, const struct test
     return 0;
 }
 
-/* ---- The launcher ----------------------------------------------------------------------------------------
- */
+/* ---- The launcher */
 
 const struct launcher_words *access_launcher(const struct access_settings *settings,
                                              struct launcher_words *ret_words) {
@@ -288,8 +286,7 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
                                                          : "sshd that lets the user in without a question, ");
 }
 
-/* ---- Nodes -----------------------------------------------------------------------------------------------
- */
+/* ---- Nodes */
 
 struct access {
     struct ssh_nodes *nodes;

@@ -47,8 +47,7 @@ static int read_list(const struct document *answer, const char *name,
     return r;
 }
 
-/* ---- The end ---------------------------------------------------------------------------------------------
- */
+/* ---- The end */
 
 /* Reads the end of the reservation: a number of seconds since 1970, or a text "2026-11-22T18:30:00Z", also
  * with a fraction or another time zone. END NULL or null: *RET_S is unchanged. */

@@ -37,8 +37,7 @@ const char *external_program_name(const struct external_program *program) {
     return file_base_name(program->words[0]);
 }
 
-/* ---- The program's output --------------------------------------------------------------------------------
- */
+/* ---- The program's output */
 
 /* Copies the first SAID_MAX bytes of BYTES to RET, made valid UTF-8, and returns them. */
 static const char *copy_quoted(struct text *ret, const char *bytes, size_t length) {
@@ -149,8 +148,7 @@ static void read_errors(struct external_program *program) {
     }
 }
 
-/* ---- Starting, requests, ending --------------------------------------------------------------------------
- */
+/* ---- Starting, requests, ending */
 
 static void on_open(struct remote_channel *channel, void *context) {
     (void)context;

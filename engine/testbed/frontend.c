@@ -37,8 +37,7 @@ struct command {
     struct failure why;
 };
 
-/* ---- Waiting ---------------------------------------------------------------------------------------------
- */
+/* ---- Waiting */
 
 int frontend_wait(struct frontend *frontend, int64_t ns, struct failure *failure) {
     static const bool never;
@@ -46,8 +45,7 @@ int frontend_wait(struct frontend *frontend, int64_t ns, struct failure *failure
     return r == -ETIMEDOUT ? 0 : r;
 }
 
-/* ---- The connection --------------------------------------------------------------------------------------
- */
+/* ---- The connection */
 
 static void on_ready(struct launcher *launcher, void *context) {
     (void)launcher;
@@ -139,8 +137,7 @@ void frontend_close(struct frontend *frontend) {
     free(frontend);
 }
 
-/* ---- Commands --------------------------------------------------------------------------------------------
- */
+/* ---- Commands */
 
 /* The command that frontend_run() waits for has ended: stores its status, output and first error line. A
  * command killed by a signal has the status 255. */
@@ -191,8 +188,7 @@ static int open_channel(struct frontend *frontend, const char *const *words,
     return r < 0 ? r : launcher_open(frontend->launcher, LAUNCHER_ATTACH, line.bytes, listener, ret, failure);
 }
 
-/* ---- Requests --------------------------------------------------------------------------------------------
- */
+/* ---- Requests */
 
 /* What an HTTP status that is not a success means, for a message. */
 static const char *status_meaning(long status) {
@@ -255,8 +251,7 @@ static void on_answer(const struct http_answer *answer, void *context) {
                          background->context);
 }
 
-/* ---- Commands or requests --------------------------------------------------------------------------------
- */
+/* ---- Commands or requests */
 
 /* Runs a command on the login node, or sends a request to the API, and waits. The exit status, or negative.
  */
@@ -285,8 +280,7 @@ int frontend_run(struct frontend *frontend, const char *const *words, struct tex
     return r < 0 ? r : command.status;
 }
 
-/* ---- Commands that are not waited for --------------------------------------------------------------------
- */
+/* ---- Commands that are not waited for */
 
 /* The command of frontend_start() has ended. */
 static void on_background_done(const struct channel_run_result *result, const struct failure *failure,

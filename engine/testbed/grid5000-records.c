@@ -20,8 +20,7 @@ static const char *site_name(const struct scheduler_stage *stage) {
     return stage->settings->resources.grid5000.site;
 }
 
-/* ---- The environment -------------------------------------------------------------------------------------
- */
+/* ---- The environment */
 
 /* Writes the ITEMS of one version of the environment into environment.json; there is one item for each
  * processor architecture. */
@@ -86,8 +85,7 @@ int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recor
     return is_recorded && items ? write_environment(stage, items, *ret_version, failure) : 0;
 }
 
-/* ---- The hardware ----------------------------------------------------------------------------------------
- */
+/* ---- The hardware */
 
 /* Writes the body of ANSWER into the file NAME of the job's folder. */
 static int write_answer(const struct scheduler_stage *stage, const char *name,
@@ -134,8 +132,7 @@ void grid5000_record_reference(const struct scheduler_stage *stage) {
         grid5000_report(stage, "cannot record the description of the nodes in the archive: %s", failure.text);
 }
 
-/* ---- Metrics ---------------------------------------------------------------------------------------------
- */
+/* ---- Metrics */
 
 enum { WINDOW_S = 600 /* time span of one request */, ROWS_MAX = 256 << 20 /* bytes of its rows */ };
 

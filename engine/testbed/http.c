@@ -83,8 +83,7 @@ void http_answer_clear(struct http_answer *answer) {
     *answer = (struct http_answer){0};
 }
 
-/* ---- Settings --------------------------------------------------------------------------------------------
- */
+/* ---- Settings */
 
 static void free_url(CURLU **url) {
     curl.url_cleanup(*url);
@@ -145,8 +144,7 @@ static int find_netrc(const char *named, char **ret, struct failure *failure) {
     return 0;
 }
 
-/* ---- libcurl on the loop ---------------------------------------------------------------------------------
- */
+/* ---- libcurl on the loop */
 
 static void mark_ended_requests(struct http *http);
 
@@ -214,8 +212,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context) {
     return request->is_too_big ? 0 : size * count;
 }
 
-/* ---- One request -----------------------------------------------------------------------------------------
- */
+/* ---- One request */
 
 /* The whole URL of PATH; NULL: PATH is a URL that is not below that of the settings. The caller frees. */
 static char *full_url(const struct http *http, const char *path) {
@@ -339,8 +336,7 @@ static int read_answer(const struct http *http, struct http_request *request, st
     return 0;
 }
 
-/* ---- Requests --------------------------------------------------------------------------------------------
- */
+/* ---- Requests */
 
 /* Passes the background request's answer to the callback. HTTP is not used afterwards: the callback may have
  * closed it. */

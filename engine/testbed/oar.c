@@ -327,8 +327,7 @@ void scheduler_oar_enter(const struct scheduler_resources *resources, const char
     *words = entered;
 }
 
-/* ---- The REST API ----------------------------------------------------------------------------------------
- */
+/* ---- The REST API */
 
 void scheduler_oar_request(struct bind_texts *words, const char *method, const char *path, cJSON *body) {
     cleanup(text_clear) struct text text = {0};

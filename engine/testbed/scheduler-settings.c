@@ -79,8 +79,7 @@ void scheduler_prefer_job(struct scheduler_job *found, struct scheduler_job *ret
     *found = (struct scheduler_job){0};
 }
 
-/* ---- Settings --------------------------------------------------------------------------------------------
- */
+/* ---- Settings */
 
 static const struct bind_field access_field[] = {{.type = BIND_MAPPING,
                                                   .offset = offsetof(struct testbed_settings, access),
