@@ -260,12 +260,12 @@ static void describe_login(const struct access_settings *settings, struct text *
         text_printf(ret, "%s%s", i ? ", " : ", key ", settings->identities.items[i]);
     if (settings->jump)
         text_printf(ret, ", through %s", settings->jump);
-    text_printf(ret,
-                "\n%-12s host keys that nobody knows are %s; %lld connections set up at once, %g s a step\n",
-                "", settings->host_keys == HOST_KEYS_KNOWN ? "refused" : "noted with the run, then expected",
+    text_printf(ret, "\n%-12s unknown host keys are %s; %lld connections set up at once, %g s a step\n", "",
+                settings->host_keys == HOST_KEYS_KNOWN ? "refused" : "noted with the run, then expected",
                 (long long)settings->window, settings->timeout);
 }
 
+/* Appends lines for 'assay check': login, image, agent, and what the nodes must have. */
 int access_describe(const struct access_settings *settings, struct text *ret) {
     static const char *const agents[] = {
         [AGENT_AUTO] = "the binary where it runs, built from its source where it does not",
@@ -275,7 +275,7 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
     struct launcher_words words;
     describe_login(settings, ret);
     deploy_describe(&settings->deploy, ret);
-    text_printf(ret, "%-12s %s; it leaves when it has not heard from here for %s\n", "agent",
+    text_printf(ret, "%-12s %s; it ends when it hears nothing from the engine for %s\n", "agent",
                 agents[settings->agent], number_describe_duration(settings->lease, lease));
     if (settings->sudo.count > 0) {
         cleanup_free char *sudo = join(&settings->sudo, ' ');

@@ -235,6 +235,8 @@ int external_program_start(struct external_program *program, struct failure *fai
     return r;
 }
 
+/* Sends a request as a line of JSON, starts the program first if it does not run, and waits. RET_ANSWER is
+ * owned by the caller. */
 int external_program_ask(struct external_program *program, const char *what, const char *name,
                          const cJSON *request, int64_t timeout_ns, struct document **ret_answer,
                          struct failure *failure) {

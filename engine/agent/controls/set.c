@@ -213,8 +213,8 @@ static int set_one(struct setting *setting, enum control_index index) {
 
 /* ---- all controls */
 
-/* Sets all controls that were asked for, and once more those that a later write changed. Negative only when
- * the tool must end. */
+/* Sets all controls that were asked for, and once more those that a later write changed. A control that
+ * cannot be set gets an outcome and is no failure; negative: without memory or snapshot the tool must end. */
 static int set_all(struct setting *setting) {
     unsigned due = 0;
     for (enum control_index index = 0; index < CONTROL_COUNT; index++) {

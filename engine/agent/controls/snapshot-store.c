@@ -64,8 +64,8 @@ static int find_name(struct snapshot_store *store, struct failure *failure) {
         store->boot[0] == '\0' || strspn(store->boot, "0123456789abcdefABCDEF-") != strlen(store->boot))
         return failure_set(
             failure, -ENODATA,
-            "the id of this boot, '/proc/sys/kernel/random/boot_id', cannot be read: without it "
-            "a snapshot of before a restart could not be recognized");
+            "cannot read '/proc/sys/kernel/random/boot_id', which tells a snapshot of this boot from one "
+            "made before a restart");
     snprintf(store->name, sizeof store->name, "controls-%s", store->boot);
     return 0;
 }

@@ -129,6 +129,7 @@ void run_directory_clear(struct run_directory *directory) {
     cleanup_close_descriptor(&directory->mark);
 }
 
+/* Removes the run directory with all files, unless it existed before this agent. */
 int run_directory_remove(const struct run_directory *directory, struct failure *failure) {
     if (directory->parent < 0)
         return 0;
@@ -146,6 +147,8 @@ int run_directory_remove(const struct run_directory *directory, struct failure *
     return 0;
 }
 
+/* Removes, or only lists, the run directories in WORKSPACE whose agent has died. PATH: prints each with it;
+ * NULL: prints none. */
 void run_directory_find_abandoned(int workspace, const char *path, bool is_removed) {
     enum { FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
     int own_descriptor = openat(workspace, ".", FOLDER);

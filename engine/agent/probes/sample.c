@@ -51,6 +51,7 @@ static void allow_descriptors(void) {
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* --sample: samples the probes of its arguments, or all, until a signal ends it. The exit status. */
 int tool_sample(int count, char **arguments) {
     cleanup(machine_close) struct machine machine = {.root = -1};
     cleanup_free const char **items = calloc((size_t)count + 1, 2 * sizeof *items);

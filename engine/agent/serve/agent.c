@@ -159,6 +159,7 @@ static int add_sources(struct agent *agent, struct failure *failure) {
     return r < 0 ? failure_set(failure, r, "cannot watch child processes: %s", strerror(-r)) : 0;
 }
 
+/* Prepares the agent: folders, event sources, and controls that a dead agent left changed are restored. */
 int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_options *options,
                struct failure *failure) {
     *agent = (struct agent){.loop = loop,

@@ -150,7 +150,8 @@ static void choose_wake(struct command_output *output) {
         arm_tick(output->command);
 }
 
-/* The pipe is readable: with coalescing ticks begin, otherwise it is read once. */
+/* The pipe is readable. With coalescing the timer starts, at whose ticks it is read; otherwise it is read
+ * once. */
 static void on_output(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)descriptor;

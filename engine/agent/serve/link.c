@@ -286,6 +286,8 @@ static int make_non_blocking(int descriptor) {
     return flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
+/* Serves the connection INPUT and OUTPUT, in place of an earlier one, and owns both. On failure the caller
+ * does. */
 int agent_attach(struct agent *agent, int input, int output, struct failure *failure) {
     if (make_non_blocking(input) < 0 || make_non_blocking(output) < 0)
         return failure_set(failure, -EBADF, "stdin and stdout must be open");

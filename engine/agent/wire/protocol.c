@@ -162,6 +162,7 @@ uint64_t protocol_get_u64(struct protocol_reader *reader) {
     return get(reader, 8);
 }
 
+/* The next string of a message. "", and the reader is marked as wrong: it is too long or malformed. */
 const char *protocol_get_string(struct protocol_reader *reader, size_t limit) {
     size_t length = get(reader, 4);
     if (length > limit) {

@@ -142,6 +142,7 @@ static int64_t progress_limit(const struct remote_command_specification *specifi
     return (int64_t)most_ms * EVENT_MILLISECOND + slack_ns;
 }
 
+/* Queues RUN. RET: the command, which the callbacks tell of; -EBUSY: too many run. */
 int remote_command_start(struct agent_link *link, const struct remote_command_specification *specification,
                          const struct remote_command_callbacks *callbacks, void *context,
                          struct remote_command **ret, struct failure *failure) {
@@ -208,6 +209,7 @@ void remote_command_leave(struct remote_command *command) {
     free_if_released(command);
 }
 
+/* Queues input. RET_QUEUED, which may be NULL: bytes that wait now. -EPIPE: the command has ended. */
 int remote_command_write(struct remote_command *command, const void *bytes, size_t length, size_t *ret_queued,
                          struct failure *failure) {
     if (command->ended || command->end_asked || !command->link)

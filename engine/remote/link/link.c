@@ -441,6 +441,7 @@ int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure
     return r;
 }
 
+/* Asks the agent to end and closes the stream after that. Earlier requests are still sent. */
 void agent_link_close(struct agent_link *link) {
     if (link->state == AGENT_LINK_IDLE) {
         link_set_state(link, AGENT_LINK_CLOSED, NULL);

@@ -411,6 +411,8 @@ bool session_stream_ended(struct agent_link *link, const struct failure *why) {
     }
 }
 
+/* True: LEAVE is queued, and the caller waits for its sending. False: there is no agent, or no memory, and
+ * its lease ends it. */
 bool session_begin_leave(struct agent_link *link) {
     struct link_session *session = &link->session;
     bool is_there = link->state >= AGENT_LINK_GREETING && link->state <= AGENT_LINK_BROKEN;

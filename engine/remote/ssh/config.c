@@ -399,6 +399,8 @@ static void fill_default(const char *destination, struct ssh_host *ret) {
                                "/etc/ssh/ssh_known_hosts2");
 }
 
+/* Runs 'ssh -G' for DESTINATION, or uses the answer for another host to which the same parts of the
+ * configuration apply. */
 int ssh_config_look_up(struct ssh_config *config, const char *destination, struct ssh_host *ret,
                        struct failure *failure) {
     if (config->none) {

@@ -325,6 +325,8 @@ static int open_accepted(struct host_keys *keys, struct failure *failure) {
     return r;
 }
 
+/* Appends an unknown host key to the file of accepted keys, which is synced a little later. -ENOTSUP: no such
+ * file is configured. */
 int host_keys_accept(struct host_keys *keys, const char *name, const char *type, const char *key,
                      struct failure *failure) {
     if (!keys->accepted || keys->is_sealed)

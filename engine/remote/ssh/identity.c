@@ -101,6 +101,7 @@ static bool certifies(ssh_key certificate, ssh_key key) {
     return numbers > 0 && length - at >= numbers && memcmp(bytes + at, key_bytes + key_at, numbers) == 0;
 }
 
+/* The identity OF with the certificate of the file PATH. NULL: the file is no certificate of its key. */
 struct ssh_identity *ssh_identity_certified(struct ssh_client *client, const struct ssh_identity *of,
                                             const char *path) {
     ssh_key own = of->key ? of->key : of->public, certificate = NULL;

@@ -41,7 +41,7 @@ struct name_query {
 
 struct name_resolver {
     struct event_loop *loop;
-    struct event_source *turn; /* deferred */
+    struct event_source *turn; /* deferred: starts threads, answers queries */
     struct name_query *queries;
     unsigned running;
 };
