@@ -210,7 +210,8 @@ static void read_uncore_status(const struct layout *layout, struct control_statu
     }
 }
 
-/* Plans the writes that limit every uncore domain to the range ASKED. -EINVAL: ASKED is not a range of them.
+/* Plans the writes that limit every uncore domain to the range ASKED. -EINVAL: ASKED is not a range that they
+ * have.
  */
 static int uncore_plan(const struct layout *layout, const char *asked, struct plan *ret,
                        struct failure *failure) {

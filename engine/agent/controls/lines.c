@@ -29,6 +29,8 @@ static int append_field(struct text *text, const char *field) {
     return r;
 }
 
+/* Appends a line of fields, NULL-ended, with tabs, newlines and backslashes escaped. Errors are kept in
+ * lines->error. */
 void lines_put(struct lines *lines, ...) {
     if (lines->text.limit == 0)
         return;

@@ -261,6 +261,8 @@ static void start(struct agent *agent, struct command *command, const struct pro
     }
 }
 
+/* RUN: starts a command. -EPROTO: its number is in use, or too many run; a program that cannot be started is
+ * answered with FAILED. */
 int command_run(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     struct protocol_run run;
     int r = protocol_get_message(frame, &run, failure);

@@ -439,6 +439,8 @@ void ssh_connection_begin(struct ssh_connection *connection) {
 
 /* ---- making, starting, freeing */
 
+/* RET: a connection to DESTINATION, not started. BEFORE: the gateways before a gateway; NULL: DESTINATION is
+ * a node. */
 int ssh_connection_make(struct ssh_client *client, const char *destination, const char *before,
                         const struct ssh_connection_listener *listener, struct ssh_connection **ret,
                         struct failure *failure) {

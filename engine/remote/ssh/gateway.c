@@ -310,6 +310,7 @@ static void on_stream_closed(struct remote_channel *stream, const struct remote_
     ssh_connection_fail(tunnel->inner, &told);
 }
 
+/* Opens the tunnel of a connection: a channel of its gateway to the target, and a socket pair for libssh. */
 int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure) {
     if (!connection->gateway->connection) /* lost while the connection waited for its place */
         return node_failure(failure, connection->name, -ECONNRESET, "gateway '%s' was lost",
