@@ -161,6 +161,7 @@ static int run(int count, char **arguments) {
     return daemon_run(&daemon, -1);
 }
 
+/* The function of the tool NAME; NULL: there is no such tool. */
 static tool_function *find_tool(const char *name) {
     static const struct {
         const char *name;

@@ -69,8 +69,7 @@ const struct bind_field access_fields[ACCESS_FIELDS] = {
     {ROW("sudo", BIND_TEXTS, sudo), .expect = expect_sudo},
 };
 
-/* ---- Paths -----------------------------------------------------------------------------------------------
- */
+/* ---- Paths */
 
 static const char *home_folder(void) {
     const char *home = getenv("HOME");
@@ -122,8 +121,7 @@ static int check_files(const struct access_settings *settings, const struct test
     return 0;
 }
 
-/* ---- The launcher ----------------------------------------------------------------------------------------
- */
+/* ---- The launcher */
 
 const struct launcher_words *access_launcher(const struct access_settings *settings,
                                              struct launcher_words *ret_words) {
@@ -262,12 +260,12 @@ static void describe_login(const struct access_settings *settings, struct text *
         text_printf(ret, "%s%s", i ? ", " : ", key ", settings->identities.items[i]);
     if (settings->jump)
         text_printf(ret, ", through %s", settings->jump);
-    text_printf(ret,
-                "\n%-12s host keys that nobody knows are %s; %lld connections set up at once, %g s a step\n",
-                "", settings->host_keys == HOST_KEYS_KNOWN ? "refused" : "noted with the run, then expected",
+    text_printf(ret, "\n%-12s unknown host keys are %s; %lld connections set up at once, %g s a step\n", "",
+                settings->host_keys == HOST_KEYS_KNOWN ? "refused" : "noted with the run, then expected",
                 (long long)settings->window, settings->timeout);
 }
 
+/* Appends lines for 'assay check': login, image, agent, and what the nodes must have. */
 int access_describe(const struct access_settings *settings, struct text *ret) {
     static const char *const agents[] = {
         [AGENT_AUTO] = "the binary where it runs, built from its source where it does not",
@@ -277,7 +275,7 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
     struct launcher_words words;
     describe_login(settings, ret);
     deploy_describe(&settings->deploy, ret);
-    text_printf(ret, "%-12s %s; it leaves when it has not heard from here for %s\n", "agent",
+    text_printf(ret, "%-12s %s; it ends when it hears nothing from the engine for %s\n", "agent",
                 agents[settings->agent], number_describe_duration(settings->lease, lease));
     if (settings->sudo.count > 0) {
         cleanup_free char *sudo = join(&settings->sudo, ' ');
@@ -288,8 +286,7 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
                                                          : "sshd that lets the user in without a question, ");
 }
 
-/* ---- Nodes -----------------------------------------------------------------------------------------------
- */
+/* ---- Nodes */
 
 struct access {
     struct ssh_nodes *nodes;
@@ -348,6 +345,7 @@ static void close_pointer(struct access **access) {
     access_close(*access);
 }
 
+/* RET: what makes transports to the nodes by ssh; WORDS: by another launcher; access_close(). */
 int access_open(const struct access_settings *settings, const struct testbed_request *request,
                 const struct launcher_words *words, const char *known_hosts, struct access **ret,
                 struct failure *failure) {

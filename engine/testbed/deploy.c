@@ -12,6 +12,7 @@ const struct bind_field deploy_fields[DEPLOY_FIELDS] = {
     {BIND_ROW("sha256", BIND_TEXT, deploy_settings, sha256)},
 };
 
+/* Hashes the image that is named without a SHA-256. FAILURE_INPUT when it cannot be deployed. */
 int deploy_check(struct deploy_settings *settings, const struct testbed_written *written,
                  struct failure *failure) {
     struct agent_image image = {0};
@@ -35,6 +36,8 @@ void deploy_describe(const struct deploy_settings *settings, struct text *ret) {
                     settings->sha256);
 }
 
+/* RET: the decompressed image; untouched when none is to be deployed. -EBADMSG: the file has changed since it
+ * was hashed. */
 int deploy_open(const struct deploy_settings *settings, const struct testbed_request *request,
                 struct agent_image *ret, struct failure *failure) {
     if (!settings->image)

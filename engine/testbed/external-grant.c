@@ -47,8 +47,7 @@ static int read_list(const struct document *answer, const char *name,
     return r;
 }
 
-/* ---- The end ---------------------------------------------------------------------------------------------
- */
+/* ---- The end */
 
 /* Reads the end of the reservation: a number of seconds since 1970, or a text "2026-11-22T18:30:00Z", also
  * with a fraction or another time zone. END NULL or null: *RET_S is unchanged. */
@@ -75,6 +74,8 @@ static int read_end(const struct document_node *end, int64_t *ret_s, struct fail
     return 0;
 }
 
+/* Reads the nodes, host keys and end from the program's answer. The caller clears RET, also after a failure.
+ */
 int external_grant_read(const struct document *answer, struct external_grant *ret, struct failure *failure) {
     text_init(&ret->known_hosts, KEYS_MAX);
     int r = read_list(answer, "nodes", add_host, ret, failure);

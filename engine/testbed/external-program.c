@@ -37,8 +37,7 @@ const char *external_program_name(const struct external_program *program) {
     return file_base_name(program->words[0]);
 }
 
-/* ---- The program's output --------------------------------------------------------------------------------
- */
+/* ---- The program's output */
 
 /* Copies the first SAID_MAX bytes of BYTES to RET, made valid UTF-8, and returns them. */
 static const char *copy_quoted(struct text *ret, const char *bytes, size_t length) {
@@ -149,8 +148,7 @@ static void read_errors(struct external_program *program) {
     }
 }
 
-/* ---- Starting, requests, ending --------------------------------------------------------------------------
- */
+/* ---- Starting, requests, ending */
 
 static void on_open(struct remote_channel *channel, void *context) {
     (void)context;
@@ -237,6 +235,8 @@ int external_program_start(struct external_program *program, struct failure *fai
     return r;
 }
 
+/* Sends a request as a line of JSON, starts the program first if it does not run, and waits. RET_ANSWER is
+ * owned by the caller. */
 int external_program_ask(struct external_program *program, const char *what, const char *name,
                          const cJSON *request, int64_t timeout_ns, struct document **ret_answer,
                          struct failure *failure) {

@@ -45,8 +45,7 @@ struct testbed {
     bool is_over;          /* the end of the reservation was reported by request.over() */
 };
 
-/* ---- Settings --------------------------------------------------------------------------------------------
- */
+/* ---- Settings */
 
 #define ROW(key, type, member) BIND_ROW(key, type, external_settings, member)
 #define SECONDS(key, member, most)                                                                           \
@@ -145,8 +144,7 @@ static void resolve(const struct testbed_settings *settings, cJSON *object) {
                           cJSON_Duplicate(settings->request, true));
 }
 
-/* ---- What the program prints -----------------------------------------------------------------------------
- */
+/* ---- What the program prints */
 
 /* Passes SENTENCE to SINK, a function of the run's request or NULL, and frees it. */
 static void report(const struct testbed *testbed, void (*sink)(void *context, const char *sentence),
@@ -187,8 +185,7 @@ static int send_request(struct testbed *testbed, const char *what, int64_t timeo
                                 ret, failure);
 }
 
-/* ---- Reserving -------------------------------------------------------------------------------------------
- */
+/* ---- Reserving */
 
 /* Frees TESTBED; the reservation is kept. */
 static void free_testbed(struct testbed *testbed) {
@@ -284,8 +281,7 @@ static void check_reservation(struct testbed *testbed) {
         on_over(testbed, why.text + strlen(name_of(testbed)) + strlen(": "));
 }
 
-/* ---- The nodes -------------------------------------------------------------------------------------------
- */
+/* ---- The nodes */
 
 static size_t node_count(const struct testbed *testbed) {
     return testbed->grant.hosts.count;
@@ -308,8 +304,7 @@ static int64_t deadline(const struct testbed *testbed) {
     return testbed->grant.end_s * EVENT_SECOND;
 }
 
-/* ---- Giving back -----------------------------------------------------------------------------------------
- */
+/* ---- Giving back */
 
 /* Asks the program to release the reservation with our name. *RET_HAD: there was one. */
 static int give_back(struct testbed *testbed, bool *ret_had, struct failure *failure) {

@@ -37,8 +37,7 @@ struct command {
     struct failure why;
 };
 
-/* ---- Waiting ---------------------------------------------------------------------------------------------
- */
+/* ---- Waiting */
 
 int frontend_wait(struct frontend *frontend, int64_t ns, struct failure *failure) {
     static const bool never;
@@ -46,8 +45,7 @@ int frontend_wait(struct frontend *frontend, int64_t ns, struct failure *failure
     return r == -ETIMEDOUT ? 0 : r;
 }
 
-/* ---- The connection --------------------------------------------------------------------------------------
- */
+/* ---- The connection */
 
 static void on_ready(struct launcher *launcher, void *context) {
     (void)launcher;
@@ -107,6 +105,7 @@ static int open_login(struct frontend *frontend, const struct access_settings *a
     return connect_login(frontend, failure);
 }
 
+/* Opens an API, a connection to the login node LOGIN, or, when both are NULL, this machine. */
 int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *accepted_hosts,
                   const char *login, const struct http_settings *api, struct frontend **ret,
                   struct failure *failure) {
@@ -138,8 +137,7 @@ void frontend_close(struct frontend *frontend) {
     free(frontend);
 }
 
-/* ---- Commands --------------------------------------------------------------------------------------------
- */
+/* ---- Commands */
 
 /* The command that frontend_run() waits for has ended: stores its status, output and first error line. A
  * command killed by a signal has the status 255. */
@@ -190,9 +188,9 @@ static int open_channel(struct frontend *frontend, const char *const *words,
     return r < 0 ? r : launcher_open(frontend->launcher, LAUNCHER_ATTACH, line.bytes, listener, ret, failure);
 }
 
-/* ---- Requests --------------------------------------------------------------------------------------------
- */
+/* ---- Requests */
 
+/* What an HTTP status that is not a success means, for a message. */
 static const char *status_meaning(long status) {
     static const struct {
         long from, to;
@@ -211,6 +209,7 @@ static const char *status_meaning(long status) {
     return i < count ? meanings[i].meaning : "the server failed";
 }
 
+/* PROBLEM: the message of an answer that is an error, its first line, or what its status means. */
 void frontend_describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]) {
     cleanup(document_cleanup) struct document *document = NULL;
     const char *text = answer->body.length > 0 ? answer->body.bytes : "";
@@ -252,9 +251,10 @@ static void on_answer(const struct http_answer *answer, void *context) {
                          background->context);
 }
 
-/* ---- Commands or requests --------------------------------------------------------------------------------
- */
+/* ---- Commands or requests */
 
+/* Runs a command on the login node, or sends a request to the API, and waits. The exit status, or negative.
+ */
 int frontend_run(struct frontend *frontend, const char *const *words, struct text *output,
                  char problem[static FAILURE_TEXT_SIZE], struct failure *failure) {
     struct command command = {.output = output, .problem = problem};
@@ -280,8 +280,7 @@ int frontend_run(struct frontend *frontend, const char *const *words, struct tex
     return r < 0 ? r : command.status;
 }
 
-/* ---- Commands that are not waited for --------------------------------------------------------------------
- */
+/* ---- Commands that are not waited for */
 
 /* The command of frontend_start() has ended. */
 static void on_background_done(const struct channel_run_result *result, const struct failure *failure,
@@ -300,6 +299,8 @@ void frontend_stop(struct frontend *frontend) {
     channel_run_cancel(take_pointer(frontend->background.run));
 }
 
+/* Starts a command or a request whose output goes to CALLBACK. Nothing is called when it fails or there is no
+ * connection. */
 void frontend_start(struct frontend *frontend, const char *const *words, size_t limit,
                     void (*callback)(const char *output, size_t length, void *context), void *context) {
     struct remote_channel *channel = NULL;

@@ -24,8 +24,7 @@ struct deployments {
     char uids[ROUNDS][UID_SIZE]; /* the API's identifier of each round's deployment; "": not begun */
 };
 
-/* ---- Which nodes are left --------------------------------------------------------------------------------
- */
+/* ---- Which nodes are left */
 
 /* NODES as a list with ranges ("dahu-[1-3]"); the caller frees. */
 static char *fold_names(const struct host_list *nodes) {
@@ -75,8 +74,7 @@ static int remove_failed_nodes(const struct scheduler_stage *stage, const struct
     return r;
 }
 
-/* ---- One deployment --------------------------------------------------------------------------------------
- */
+/* ---- One deployment */
 
 static char *round_file(const struct deployments *deployments) {
     cleanup_free char *name = xformat("deployment-%u.json", deployments->round + 1);
@@ -245,8 +243,7 @@ static int apply_result(struct deployments *deployments, const struct document_n
     return r;
 }
 
-/* ---- All rounds ------------------------------------------------------------------------------------------
- */
+/* ---- All rounds */
 
 /* Runs one deployment to its end, or continues the one that an engine that died has begun. */
 static int run_round(struct deployments *deployments, struct failure *failure) {
@@ -279,8 +276,7 @@ int grid5000_deploy(const struct scheduler_stage *stage, int64_t version, struct
     return r;
 }
 
-/* ---- Root without a deployment ---------------------------------------------------------------------------
- */
+/* ---- Root without a deployment */
 
 static const int64_t root_timeout_ns = 120 * EVENT_SECOND, poll_ns = 200 * EVENT_MILLISECOND;
 

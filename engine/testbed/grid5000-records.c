@@ -20,8 +20,7 @@ static const char *site_name(const struct scheduler_stage *stage) {
     return stage->settings->resources.grid5000.site;
 }
 
-/* ---- The environment -------------------------------------------------------------------------------------
- */
+/* ---- The environment */
 
 /* Writes the ITEMS of one version of the environment into environment.json; there is one item for each
  * processor architecture. */
@@ -47,6 +46,8 @@ static int64_t read_deployed_version(const struct scheduler_stage *stage) {
                                                                 : 0;
 }
 
+/* RET_VERSION: the version of the environment to deploy. IS_RECORDED: the one deployed, whose description is
+ * recorded. FAILURE_INPUT: there is no such one. */
 int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recorded, int64_t *ret_version,
                               struct failure *failure) {
     const struct grid5000_resources *own = &stage->settings->resources.grid5000;
@@ -84,8 +85,7 @@ int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recor
     return is_recorded && items ? write_environment(stage, items, *ret_version, failure) : 0;
 }
 
-/* ---- The hardware ----------------------------------------------------------------------------------------
- */
+/* ---- The hardware */
 
 /* Writes the body of ANSWER into the file NAME of the job's folder. */
 static int write_answer(const struct scheduler_stage *stage, const char *name,
@@ -132,8 +132,7 @@ void grid5000_record_reference(const struct scheduler_stage *stage) {
         grid5000_report(stage, "cannot record the description of the nodes in the archive: %s", failure.text);
 }
 
-/* ---- Metrics ---------------------------------------------------------------------------------------------
- */
+/* ---- Metrics */
 
 enum { WINDOW_S = 600 /* time span of one request */, ROWS_MAX = 256 << 20 /* bytes of its rows */ };
 
@@ -213,6 +212,7 @@ static int fetch_window(const struct scheduler_stage *stage, const char *node, i
     return file_output_write(output, rows.bytes, rows.length, failure);
 }
 
+/* Fetches the metrics of the nodes for the time of the job into metrics.csv, and reports what is missing. */
 void grid5000_record_metrics(const struct scheduler_stage *stage) {
     static const char header[] = "time,node,metric,source,value,unit\n";
     cleanup_free char *path = grid5000_file(stage, "metrics.csv");

@@ -50,6 +50,8 @@ static int request_once(const struct scheduler_stage *stage, const char *method,
     return 0;
 }
 
+/* Sends a request up to TRIES times, with pauses, as long as the API is not available. The caller clears RET.
+ */
 int grid5000_request(const struct scheduler_stage *stage, const char *method, const char *path,
                      const char *body, unsigned tries, struct grid5000_answer *ret, struct failure *failure) {
     for (unsigned number = 1;; number++) {
@@ -66,6 +68,8 @@ int grid5000_request(const struct scheduler_stage *stage, const char *method, co
     }
 }
 
+/* Looks for WANTED, a name or an alias, in a list of the API; RET_NAME, which may be NULL, gets its name.
+ * FAILURE_INPUT: it is not there. */
 int grid5000_find_item(const struct scheduler_stage *stage, const char *path, const char *where,
                        const char *what, const char *wanted, char **ret_name, struct failure *failure) {
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};

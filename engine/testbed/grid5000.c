@@ -61,8 +61,7 @@ static const struct bind_field fields[] = {
     {ROW("authority", BIND_TEXT, authority)},
 };
 
-/* ---- Settings --------------------------------------------------------------------------------------------
- */
+/* ---- Settings */
 
 /* Refuses the setting KEY of the campaign with the sentence WHAT. */
 static int refuse(const struct testbed_written *written, const char *key, struct failure *failure,
@@ -124,8 +123,7 @@ static int bind(const struct testbed_written *written, struct testbed_settings *
     return scheduler_bind(&scheduler_grid5000, written, ret, failure);
 }
 
-/* ---- Jobs ------------------------------------------------------------------------------------------------
- */
+/* ---- Jobs */
 
 /* Adds the list of the job's types: those of the campaign, "deploy", and the metrics to monitor. */
 static void add_types(const struct scheduler_resources *resources, cJSON *job) {
@@ -202,8 +200,7 @@ static void cancel(const struct scheduler_resources *resources, const char *id, 
     scheduler_oar_request(words, "DELETE", path, NULL);
 }
 
-/* ---- Stages ----------------------------------------------------------------------------------------------
- */
+/* ---- Stages */
 
 /* Reports the limits of the campaign's cluster in the output of usagepolicycheck: {"time": 7200, "nb_cores":
  * 256}. */

@@ -18,8 +18,7 @@ static const struct bind_field fields[] = {
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
-/* ---- Hosts -----------------------------------------------------------------------------------------------
- */
+/* ---- Hosts */
 
 /* Adds the hosts of a text such as dahu-[1-32]; a failure names the given place. */
 static int add_hosts(struct testbed_settings *settings, const char *text, const char *file, size_t line,
@@ -75,8 +74,7 @@ static int add_option_hosts(struct testbed_settings *settings, const char *const
     return r;
 }
 
-/* ---- Names -----------------------------------------------------------------------------------------------
- */
+/* ---- Names */
 
 static void free_names(struct testbed_settings *settings) {
     node_names_free(take_pointer(settings->names), settings->name_count);
@@ -137,8 +135,7 @@ static int add_nodes(struct testbed_settings *settings, const struct testbed_wri
                        "the testbed has no 'hosts', expected {hosts: 'dahu-[1-32].grenoble'} or --nodes");
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------------
- */
+/* ---- All of it */
 
 void host_settings_free(struct testbed_settings *settings) {
     if (!settings)

@@ -83,8 +83,7 @@ void http_answer_clear(struct http_answer *answer) {
     *answer = (struct http_answer){0};
 }
 
-/* ---- Settings --------------------------------------------------------------------------------------------
- */
+/* ---- Settings */
 
 static void free_url(CURLU **url) {
     curl.url_cleanup(*url);
@@ -145,8 +144,7 @@ static int find_netrc(const char *named, char **ret, struct failure *failure) {
     return 0;
 }
 
-/* ---- libcurl on the loop ---------------------------------------------------------------------------------
- */
+/* ---- libcurl on the loop */
 
 static void mark_ended_requests(struct http *http);
 
@@ -214,8 +212,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context) {
     return request->is_too_big ? 0 : size * count;
 }
 
-/* ---- One request -----------------------------------------------------------------------------------------
- */
+/* ---- One request */
 
 /* The whole URL of PATH; NULL: PATH is a URL that is not below that of the settings. The caller frees. */
 static char *full_url(const struct http *http, const char *path) {
@@ -225,6 +222,7 @@ static char *full_url(const struct http *http, const char *path) {
     return strncmp(path, http->url, length) == 0 && path[length] == '/' ? xstrdup(path) : NULL;
 }
 
+/* Sets all options of one request: address, TLS, credentials, headers and body. */
 static void set_options(struct http *http, struct http_request *request, const char *method, const char *url,
                         const char *body) {
     CURL *easy = request->easy;
@@ -338,8 +336,7 @@ static int read_answer(const struct http *http, struct http_request *request, st
     return 0;
 }
 
-/* ---- Requests --------------------------------------------------------------------------------------------
- */
+/* ---- Requests */
 
 /* Passes the background request's answer to the callback. HTTP is not used afterwards: the callback may have
  * closed it. */
@@ -416,6 +413,7 @@ void http_close(struct http *http) {
     free(http);
 }
 
+/* Sends a request and waits for its answer, whatever its status. -ETIMEDOUT after a minute. */
 int http_run(struct http *http, const char *method, const char *path, const char *body, size_t limit,
              struct http_answer *ret, struct failure *failure) {
     struct http_request request = {0};

@@ -192,6 +192,7 @@ static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     return found && scheduler_parse_id(found + strlen(key), "\r\n", id);
 }
 
+/* Writes the command that asks OAR for the job ID, or, without one, for all jobs of the user. */
 static void query(const struct scheduler_resources *resources, const char *id, const char *name,
                   struct bind_texts *words) {
     (void)resources;
@@ -326,8 +327,7 @@ void scheduler_oar_enter(const struct scheduler_resources *resources, const char
     *words = entered;
 }
 
-/* ---- The REST API ----------------------------------------------------------------------------------------
- */
+/* ---- The REST API */
 
 void scheduler_oar_request(struct bind_texts *words, const char *method, const char *path, cJSON *body) {
     cleanup(text_clear) struct text text = {0};

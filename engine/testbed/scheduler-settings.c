@@ -40,6 +40,7 @@ const char *scheduler_expect_name(const char *key, const char *value) {
                : NULL;
 }
 
+/* What to write instead of the option WORD, if it is one of those refused; NULL: it is not. */
 const char *scheduler_expect_option(const struct scheduler_option *refused, size_t count, const char *flags,
                                     const char *word) {
     size_t length = strcspn(word, "=");
@@ -54,6 +55,8 @@ const char *scheduler_expect_option(const struct scheduler_option *refused, size
     return NULL;
 }
 
+/* Finds the first JSON object in the output, after lines of other text. 1; 0: the output has none; -EBADMSG:
+ * it is damaged. */
 int scheduler_parse_object(const char *program, const char *output, size_t length, struct document **ret,
                            struct failure *failure) {
     const char *last = memrchr(output, '}', length), *end = last ? last + 1 : output + length, *newline;
@@ -76,8 +79,7 @@ void scheduler_prefer_job(struct scheduler_job *found, struct scheduler_job *ret
     *found = (struct scheduler_job){0};
 }
 
-/* ---- Settings --------------------------------------------------------------------------------------------
- */
+/* ---- Settings */
 
 static const struct bind_field access_field[] = {{.type = BIND_MAPPING,
                                                   .offset = offsetof(struct testbed_settings, access),

@@ -52,8 +52,7 @@ struct testbed {
     bool is_loss_reported;  /* request.over() was called */
 };
 
-/* ---- Commands --------------------------------------------------------------------------------------------
- */
+/* ---- Commands */
 
 void scheduler_report(const struct testbed_request *request, const char *format, va_list arguments) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -232,9 +231,9 @@ static int query_job_retrying(struct testbed *testbed, const char *id, int64_t m
     }
 }
 
-/* ---- Reserving -------------------------------------------------------------------------------------------
- */
+/* ---- Reserving */
 
+/* Frees the testbed. The job is not touched. */
 void scheduler_leave(struct testbed *testbed) {
     if (!testbed)
         return;
@@ -343,8 +342,7 @@ const char *scheduler_id(const struct testbed *testbed) {
     return testbed->job.id;
 }
 
-/* ---- Waiting ---------------------------------------------------------------------------------------------
- */
+/* ---- Waiting */
 
 /* True where this engine runs inside the job itself, by number and name: deleting the job would end the
  * engine. The name is compared too, because a job of another cluster can have the same number. */
@@ -459,8 +457,7 @@ static const struct launcher_words *find_launcher_words(struct testbed *testbed)
     return &testbed->words;
 }
 
-/* ---- While the nodes are used ----------------------------------------------------------------------------
- */
+/* ---- While the nodes are used */
 
 /* Tells the run, by request.over(), that the job in the state of JOB no longer gives us its nodes. */
 static void report_loss(struct testbed *testbed, const struct scheduler_job *job) {
@@ -576,8 +573,7 @@ void scheduler_ask(struct testbed *testbed) {
         event_source_set_timer(testbed->watch, pause_ns(testbed, testbed->watch_period_ns), 0);
 }
 
-/* ---- The nodes -------------------------------------------------------------------------------------------
- */
+/* ---- The nodes */
 
 size_t scheduler_node_count(const struct testbed *testbed) {
     return testbed->job.nodes.count;
@@ -625,8 +621,7 @@ void scheduler_collect(struct testbed *testbed) {
         testbed->settings->scheduler->collect(&stage);
 }
 
-/* ---- Giving back -----------------------------------------------------------------------------------------
- */
+/* ---- Giving back */
 
 /* Deletes job ID. A job that this engine did not submit must have our name, too: another cluster's job may
  * have the same number. */
@@ -752,8 +747,7 @@ int scheduler_reclaim(const struct testbed_settings *settings, const struct test
     return 0;
 }
 
-/* ---- A job with the engine in it -------------------------------------------------------------------------
- */
+/* ---- A job with the engine in it */
 
 /* Submits a job that runs COMMAND, an engine, inside the job. Refused where a job of the run exists, and for
  * schedulers and logins that cannot run one. A job that may exist after a failure is deleted. */

@@ -218,8 +218,7 @@ static void cancel(const struct scheduler_resources *resources, const char *id, 
     scheduler_word(words, "%s", id);
 }
 
-/* ---- Options that change controls of the nodes -----------------------------------------------------------
- */
+/* ---- Options that change controls of the nodes */
 
 /* The value of the sbatch option NAME among OPTIONS, written NAME=VALUE or NAME VALUE; NULL: it is not there.
  */

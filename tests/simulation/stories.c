@@ -81,7 +81,7 @@ static bool is_broken_or_closed(void) {
     return is_broken() || is_closed();
 }
 static bool is_seeking(void) {
-    return session_is_seeking(node->link);
+    return session_is_reconnecting(node->link);
 }
 static bool is_gone(void) {
     return !node->there;

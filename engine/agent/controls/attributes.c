@@ -145,6 +145,7 @@ static const struct attribute *turbo_attribute(const struct layout *layout) {
                                                  : &policy_boost;
 }
 
+/* The status of the control turbo: on or off for the PUs of each frequency policy, or of the machine. */
 static void read_turbo_status(const struct layout *layout, struct control_status *ret) {
     const struct attribute *attribute = turbo_attribute(layout);
     int common = layout_common_turbo(layout);
@@ -158,8 +159,7 @@ static void read_turbo_status(const struct layout *layout, struct control_status
     if (layout->policy_count == 0 && common >= 0)
         values_add(&ret->values, common ? "on" : "off", &place.pus);
     if (ret->values.count == 0 && layout->policy_count)
-        control_refuse(ret, CONTROL_ABSENT,
-                       "the driver of the processor's frequency offers no switch for it");
+        control_refuse(ret, CONTROL_ABSENT, "the frequency driver of the processor has no switch for turbo");
     if (ret->values.count && layout_place(layout, attribute->scope, attribute->folder, 0, &place))
         control_set_path(ret, place.folder, attribute->file);
 }
@@ -194,6 +194,7 @@ static struct hertz_words uncore_words(const struct layout *layout, const char *
                                 .max = layout_number(layout, folder, "initial_max_freq_khz")};
 }
 
+/* The status of the control uncore: the frequency limits of each uncore domain. */
 static void read_uncore_status(const struct layout *layout, struct control_status *ret) {
     struct layout_place place;
     char text[HERTZ_RANGE_SIZE];
@@ -209,6 +210,9 @@ static void read_uncore_status(const struct layout *layout, struct control_statu
     }
 }
 
+/* Plans the writes that limit every uncore domain to the range ASKED. -EINVAL: ASKED is not a range that they
+ * have.
+ */
 static int uncore_plan(const struct layout *layout, const char *asked, struct plan *ret,
                        struct failure *failure) {
     struct layout_place place;

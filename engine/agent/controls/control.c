@@ -142,6 +142,8 @@ static int encode_number(const struct attribute *attribute, const char *asked, u
                        attribute->max, attribute->words);
 }
 
+/* Plans one write for each place of the attribute: a number, or the word of the kernel for ASKED. -EINVAL:
+ * ASKED is not possible. */
 int attribute_plan(const struct attribute *attribute, const struct layout *layout, const char *asked,
                    struct plan *ret, struct failure *failure) {
     bool numbers = is_switch(attribute) || attribute->codec == ATTRIBUTE_NAMED;
@@ -218,6 +220,8 @@ static void check_rights(const struct machine *machine, struct control_status *c
                  strerror(-file));
 }
 
+/* Reads the values of a control first; only then it is known whether the machine has it, and whether this
+ * user may set it. */
 int control_read_status(const struct control *control, const struct layout *layout,
                         struct control_status *ret) {
     *ret = (struct control_status){0};

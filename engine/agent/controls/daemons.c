@@ -154,6 +154,8 @@ void daemons_read_states(const struct machine *machine, enum daemon_state ret[st
 
 /* ---- setting them */
 
+/* Starts or stops one daemon, reads the states of all again, and writes a line "write". Fails when the state
+ * is not the one wanted. */
 int daemons_set(struct write_context *context, int index, enum daemon_state wanted,
                 enum daemon_state states[static DAEMON_COUNT], struct failure *failure) {
     const char *name = daemon_names[index], *verb = wanted == DAEMON_RUNNING ? "start" : "stop";
@@ -176,6 +178,7 @@ int daemons_set(struct write_context *context, int index, enum daemon_state want
 
 /* ---- as a control */
 
+/* The status of the control daemons: running or stopped, for each daemon that the machine has. */
 static void read_status(const struct layout *layout, struct control_status *ret) {
     enum daemon_state states[DAEMON_COUNT];
     if (layout->machine->captured) {

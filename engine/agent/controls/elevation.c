@@ -152,6 +152,7 @@ static void describe_failure(const struct command *command, int status, char *sa
                 words, said, (unsigned)getuid(), command->program);
 }
 
+/* Runs TOOL again as root, by the command for root, and passes its lines on. The exit status. */
 int elevation_run_tool(const char *tool, int count, char **arguments) {
     struct command command = {0};
     struct failure failure;
@@ -177,6 +178,8 @@ static bool has_snapshot(const struct machine *machine) {
     return fstatat(machine->root, "run/assay", &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* Restores root's snapshot by the command for root, if there may be one. NOTE: what was restored or failed;
+ * "": nothing. */
 void elevation_restore(const struct machine *machine, char *note, size_t size) {
     struct command command = {0};
     struct failure failure;

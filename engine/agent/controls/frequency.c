@@ -96,6 +96,7 @@ static void add_possible_values(const struct layout *layout, const struct layout
     control_add_possible(ret, "%smax", words.base ? "base " : "");
 }
 
+/* The status of the control frequency: the limits of the PUs of each policy. */
 static void read_status(const struct layout *layout, struct control_status *ret) {
     struct window window = read_window(layout);
     for (size_t i = 0; i < layout->policy_count; i++) {
@@ -228,6 +229,7 @@ static struct range policy_target(const struct layout *layout, const struct layo
     return range;
 }
 
+/* The lowest and the highest frequency that a busy PU of the machine may have now; 0: not known. */
 void frequency_find_target(const struct layout *layout, uint64_t *ret_min_khz, uint64_t *ret_max_khz) {
     struct range all = {0};
     bool unknown_max = false;

@@ -76,6 +76,8 @@ static void read_status_without_switch(const struct layout *layout, struct contr
     count_pus(layout, &ret->values);
 }
 
+/* The status of the control hyperthreads, by the kernel's switch or, without it, by the PUs that are online.
+ */
 static void read_status(const struct layout *layout, struct control_status *ret) {
     char value[64];
     read_switch(layout, value, sizeof value);
@@ -123,6 +125,8 @@ static void plan_pus(const struct layout *layout, bool on, struct plan *ret) {
     }
 }
 
+/* Plans the write to the kernel's switch, or, on a machine without it, the writes that bring single PUs
+ * online or offline. -EINVAL: ASKED is neither on nor off. */
 static int plan(const struct layout *layout, const char *asked, struct plan *ret, struct failure *failure) {
     bool on = strcmp(asked, "on") == 0;
     char value[64];

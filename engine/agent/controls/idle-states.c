@@ -45,6 +45,7 @@ static int describe(const struct layout *layout, unsigned pu, struct text *ret) 
     return r;
 }
 
+/* The status of the control idle-states: the states of each PU that are enabled. */
 static void read_status(const struct layout *layout, struct control_status *ret) {
     struct text text;
     struct layout_place place;
@@ -104,6 +105,8 @@ static size_t count_allowed(const struct layout *layout, unsigned pu, const char
     return count;
 }
 
+/* Plans to enable the idle states of every PU that ASKED allows and to disable the others. -EINVAL: a PU
+ * would have none. */
 static int plan(const struct layout *layout, const char *asked, struct plan *ret, struct failure *failure) {
     char folder[FOLDER_SIZE];
     for (size_t i = 0; i < layout->pu_count; i++) {

@@ -42,6 +42,7 @@ void layout_siblings(const struct layout *layout, unsigned pu, struct pu_set *re
     pu_set_add(ret, pu);
 }
 
+/* The place number I of SCOPE, with its PUs and its folder in sysfs. False: there are no more places. */
 bool layout_place(const struct layout *layout, enum layout_scope scope, const char *folder, size_t i,
                   struct layout_place *ret) {
     const size_t counts[] = {[LAYOUT_MACHINE] = 1,
@@ -94,6 +95,8 @@ static int add_policy(struct layout *layout, const char *folder, unsigned pu) {
     return 0;
 }
 
+/* Finds the frequency policies, in folders of policies or, on old kernels, of PUs. 0, also when there are
+ * none, or -ENOMEM. */
 static int read_policies(struct layout *layout) {
     cleanup(machine_names_clear) struct machine_names names = {0};
     if (machine_list(layout->machine, LAYOUT_CPU "/cpufreq", "policy", &names) == -ENOMEM)

@@ -29,6 +29,8 @@ static int append_field(struct text *text, const char *field) {
     return r;
 }
 
+/* Appends a line of fields, NULL-ended, with tabs, newlines and backslashes escaped. Errors are kept in
+ * lines->error. */
 void lines_put(struct lines *lines, ...) {
     if (lines->text.limit == 0)
         return;
@@ -52,6 +54,8 @@ int lines_write(struct lines *lines, int descriptor) {
     return lines->error;
 }
 
+/* Unescapes the field at *AT in place and moves *AT to the next, or to NULL. NULL: there is none, or it is
+ * malformed. */
 char *lines_read_field(char **at, char *end, size_t *ret_length) {
     char *start = *at, *to = start;
     if (!start)
@@ -75,6 +79,7 @@ char *lines_read_field(char **at, char *end, size_t *ret_length) {
     return start;
 }
 
+/* The name of the errno CODE, its number in BUFFER, or "" for 0. */
 const char *lines_errno(int code, char buffer[static 16]) {
     static const struct {
         int code;

@@ -17,7 +17,7 @@ void outcome_set(struct outcome *outcome, const char *state, const char *sentenc
 enum trouble { NO_TROUBLE, CAPPED, DIFFERENT, OFFLINE, REFUSED, FORBIDDEN, TROUBLES };
 
 static enum trouble classify(const struct plan_write *write, const struct pu_set *online) {
-    bool holds = write->error == 0 && plan_holds(write);
+    bool holds = write->error == 0 && plan_is_fulfilled(write);
     if (write->pu >= 0 && write->error < 0 && !pu_set_has(online, (unsigned)write->pu))
         return OFFLINE;
     if (write->error < 0)
@@ -71,6 +71,8 @@ static void describe(struct outcome *outcome, enum control_index control, enum t
                  wanted);
 }
 
+/* Sets the outcome by the worst write of PLAN; the sentence names the first such write, and how many there
+ * are. */
 void outcome_of_plan(struct outcome *outcome, enum control_index control, const struct plan *plan,
                      const struct pu_set *online) {
     static const char *const states[TROUBLES] = {

@@ -68,7 +68,8 @@ void plan_choose(char *value) {
     value[length] = '\0';
 }
 
-bool plan_holds(const struct plan_write *write) {
+/* Is the value that was read after the write the one wanted, or one that stands for it? */
+bool plan_is_fulfilled(const struct plan_write *write) {
     if (write->kind == PLAN_ALIAS || write->kind == PLAN_EXACT)
         return write->kind == PLAN_ALIAS ? write->written : write->exact;
     if (write->kind == PLAN_NUMBER) {
@@ -128,7 +129,7 @@ static void write_file(struct plan_write *write, struct write_context *context, 
 /* Writes the file if it differs; it was read before. */
 static void carry_out_one(struct plan_write *write, struct write_context *context) {
     /* A file that cannot be read is not written, because it could not be restored. */
-    bool needed = !plan_holds(write) || write->kind == PLAN_ALIAS || (write->once && !write->written);
+    bool needed = !plan_is_fulfilled(write) || write->kind == PLAN_ALIAS || (write->once && !write->written);
     if (write->error < 0 || !needed)
         return;
     /* With its newline, as every file of the kernel shows it. */
@@ -136,7 +137,7 @@ static void carry_out_one(struct plan_write *write, struct write_context *contex
     snprintf(bytes, sizeof bytes, "%s\n", write->wanted);
     if (write->wanted[0] && !(write->once && write->written))
         write_file(write, context, bytes);
-    if (write->kind == PLAN_EXACT && !plan_holds(write))
+    if (write->kind == PLAN_EXACT && !plan_is_fulfilled(write))
         write_file(write, context, write->content);
 }
 
@@ -149,6 +150,8 @@ static bool exceeds_upper(const struct plan_write *lower, const struct plan_writ
            number_parse_uint64(wanted, strcspn(wanted, "\n"), &min) && min > max;
 }
 
+/* Carries out all writes. Of a pair of limits, the one is written first that leaves the lower limit below the
+ * upper. */
 void plan_carry_out(struct plan *plan, struct write_context *context) {
     for (size_t i = 0; i < plan->count; i++) {
         struct plan_write *write = &plan->writes[i];
@@ -180,7 +183,7 @@ void plan_undo(struct plan *plan, struct write_context *context, const struct pu
 static bool check_write(struct plan_write *write, const struct machine *machine) {
     int error = write->error;
     read_file(write, machine);
-    bool holds = write->error == 0 && plan_holds(write);
+    bool holds = write->error == 0 && plan_is_fulfilled(write);
     if (!holds && write->error == 0)
         write->error = error; /* the reason why it could not be written is the one to report */
     return holds;

@@ -87,7 +87,7 @@ bool plan_is_due(struct plan *plan, const struct machine *machine);
 /* Reads all files again, into `after` and `error`. */
 void plan_check(struct plan *plan, const struct machine *machine);
 /* True where the content in `after` is as planned. */
-bool plan_holds(const struct plan_write *write);
+bool plan_is_fulfilled(const struct plan_write *write);
 
 /* Replaces "always [madvise] never" by the word in brackets; other values stay. */
 void plan_choose(char *value);

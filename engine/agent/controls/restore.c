@@ -202,6 +202,8 @@ static void restore_daemons(struct restoration *work, struct restored *ret) {
 
 /* ---- the snapshot */
 
+/* Writes back the files, and starts the daemons, of all controls that SNAPSHOT says were changed. RET: how
+ * many files were written and how many still differ. */
 static int restore_all(const struct machine *machine, const struct snapshot *snapshot, struct lines *lines,
                        struct restored *ret) {
     struct restoration work = {
@@ -222,6 +224,8 @@ static int restore_all(const struct machine *machine, const struct snapshot *sna
     return r;
 }
 
+/* Restores all files and daemons, and removes the snapshot. -EBUSY: some could not be restored, and it stays.
+ */
 int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapshot, struct lines *lines,
                      struct restored *ret, struct failure *failure) {
     *ret = (struct restored){0};

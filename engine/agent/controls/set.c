@@ -192,6 +192,8 @@ static int set_governor(struct setting *setting, struct plan *plan) {
     return r < 0 ? r : carry_out(setting, CONTROL_TURBO, &turbo);
 }
 
+/* Sets the control INDEX if it was asked for, has no outcome yet and has another value. Negative only when
+ * the tool must end. */
 static int set_one(struct setting *setting, enum control_index index) {
     struct request *request = &setting->requests[index];
     if (!request->asked || request->outcome.state)
@@ -211,6 +213,8 @@ static int set_one(struct setting *setting, enum control_index index) {
 
 /* ---- all controls */
 
+/* Sets all controls that were asked for, and once more those that a later write changed. A control that
+ * cannot be set gets an outcome and is no failure; negative: without memory or snapshot the tool must end. */
 static int set_all(struct setting *setting) {
     unsigned due = 0;
     for (enum control_index index = 0; index < CONTROL_COUNT; index++) {
@@ -237,6 +241,8 @@ static int set_all(struct setting *setting) {
 
 /* ---- reporting */
 
+/* Writes the line "set" of the control INDEX. *ALL_DONE becomes false when it has not the value that was
+ * asked for. */
 static int report_control(struct setting *setting, enum control_index index, bool *all_done) {
     struct request *request = &setting->requests[index];
     struct outcome *outcome = &request->outcome;

@@ -64,8 +64,8 @@ static int find_name(struct snapshot_store *store, struct failure *failure) {
         store->boot[0] == '\0' || strspn(store->boot, "0123456789abcdefABCDEF-") != strlen(store->boot))
         return failure_set(
             failure, -ENODATA,
-            "the id of this boot, '/proc/sys/kernel/random/boot_id', cannot be read: without it "
-            "a snapshot of before a restart could not be recognized");
+            "cannot read '/proc/sys/kernel/random/boot_id', which tells a snapshot of this boot from one "
+            "made before a restart");
     snprintf(store->name, sizeof store->name, "controls-%s", store->boot);
     return 0;
 }
@@ -114,6 +114,7 @@ static int open_once(struct snapshot_store *store, enum store_use use, struct fa
     return use == STORE_READ ? 0 : lock(store, use == STORE_LOCK_SOON ? UNASKED_LOCK_MS : LOCK_MS, failure);
 }
 
+/* Opens the folder of the snapshot. Tries again while another process removes the folder. */
 int store_open(const struct machine *machine, enum store_use use, struct snapshot_store *ret,
                struct failure *failure) {
     for (int i = 0; i < TRIES_MAX; i++) {
@@ -160,6 +161,7 @@ static int read_bytes(const struct snapshot_store *store, struct text *ret, stru
     return file_read(machine_path("/proc/self/fd/%d", file), ret, failure) < 0 ? -EBADMSG : 0;
 }
 
+/* Reads and checks the snapshot. -EBADMSG: it is damaged, or of another boot. */
 int store_load(struct snapshot_store *store, struct snapshot *ret, struct failure *failure) {
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, SNAPSHOT_MAX_BYTES);
@@ -178,6 +180,7 @@ int store_load(struct snapshot_store *store, struct snapshot *ret, struct failur
     return r;
 }
 
+/* Writes the snapshot to a new file, which then replaces the old one. */
 int store_save(struct snapshot_store *store, const struct snapshot *snapshot, struct failure *failure) {
     cleanup(lines_clear) struct lines lines;
     cleanup(part_clear) struct part part = {

@@ -52,6 +52,7 @@ int snapshot_add(struct snapshot *snapshot, const struct machine *machine, enum 
     return r < 0 ? r : 1;
 }
 
+/* Reads the files of all controls and the states of the daemons. 0 or a negative errno. */
 int snapshot_read_files(const struct layout *layout, struct snapshot *ret) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     int r = 0;

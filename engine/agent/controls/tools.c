@@ -29,6 +29,7 @@ enum { VALUE_MAX_BYTES = 256 };
 
 /* ---- arguments */
 
+/* Parses an argument NAME=VALUE into RET. 0, or 2 after a message. */
 static int read_value(char *argument, struct control_arguments *ret) {
     char *equal = strchr(argument, '=');
     if (!equal)

@@ -55,6 +55,7 @@ void values_add_named(struct values *values, const char *text, const char *name)
         values->error = -ENOMEM;
 }
 
+/* Appends the value, if all PUs have the same, or "mixed: " and each value with its PUs. */
 int values_put(const struct values *values, struct text *ret) {
     if (values->error < 0 || values->count <= 1)
         return values->error < 0 || values->count == 0 ? values->error

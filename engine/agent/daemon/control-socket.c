@@ -67,6 +67,8 @@ static int connect_within(int descriptor, const struct sockaddr_un *address, soc
     }
 }
 
+/* A descriptor. -ECONNREFUSED: there is no such daemon; -EPERM: it is another user's; -EAGAIN: it does not
+ * answer in time. */
 int control_socket_connect(uint64_t session, int timeout_ms, pid_t *ret_pid) {
     struct sockaddr_un address;
     socklen_t length = make_address(session, &address);
@@ -96,6 +98,7 @@ union ancillary {
     char bytes[CMSG_SPACE(CONTROL_DESCRIPTORS * sizeof(int))];
 };
 
+/* Sends one message with its text and, if COUNT is not 0, descriptors. */
 int control_socket_send(int socket, enum control_kind kind, const char *text, const int *descriptors,
                         size_t count) {
     char letter = (char)kind;

@@ -348,6 +348,8 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     return r;
 }
 
+/* Runs the daemon until its agent ends. CONNECTION: the relay that is told whether it started; -1: none. The
+ * exit status. */
 int daemon_run(const struct daemon_options *options, int connection) {
     static struct daemon daemon;
     if (options->session != 0)

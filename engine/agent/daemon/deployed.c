@@ -135,6 +135,8 @@ static int enter_root(int root, int directory, const char *path, struct failure 
     return r == 0 && chdir("/") < 0 ? fail_deployment(failure, -errno, "/") : r;
 }
 
+/* Mounts a fresh system from the image SHA256 below the run directory and makes it the root of this process.
+ * Needs root. */
 int deployed_enter(struct run_directory *directory, const char *sha256, struct failure *failure) {
     char path[PATH_MAX];
     (void)path_of_file(directory->folder, "", path, sizeof path);

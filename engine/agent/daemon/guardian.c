@@ -126,6 +126,8 @@ static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
     }
 }
 
+/* Forks: the parent becomes the guardian and never returns; the child returns and gets SIGTERM when the
+ * guardian ends. */
 int guardian_start(const struct run_directory *directory, const struct guardian_options *options,
                    struct failure *failure) {
     sigset_t signals, before;

@@ -23,6 +23,8 @@ int relay_complain_of_absence(uint64_t session) {
                          (unsigned long long)session);
 }
 
+/* Waits until the daemon closes SHUTDOWN_FD, and copies its messages to stderr. 1: there were none; 0: some;
+ * -ETIMEDOUT. */
 int relay_wait_for_end(int shutdown_fd, int timeout_ms) {
     char words[512];
     bool no_messages = true;
@@ -107,6 +109,8 @@ static int attach_stream(int connection, bool fresh) {
     }
 }
 
+/* Connects stdin and stdout to the daemon of SESSION. Without one, starts it, if OPTIONS are given. The exit
+ * status. */
 int relay(uint64_t session, const struct daemon_options *options) {
     /* The relay, and the daemon that it starts, outlive their terminal. */
     signal(SIGHUP, SIG_IGN);

@@ -147,6 +147,7 @@ static int end_one(uint64_t session) {
     return r > 0 ? 0 : 1;
 }
 
+/* Ends the agent of SESSION; 0: all agents of this user. The exit status. */
 int sessions_end(uint64_t session) {
     if (session != 0) {
         int status = end_one(session);

@@ -198,6 +198,7 @@ static void capture_limit_file(const struct machine *machine, const char *path, 
     capture_file(context, path);
 }
 
+/* Captures what the controls, the probes and the facts of a node read. */
 static void capture_files(struct capture *capture) {
     /* Read one by one: /proc/self and /proc/net are links to the folder of this process. */
     static const char *const files[] = {"proc/meminfo",

@@ -162,6 +162,7 @@ static void put_top(struct pack *pack, int directory, int root, const char *path
     }
 }
 
+/* --pack: writes a tar of files and folders to stdout. 1: one of them could not be read. */
 int tool_pack(int count, char **arguments) {
     cleanup(machine_close) struct machine machine = {.root = -1};
     /* All further arguments are paths, which may begin with '-'. */

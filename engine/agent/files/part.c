@@ -24,6 +24,7 @@ int part_open(struct part *part, mode_t mode) {
     return part->file < 0 ? -errno : 0;
 }
 
+/* Syncs the part to the disk and renames it to NAME, which is replaced. 0 or a negative errno. */
 int part_commit(struct part *part, const char *name) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", part->file);

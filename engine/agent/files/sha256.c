@@ -39,6 +39,7 @@ static void schedule(const unsigned char *block, uint32_t w[SHA256_BLOCK]) {
     }
 }
 
+/* The compression function of SHA-256: updates STATE with one block of 64 bytes. */
 static void compress(uint32_t state[8], const unsigned char *block) {
     uint32_t w[SHA256_BLOCK];
     schedule(block, w);

@@ -64,6 +64,8 @@ void tar_put_padding(struct tar_writer *tar, uint64_t size) {
     tar_put_bytes(tar, zeros, (BLOCK - size % BLOCK) % BLOCK);
 }
 
+/* Writes the ustar header of ENTRY. A name, link target or size that does not fit is cut: a pax header before
+ * it has all of it. */
 static void put_header(struct tar_writer *tar, char type, const struct tar_entry *entry, uint64_t size) {
     struct header header = {.type = type};
     const char *target = entry->target ? entry->target : "";
@@ -116,6 +118,7 @@ static int put_records(struct text *records, const struct tar_entry *entry) {
     return r;
 }
 
+/* Writes the header of ENTRY, and pax records for what does not fit into it. */
 void tar_put_entry(struct tar_writer *tar, const struct tar_entry *entry) {
     struct text records;
     text_init(&records, RECORDS_LIMIT);
@@ -245,6 +248,7 @@ static int read_header(const struct header *header, struct tar_entry *ret, struc
     return length ? 1 : fail_malformed(failure, "an entry has no name");
 }
 
+/* The next entry, after what is left of the last one. 1; 0: the end; negative: the tar is damaged. */
 int tar_next(struct tar_reader *tar, struct tar_entry *ret, struct failure *failure) {
     *ret = (struct tar_entry){.size = UINT64_MAX};
     for (;;) {

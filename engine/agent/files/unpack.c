@@ -53,6 +53,7 @@ static int unpack_file(int directory, const char *path, const struct tar_entry *
     return r < 0 ? fail_to_write(failure, r, path) : 0;
 }
 
+/* Unpacks the tar on stdin into FOLDER, which is made. Stops at the first entry that fails. */
 static int unpack(const char *folder, char *buffer, struct failure *failure) {
     cleanup_close int directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0)

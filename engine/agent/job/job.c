@@ -290,6 +290,8 @@ static void serve(struct job *job) {
     }
 }
 
+/* --job: serves launches of processes on other nodes until its input ends, then ends the processes. 1: some
+ * are left. */
 int tool_job(int count, char **arguments) {
     static struct job job;
     if (count != 3)

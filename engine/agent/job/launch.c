@@ -46,6 +46,8 @@ static int relay_output(int socket) {
     return tool_complain(NOT_STARTED, "the node's agent has ended");
 }
 
+/* --launch, in place of ssh and srun: passes the command for a host to the agent and its output back. The
+ * exit status of the command. */
 int tool_launch(int count, char **arguments) {
     int at = 1;
     /* ssh's options are ignored, since assay has its own connection; those in this list have a value. */

@@ -151,6 +151,8 @@ static bool print(const struct spin *spin, const struct pu_set *pus) {
     return fflush(stdout) == 0 && whole;
 }
 
+/* Keeps the PUs of LIST, or all, busy for LENGTH_NS and prints their frequencies. The exit status of the
+ * tool. */
 static int spin_all(const struct machine *machine, int64_t length_ns, const char *list) {
     struct pu_set pus;
     unsigned pu = 0;

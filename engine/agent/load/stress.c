@@ -100,6 +100,7 @@ static void forget_child(pid_t *pids, unsigned count, pid_t gone) {
             pids[i] = 0;
 }
 
+/* --stress: keeps the PUs busy until a signal ends it. 1: a process could not be started or was killed. */
 int tool_stress(int count, char **arguments) {
     static pid_t pids[PROTOCOL_PU_LIMIT];
     const char *list = NULL;

@@ -179,6 +179,7 @@ static void lower_limit(const struct machine *machine, const char *path, void *c
         *limit = value;
 }
 
+/* Writes the memory of each NUMA node: total and free bytes. A node without meminfo is left out. */
 static void put_node_memory(struct protocol_writer *writer, const struct machine *machine,
                             const struct processors *processors, struct text *scratch) {
     for (unsigned node = pu_set_first(&processors->nodes); node < NUMA_LIMIT;
@@ -195,6 +196,8 @@ static void put_node_memory(struct protocol_writer *writer, const struct machine
     }
 }
 
+/* Writes the memory of the machine: total, available, and the lowest limit of the agent's cgroups. Fails when
+ * /proc/meminfo has no total. */
 static int put_memory(struct protocol_writer *writer, const struct machine *machine, struct text *scratch,
                       struct failure *failure) {
     int r = machine_read(machine, "proc/meminfo", scratch);

@@ -58,6 +58,7 @@ struct how {
 #define SYS_openat2 437
 #endif
 
+/* A descriptor or a negative errno. On a captured machine links lead to files below its root. */
 int machine_open_file(const struct machine *machine, const char *path, int flags) {
     /* openat2 refuses O_PATH together with flags that O_PATH ignores. */
     flags |= flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY;
@@ -91,6 +92,7 @@ static bool is_end(const char *path, ssize_t got, size_t size) {
     return got == 0 || ((size_t)got < size && strncmp(path, "sys/", 4) == 0);
 }
 
+/* Reads all of a file of MACHINE into RET, with a NUL after it. 0 or a negative errno. */
 static int read_bytes(const struct machine *machine, const char *path, struct text *ret) {
     cleanup_close int file = machine_open_file(machine, path, O_RDONLY | O_NONBLOCK);
     if (file < 0)
@@ -126,6 +128,7 @@ int machine_read(const struct machine *machine, const char *path, struct text *r
     return 0;
 }
 
+/* Reads all of a file into BUFFER, with a NUL after it. The bytes read; -EFBIG: it has SIZE bytes or more. */
 ssize_t machine_read_small(const struct machine *machine, const char *path, char *buffer, size_t size) {
     cleanup_close int file = machine_open_file(machine, path, O_RDONLY | O_NONBLOCK);
     if (file < 0)
@@ -213,6 +216,7 @@ void machine_names_clear(struct machine_names *names) {
     *names = (struct machine_names){0};
 }
 
+/* RET: the sorted names in FOLDER that begin with PREFIX. A negative errno when the folder cannot be read. */
 int machine_list(const struct machine *machine, const char *folder, const char *prefix,
                  struct machine_names *ret) {
     int descriptor = machine_open_file(machine, folder, O_RDONLY | O_DIRECTORY);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Reads /proc/PID/stat. -ESRCH: there is no such process. */
 int process_read(pid_t pid, struct process *ret) {
     char path[64], line[1024];
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);

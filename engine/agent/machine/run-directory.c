@@ -93,6 +93,8 @@ static int lock_abandoned(int folder) {
     return take_descriptor(mark);
 }
 
+/* Opens or makes the folder PATH. It is removed later only if that is asked for, and it is new, empty, or
+ * left by a dead agent. */
 int run_directory_open(struct run_directory *ret, const char *path, unsigned flags, struct failure *failure) {
     struct run_directory directory = {.folder = -1, .parent = -1, .mark = -1};
     bool remove = flags & RUN_DIRECTORY_REMOVE, private = flags & RUN_DIRECTORY_PRIVATE;
@@ -127,6 +129,7 @@ void run_directory_clear(struct run_directory *directory) {
     cleanup_close_descriptor(&directory->mark);
 }
 
+/* Removes the run directory with all files, unless it existed before this agent. */
 int run_directory_remove(const struct run_directory *directory, struct failure *failure) {
     if (directory->parent < 0)
         return 0;
@@ -144,6 +147,8 @@ int run_directory_remove(const struct run_directory *directory, struct failure *
     return 0;
 }
 
+/* Removes, or only lists, the run directories in WORKSPACE whose agent has died. PATH: prints each with it;
+ * NULL: prints none. */
 void run_directory_find_abandoned(int workspace, const char *path, bool is_removed) {
     enum { FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
     int own_descriptor = openat(workspace, ".", FOLDER);

@@ -33,6 +33,8 @@ static int store_value(const struct tool_option *option, const char *value) {
     return 0;
 }
 
+/* Stores the values of options, and moves the other words to the front. The number of these words; -EINVAL
+ * after a message. */
 int tool_parse(int count, char **arguments, const struct tool_option *options, int words_max) {
     int words = 0, r = 0;
     for (int i = 0; i < count && r == 0; i++) {

@@ -71,6 +71,7 @@ static bool add_children_of_threads(struct family *family, pid_t pid) {
     return whole;
 }
 
+/* Adds up the CPU time of process PID and all its descendants. False: not all could be found. */
 bool foreign_family_ticks(pid_t pid, uint64_t *ret) {
     cleanup_free char *content = malloc(CONTENT);
     struct family family = {.content = content};

@@ -12,6 +12,7 @@
 
 #define LOST_AFTER_NS (60 * PROBE_SECOND)
 
+/* Adds a column with the value of the file PATH. NULL: there are too many columns, or there is no memory. */
 struct gauge *gauges_add(struct probing *probing, const char *path, enum gauge_scale scale, const char *unit,
                          const char *name, ...) {
     char text[PROBE_NAME_SIZE];

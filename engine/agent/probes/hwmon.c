@@ -65,6 +65,8 @@ static int compare(const void *a, const void *b) {
     return order ? order : strverscmp(left->folder, right->folder);
 }
 
+/* All chips of the class hwmon, sorted. None when there is no memory or are more than CHIPS_MAX, which is set
+ * in probing->error. */
 static struct chips find_chips(struct probing *probing) {
     struct chips chips = {0};
     cleanup(machine_names_clear) struct machine_names entries = {0};
@@ -240,6 +242,8 @@ static void add_zones(struct probing *probing) {
     snprintf(probing->source, sizeof probing->source, "thermal zones");
 }
 
+/* Adds a column for each temperature of a processor. Without a known sensor chip, thermal zones are read
+ * instead. */
 static void begin_temperature(struct probing *probing) {
     static const char known[] = " coretemp k10temp zenpower apm_xgene ";
     cleanup(clear_chips) struct chips chips = find_chips(probing);

@@ -92,6 +92,7 @@ static void sample(struct probing *probing) {
         put_sum(probing, kernel->counts[i], kernel->controllers);
 }
 
+/* Adds the columns of memory errors, if the machine has memory controllers with counters of them. */
 static void begin_controllers(struct probing *probing, struct kernel *kernel) {
     cleanup(machine_names_clear) struct machine_names names = {0};
     (void)machine_list(probing->machine, EDAC, "mc", &names);
@@ -108,6 +109,7 @@ static void begin_controllers(struct probing *probing, struct kernel *kernel) {
         probing_add_column(probing, "1", "%s", kinds[k].column);
 }
 
+/* Adds a column for errors in the kernel's log, if it can be read, and columns for memory errors (EDAC). */
 static void begin(struct probing *probing) {
     struct kernel *kernel = probing->state;
     kernel->log = machine_open_file(probing->machine, "dev/kmsg", O_RDONLY | O_NONBLOCK);

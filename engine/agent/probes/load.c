@@ -103,6 +103,8 @@ static void put_foreign(struct probing *probing, struct load *load, const struct
     load->family_due_ns = probing->now_ns + (pause > PROBE_SECOND ? pause : PROBE_SECOND);
 }
 
+/* Puts load average, busy share, foreign load, context switches and interrupts; all are gone when /proc/stat
+ * cannot be read. */
 static void sample(struct probing *probing) {
     struct load *load = probing->state;
     struct ticks now = {0};
@@ -123,6 +125,7 @@ static void sample(struct probing *probing) {
     load->last = now;
 }
 
+/* Reads the first values of /proc/stat and of the agent's own processes, and adds the columns. */
 static void begin(struct probing *probing) {
     static const char *const names[] = {"load-1min", "busy", "foreign", "context-switches", "interrupts"};
     struct load *load = probing->state;

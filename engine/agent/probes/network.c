@@ -85,6 +85,7 @@ static void read_interfaces(struct probing *probing, struct network *network) {
     }
 }
 
+/* Puts the counters of each interface; those of one that has disappeared are gone. */
 static void sample(struct probing *probing) {
     struct network *network = probing->state;
     read_interfaces(probing, network);
@@ -118,6 +119,7 @@ static void add_interface(struct probing *probing, struct network *network, cons
         probing_add_column(probing, columns[k].unit, "%s-%s", found->name, columns[k].name);
 }
 
+/* Adds columns for each network interface that is there now. */
 static void begin(struct probing *probing) {
     struct network *network = probing->state;
     if (source_init(&network->source, "proc/net/dev") < 0) {

@@ -24,6 +24,8 @@ const struct probe *probe_find(const char *name) {
 
 /* ---- begin, sample, end */
 
+/* Begins a probe, which adds its columns. -ENOENT, with a reason in probing->why: the machine has none of
+ * them. */
 int probing_begin(struct probing *probing) {
     const struct probe *probe = probing->probe;
     if (probe->source)
@@ -104,6 +106,7 @@ static bool has_column(const struct probing *probing, const char *name) {
     return false;
 }
 
+/* Adds a column, its name made valid and unique. False: there are too many, or there is no memory. */
 bool probing_add_column(struct probing *probing, const char *unit, const char *format, ...) {
     if (probing->count == PROBE_COLUMN_LIMIT) {
         probing_note(probing, "more than %d columns: the rest is left out", PROBE_COLUMN_LIMIT);

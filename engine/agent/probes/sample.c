@@ -51,6 +51,7 @@ static void allow_descriptors(void) {
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* --sample: samples the probes of its arguments, or all, until a signal ends it. The exit status. */
 int tool_sample(int count, char **arguments) {
     cleanup(machine_close) struct machine machine = {.root = -1};
     cleanup_free const char **items = calloc((size_t)count + 1, 2 * sizeof *items);
@@ -79,7 +80,8 @@ int tool_sample(int count, char **arguments) {
         r = parse_probe(&sampling, probe_table[i]->name, period_ns);
     for (size_t i = 0; i < sampling.count && r == 0; i++)
         if (sampling.probes[i].period_ns < 0)
-            r = tool_complain(2, "--sample: how often? --period NS, or =NS after the name of each probe");
+            r = tool_complain(2,
+                              "--sample: a probe has no period; expected --period NS, or =NS after its name");
     if (r != 0 || tool_open_machine(root, &machine) != 0)
         return 2;
     allow_descriptors();

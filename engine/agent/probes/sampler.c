@@ -202,6 +202,7 @@ static void write_if_due(struct sampler *sampler, int64_t next_ns) {
     }
 }
 
+/* Sleeps until the next probe is due and samples it, until a signal asks to end or the output breaks. */
 static void loop(struct sampler *sampler) {
     for (;;) {
         int64_t next_ns = find_next_wakeup(sampler);

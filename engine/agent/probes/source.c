@@ -52,6 +52,8 @@ static void close_if_removed(struct source *source, int64_t now_ns) {
         cleanup_close_descriptor(&source->descriptor);
 }
 
+/* Reads a file from its start into BUFFER, with a NUL after it. The bytes read; -ENODATA: it is empty;
+ * -EFBIG: it has SIZE bytes or more. */
 static ssize_t read_all(int descriptor, char *buffer, size_t size) {
     size_t length = 0;
     for (;;) {

@@ -36,6 +36,8 @@ static void on_settle(struct event_source *self, void *context) {
         event_loop_stop(agent->loop);
 }
 
+/* Begins to end the agent, with a SENTENCE for the engine (NULL: none): commands are ended, and no request is
+ * read any more. */
 void agent_leave(struct agent *agent, const char *sentence) {
     if (agent->state >= AGENT_LEAVING)
         return;
@@ -157,6 +159,7 @@ static int add_sources(struct agent *agent, struct failure *failure) {
     return r < 0 ? failure_set(failure, r, "cannot watch child processes: %s", strerror(-r)) : 0;
 }
 
+/* Prepares the agent: folders, event sources, and controls that a dead agent left changed are restored. */
 int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_options *options,
                struct failure *failure) {
     *agent = (struct agent){.loop = loop,

@@ -150,7 +150,8 @@ static void choose_wake(struct command_output *output) {
         arm_tick(output->command);
 }
 
-/* The pipe is readable: with coalescing ticks begin, otherwise it is read once. */
+/* The pipe is readable. With coalescing the timer starts, at whose ticks it is read; otherwise it is read
+ * once. */
 static void on_output(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)descriptor;
@@ -260,6 +261,7 @@ static void on_input(struct event_source *self, int descriptor, unsigned events,
     fill_pipe(context);
 }
 
+/* Queues input of the command and writes it to the pipe. Input for a closed pipe is dropped, and credited. */
 void command_feed(struct command *command, const char *bytes, size_t length) {
     struct command_input *input = &command->input;
     input->received += length;
@@ -321,6 +323,7 @@ void command_continue(struct command *command) {
     }
 }
 
+/* Watches a pipe of the command's output, if it has one, and owns it from now on. 0 or a negative errno. */
 static int open_output(struct command *command, int which, int *pipe) {
     struct command_output *output = &command->outputs[which];
     output->command = command;

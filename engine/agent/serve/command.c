@@ -18,6 +18,7 @@ enum { ABANDONED_CODE = 255 };
 
 /* ---- lifecycle */
 
+/* Frees a command and removes it from its agent, which may be waiting for the last one to end. */
 static void command_free(struct command *command) {
     struct agent *agent = command->agent;
     command_close_streams(command);
@@ -227,6 +228,7 @@ static int start_program(struct command *command, const struct protocol_run *run
     return 0;
 }
 
+/* A command without process, in the list of its agent; NULL: no memory. */
 static struct command *command_new(struct agent *agent, uint32_t number) {
     struct command *command = calloc(1, sizeof *command);
     if (!command)
@@ -259,6 +261,8 @@ static void start(struct agent *agent, struct command *command, const struct pro
     }
 }
 
+/* RUN: starts a command. -EPROTO: its number is in use, or too many run; a program that cannot be started is
+ * answered with FAILED. */
 int command_run(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     struct protocol_run run;
     int r = protocol_get_message(frame, &run, failure);
@@ -289,6 +293,7 @@ static int receive_input(struct command *command, const struct protocol_data *da
     return 0;
 }
 
+/* Handles INPUT, INPUT_END or KILL. One for a command that has ended meanwhile is ignored. */
 int command_message(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     union {
         uint32_t number; /* the first member of each */

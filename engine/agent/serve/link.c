@@ -97,6 +97,7 @@ static void on_stream_end(struct agent *agent) {
         agent->listener.on_detached(agent, agent->listener.context);
 }
 
+/* Writes as much of the outbox as the stream accepts, and waits until it accepts more. */
 void agent_flush(struct agent *agent) {
     event_source_set_timer(agent->idle, -1, 0); /* frames that are not urgent are sent now, too */
     if (!agent_is_attached(agent))
@@ -253,6 +254,7 @@ static int receive(struct agent *agent, struct failure *failure) {
     return r < 0 ? r : (size_t)got == size;
 }
 
+/* Reads and handles frames from the connection. A frame that breaks the protocol ends the connection. */
 static void on_readable(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)descriptor;
@@ -284,6 +286,8 @@ static int make_non_blocking(int descriptor) {
     return flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
+/* Serves the connection INPUT and OUTPUT, in place of an earlier one, and owns both. On failure the caller
+ * does. */
 int agent_attach(struct agent *agent, int input, int output, struct failure *failure) {
     if (make_non_blocking(input) < 0 || make_non_blocking(output) < 0)
         return failure_set(failure, -EBADF, "stdin and stdout must be open");
@@ -308,6 +312,7 @@ int agent_attach(struct agent *agent, int input, int output, struct failure *fai
     return 0;
 }
 
+/* Closes the connection. Frames that were not acknowledged are sent again on the next one. */
 void agent_detach(struct agent *agent) {
     if (!agent_is_attached(agent))
         return;

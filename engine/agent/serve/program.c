@@ -14,6 +14,7 @@ enum { BUFFER = 64 << 10 };
 
 static unsigned char digest[SHA256_SIZE];
 
+/* Computes the SHA-256 of the agent's own program file. False when it cannot be read. */
 static bool read_digest(void) {
     cleanup_close int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     cleanup_free char *buffer = malloc(BUFFER);
@@ -36,6 +37,7 @@ const unsigned char *program_sha256(void) {
     return digest;
 }
 
+/* -EBADMSG when PATH is named agent-SHA256, and SHA256 is not that of this program. */
 int program_check_name(const char *path, struct failure *failure) {
     static const unsigned char unknown[SHA256_SIZE];
     static const char prefix[] = "agent-";

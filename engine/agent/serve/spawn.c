@@ -314,6 +314,7 @@ int spawn_signal(pid_t pid, int number) {
     return kill(-pid, number) < 0 ? -errno : 0;
 }
 
+/* Starts the process of RUN. RET: its pid and the agent's ends of its pipes; untouched on failure. */
 int spawn(const struct protocol_run *run, const struct spawn_folders *folders, struct spawned *ret,
           struct failure *failure) {
     struct child child = {.folder = -1, .streams = {-1, -1, -1}, .parent = getpid()};

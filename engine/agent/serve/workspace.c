@@ -43,6 +43,8 @@ char *workspace_cache(void) {
     return folder;
 }
 
+/* Opens the run directory NAME in WORKSPACE or, if that is NULL, in the first usual folder from which
+ * programs can be run. */
 int workspace_open(struct run_directory *ret, const char *workspace, const char *name, unsigned flags,
                    struct failure *failure) {
     if (workspace)

@@ -50,6 +50,8 @@ void inbox_fill(struct inbox *inbox, size_t length) {
     inbox->owed_bytes += length;
 }
 
+/* The next frame, whose bytes stay valid until more are read. 1; 0: none is complete; -EPROTO: it is not the
+ * next one in sequence. */
 int inbox_next(struct inbox *inbox, struct protocol_frame *ret, struct failure *failure) {
     struct protocol_frame frame;
     int r = protocol_decode_frame(inbox->bytes.bytes + inbox->taken, inbox->bytes.length - inbox->taken,
@@ -181,6 +183,8 @@ void outbox_restart(struct outbox *outbox) {
     outbox->held = true;
 }
 
+/* Goes on after the frame SEQUENCE, the last that the other side received: only later frames are sent again.
+ */
 int outbox_resume(struct outbox *outbox, uint64_t sequence, struct failure *failure) {
     if (sequence < outbox->acknowledged)
         return failure_set(failure, -EPROTO,

@@ -195,6 +195,7 @@ static const char *check_content(enum protocol_type type, const void *message) {
     }
 }
 
+/* Decodes a frame field by field, as the table of messages says, into the struct RET of its type. */
 int protocol_get_message(const struct protocol_frame *frame, void *ret, struct failure *failure) {
     struct protocol_reader reader;
     struct protocol_run *run = frame->type == PROTOCOL_RUN ? ret : NULL;
@@ -232,6 +233,7 @@ static size_t count_bytes(const char *const *strings, uint32_t count) {
         total += strlen(strings[i]) + 1;
     return total;
 }
+/* Checks number, size and names of the environment variables that RUN adds. */
 static int check_environment(const struct protocol_run *run, struct failure *failure) {
     if (run->environment_count > PROTOCOL_ENVIRONMENT_LIMIT)
         return failure_set(failure, -E2BIG, "%u environment variables are added; at most %d are allowed",

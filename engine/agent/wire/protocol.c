@@ -20,6 +20,7 @@ static uint64_t load(const void *at, size_t size) {
 
 /* ---- frames */
 
+/* Decodes the frame at BYTES. 1; 0: it is not complete yet; -EPROTO: it is not a frame. */
 int protocol_decode_frame(const void *bytes, size_t length, struct protocol_frame *ret,
                           struct failure *failure) {
     const unsigned char *header = bytes;
@@ -60,6 +61,7 @@ void protocol_cancel(struct protocol_writer *writer) {
     writer->error = -ECANCELED;
 }
 
+/* Writes the header of the frame, now that its length is known. On failure the frame is removed again. */
 int protocol_end(struct protocol_writer *writer, uint64_t sequence, uint64_t acknowledged) {
     size_t payload = writer->error ? 0 : writer->out->length - writer->start - PROTOCOL_HEADER_SIZE;
     if (payload > PROTOCOL_PAYLOAD_LIMIT)
@@ -160,6 +162,7 @@ uint64_t protocol_get_u64(struct protocol_reader *reader) {
     return get(reader, 8);
 }
 
+/* The next string of a message. "", and the reader is marked as wrong: it is too long or malformed. */
 const char *protocol_get_string(struct protocol_reader *reader, size_t limit) {
     size_t length = get(reader, 4);
     if (length > limit) {

@@ -85,6 +85,8 @@ static void on_child(struct event_source *self, const struct event_child_exit *e
     check_end(child);
 }
 
+/* Calls on_open once and, after the end of the process, on_closed once. Either callback may free the channel.
+ */
 static void on_turn(struct event_source *self, void *context) {
     (void)self;
     struct child_channel *child = context;
@@ -124,6 +126,8 @@ static void on_error_pipe(struct event_source *self, int descriptor, unsigned ev
     tell_ready(context, EVENT_READ);
 }
 
+/* remote_channel_operations.read. Bytes, 0 at the end, -EAGAIN when none are there, or another negative
+ * errno. */
 static ssize_t child_read(struct remote_channel *channel, void *bytes, size_t size) {
     struct child_channel *child = child_of(channel);
     ssize_t got;
@@ -193,6 +197,8 @@ static void wait_for_end(pid_t pid) {
         continue;
 }
 
+/* remote_channel_operations.free: kills the process group unless it has ended in order, and waits for the
+ * process. */
 static void child_free(struct remote_channel *channel) {
     struct child_channel *child = child_of(channel);
     event_source_remove(child->stream_source);
@@ -262,6 +268,8 @@ static int move_above_stderr(int *descriptor) {
     return 0;
 }
 
+/* Makes the socket pair and the pipe for stderr, and starts the process with their other ends. 0 or a
+ * negative errno. */
 static int start(struct child_channel *child, const struct child_channel_options *options) {
     int ends[2], pipe_ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)

@@ -79,6 +79,7 @@ static void on_ready(struct remote_channel *channel, unsigned events, void *cont
         write_some(run);
 }
 
+/* Reads the rest of the output, frees the channel, and passes the result, or the failure, to the callback. */
 static void on_closed(struct remote_channel *channel, const struct remote_channel_end *end,
                       const struct failure *why, void *context) {
     struct channel_run *run = context;

@@ -399,6 +399,8 @@ static void drop_output(struct agent_transport *agent) {
         continue;
 }
 
+/* The channel can be read or written. What is read is the start of the agent, its stream, or, while closing,
+ * dropped. */
 static void on_channel_ready(struct remote_channel *channel, unsigned events, void *context) {
     (void)channel;
     struct agent_transport *agent = context;
@@ -516,6 +518,8 @@ static void on_retry(struct event_source *self, void *context) {
         end(agent, &why);
 }
 
+/* Fails a start that takes too long, with the step that did not end, or a connection that stays open after
+ * closing. */
 static void on_timeout(struct event_source *self, void *context) {
     (void)self;
     struct agent_transport *agent = context;
@@ -628,6 +632,8 @@ static int make_transport(struct launch *launch, struct transport **ret, struct 
     return agent->retry && agent->timeout && agent->closed ? 0 : failure_memory(failure);
 }
 
+/* transport_operations.renew: a transport that connects to the same agent again. -ENOTSUP for an agent on
+ * this machine. */
 static int agent_renew(struct transport *old, struct transport **ret, struct failure *failure) {
     const struct agent_transport *from = agent_of(old);
     struct transport *made = NULL;
@@ -682,6 +688,7 @@ static void add_option(struct launch *launch, const char *name, const char *valu
     launch->options[count + 1] = value ? xstrdup(value) : NULL;
 }
 
+/* Adds the options of the agent's command line. */
 static void set_options(struct launch *launch, const struct agent_transport_options *options) {
     if (options->folder)
         add_option(launch, "--folder", options->folder);
@@ -699,6 +706,8 @@ static void set_options(struct launch *launch, const struct agent_transport_opti
         add_option(launch, "--image", options->image->name);
 }
 
+/* RET: a transport that starts an agent by LAUNCHER, which it owns also on failure. Without a package the
+ * agent is a program of this machine. */
 int agent_transport_new(struct launcher *launcher, const struct agent_transport_options *options,
                         struct transport **ret, struct failure *failure) {
     struct launch *launch = xcalloc(1, sizeof *launch);
@@ -710,8 +719,8 @@ int agent_transport_new(struct launcher *launcher, const struct agent_transport_
         r = draw_session(launch->session, failure);
     }
     struct transport *made = NULL;
-    int made_well = make_transport(launch, &made, failure);
-    r = r < 0 ? r : made_well;
+    int r_made = make_transport(launch, &made, failure);
+    r = r < 0 ? r : r_made;
     if (r == 0 && launch->package)
         r = check_options(agent_of(made), failure);
     if (r < 0) {

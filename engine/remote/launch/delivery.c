@@ -338,6 +338,7 @@ static void fail_without_answer(struct agent_delivery *delivery, const struct ch
                   remote_channel_end_describe(&result->end, how, sizeof how), colon, length, last_words);
 }
 
+/* A script of the delivery has ended on the node. Goes on to the next step, or fails the delivery. */
 static void on_answer(const struct channel_run_result *result, const struct failure *failure, void *context) {
     struct agent_delivery *delivery = context;
     delivery->run = NULL;

@@ -109,6 +109,7 @@ struct launcher *launcher_ssh_new(struct event_loop *loop, struct ssh_client *cl
 #define PLACE_OF_WORDS "{command...}"
 enum { WORDS_OF_COMMAND = 3 };
 
+/* The command lines of the built-in launcher NAME; NULL: there is none. */
 const struct launcher_words *launcher_words_find(const char *name) {
     /* --overlap and --cpu-bind=none: the step shares all of the job's processors with steps of the user's
      * commands. --export passes the environment whatever SLURM_EXPORT_ENV says, and keeps Open MPI from
@@ -153,6 +154,7 @@ static int count_names(const char *word) {
     return names;
 }
 
+/* What WORDS lack to be a launcher, after "expected"; NULL: nothing. */
 const char *launcher_words_problem(const char *const *words) {
     size_t places = 0;
     int names = 0;

@@ -95,6 +95,8 @@ static const char *find_machine(const struct text *binary) {
     return "unknown";
 }
 
+/* Makes the input of the script that installs the agent's program: the script and the file PATH, with its
+ * hash and its architecture. */
 static int read_binary(struct agent_package *package, const char *path, struct failure *failure) {
     cleanup(text_clear) struct text binary;
     text_init(&binary, BINARY_MAX);
@@ -141,6 +143,8 @@ static void free_glob(glob_t *found) {
     globfree(found);
 }
 
+/* Makes the input of the script that compiles the agent on a node: the script, the sources below FOLDER,
+ * their hash. FAILURE_INPUT when there are none. */
 static int read_sources(struct agent_package *package, const char *folder, struct failure *failure) {
     cleanup(free_glob) glob_t found = {0};
     cleanup_free char *sources = xformat("%s/*/*/*.[ch]", folder);
@@ -200,6 +204,8 @@ char *agent_package_usual_path(const struct agent_package *package) {
     return xformat("~/.cache/assay/agent-%s", package->binary_hash);
 }
 
+/* Appends the shell command that starts the agent. FAILURE_INPUT when the path or an argument would have to
+ * be quoted. */
 int agent_package_command(const struct agent_package *package, const char *path, const char *const *arguments,
                           struct text *ret, struct failure *failure) {
     cleanup_free char *usual = agent_package_usual_path(package);

@@ -2,6 +2,8 @@
 
 #include "engine/remote/launch/agent-transport.h"
 
+/* A transport to an agent of this machine that ends with its connection. With an image, the agent runs in it.
+ */
 int transport_local_new(struct event_loop *loop, const struct transport_local_options *options,
                         struct transport **ret, struct failure *failure) {
     const struct agent_image *image = options->image;

@@ -142,6 +142,7 @@ static int64_t progress_limit(const struct remote_command_specification *specifi
     return (int64_t)most_ms * EVENT_MILLISECOND + slack_ns;
 }
 
+/* Queues RUN. RET: the command, which the callbacks tell of; -EBUSY: too many run. */
 int remote_command_start(struct agent_link *link, const struct remote_command_specification *specification,
                          const struct remote_command_callbacks *callbacks, void *context,
                          struct remote_command **ret, struct failure *failure) {
@@ -208,6 +209,7 @@ void remote_command_leave(struct remote_command *command) {
     free_if_released(command);
 }
 
+/* Queues input. RET_QUEUED, which may be NULL: bytes that wait now. -EPIPE: the command has ended. */
 int remote_command_write(struct remote_command *command, const void *bytes, size_t length, size_t *ret_queued,
                          struct failure *failure) {
     if (command->ended || command->end_asked || !command->link)
@@ -324,6 +326,7 @@ int remote_command_kill(struct remote_command *command, int signal_number, struc
 
 /* ---- messages of the agent */
 
+/* STARTED: the command runs. -EPROTO: it had started already. */
 static int handle_started(struct remote_command *command, const struct protocol_frame *frame,
                           struct failure *failure) {
     struct protocol_started started;
@@ -345,6 +348,7 @@ static int handle_started(struct remote_command *command, const struct protocol_
     return 0;
 }
 
+/* OUTPUT: passes bytes of stdout or stderr to the callback. */
 static int handle_output(struct remote_command *command, const struct protocol_frame *frame,
                          struct failure *failure) {
     struct protocol_data data;
@@ -374,6 +378,7 @@ static int handle_credit(struct remote_command *command, const struct protocol_f
     return 0;
 }
 
+/* FAILED: the command could not be started; it ends with the agent's sentence. -EPROTO: it had started. */
 static int handle_failed(struct remote_command *command, const struct protocol_frame *frame,
                          struct failure *failure) {
     struct protocol_error error;
@@ -390,6 +395,7 @@ static int handle_failed(struct remote_command *command, const struct protocol_f
     return 0;
 }
 
+/* EXITED: the command ends with what the agent says of its exit. -EPROTO: it had not started. */
 static int handle_exited(struct remote_command *command, const struct protocol_frame *frame,
                          struct failure *failure) {
     struct protocol_exited got;

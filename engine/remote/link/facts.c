@@ -63,6 +63,7 @@ static void *append_item(void *items, size_t *count, size_t size, size_t limit) 
     return (char *)*array + (*count)++ * size;
 }
 
+/* Reads one PU. False: it is not in ascending order, or a number in it is out of range. */
 static bool add_pu(struct node_facts *facts, struct protocol_reader *reader) {
     struct node_pu pu;
     pu.index = protocol_get_u32(reader);
@@ -171,6 +172,7 @@ int node_facts_parse(const void *bytes, size_t length, struct node_facts **ret, 
     return 0;
 }
 
+/* RET: the first allowed PU of each physical core. */
 int node_facts_physical_cores(const struct node_facts *facts, const struct node_pu ***ret,
                               size_t *ret_count) {
     cleanup_free const struct node_pu **cores = xcalloc(facts->pu_count + 1, sizeof *cores);

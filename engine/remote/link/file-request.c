@@ -216,6 +216,7 @@ int agent_link_read_files(struct agent_link *link, const char *const *paths, uin
     return r;
 }
 
+/* Sends the file as a tar to the agent's tool --unpack, in the folder of PATH. */
 int agent_link_write_file(struct agent_link *link, const char *path, const void *bytes, size_t length,
                           unsigned mode, agent_done_callback *callback, void *context,
                           struct failure *failure) {

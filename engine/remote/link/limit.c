@@ -99,6 +99,7 @@ static bool check_command(struct agent_link *link, struct remote_command *comman
     return true;
 }
 
+/* Fails the link when a request or a command has not been answered within its limit. */
 void limit_on_timer(struct event_source *self, void *context) {
     (void)self;
     struct agent_link *link = context;

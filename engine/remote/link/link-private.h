@@ -74,13 +74,13 @@ struct link_session {
     int64_t answered_ns;         /* when that was noticed; 0: none has come yet */
     unsigned attempts;           /* attempts to reconnect since a stream last made progress */
     int64_t retry_first_ns;      /* the first delay; shorter in tests */
-    bool seeking;                /* an attempt is under way */
-    bool tried;                  /* an attempt has failed since the stream broke */
+    bool reconnecting;           /* an attempt is under way */
+    bool attempt_failed;         /* an attempt has failed since the stream broke */
     int64_t closed_at;           /* when LEAVE was put into the outbox */
-    int64_t farewell_ns;         /* time-out of LEAVE while the stream accepts nothing; shorter in tests */
-    bool farewell;               /* CLOSING: the one attempt to send LEAVE on a new stream has begun */
-    bool told;                   /* CLOSING: LEAVE was sent */
-    bool left;                   /* the agent may still run: it was not surely told to end */
+    int64_t leave_timeout_ns;    /* time-out of LEAVE while the stream accepts nothing; shorter in tests */
+    bool leave_retried;          /* CLOSING: the one attempt to send LEAVE on a new stream has begun */
+    bool leave_sent;             /* CLOSING: LEAVE was sent */
+    bool may_still_run;          /* the agent may still run: it was not surely told to end */
 };
 
 struct agent_link {
@@ -138,24 +138,25 @@ void session_clear(struct agent_link *link);
 /* Sends LEASE after the first HELLO. */
 int session_begin(struct agent_link *link, struct failure *failure);
 /* Called when the agent's HELLO has come on a stream. */
-void session_ready(struct agent_link *link);
+void session_stream_ready(struct agent_link *link);
 /* Called when bytes were written to, and read from, the stream. */
 void session_note_sent(struct agent_link *link);
 void session_note_heard(struct agent_link *link);
-/* True where CLOCK_REPLY number NUMBER answers the heartbeat, which is then answered. */
-bool session_takes_clock(struct agent_link *link, uint32_t number);
+/* Does the CLOCK_REPLY with NUMBER answer the heartbeat? Then the heartbeat is not waited for any more. */
+bool session_answer_heartbeat(struct agent_link *link, uint32_t number);
 /* True while a new stream is being opened, or HELLO exchanged on it. */
-bool session_is_seeking(const struct agent_link *link);
-/* Called in CLOSING when the stream has ended (WHY is NULL: in order). True where no agent is left that must
- * be told to end. */
+bool session_is_reconnecting(const struct agent_link *link);
+/* Called in CLOSING when the stream has ended (WHY is NULL: in order). True: no agent still runs that LEAVE
+ * must be sent to. */
 bool session_is_over(struct agent_link *link, const struct failure *why);
-/* Called when the stream has ended, because of WHY, which may be NULL. True where the link goes on, or ends
- * by itself later. */
-bool session_outlives(struct agent_link *link, const struct failure *why);
-/* Called before CLOSING: puts LEAVE into the outbox. True where the agent will be told to end: session_tell()
- * then closes the transport as soon as LEAVE was sent. */
-bool session_leaves(struct agent_link *link);
-void session_tell(struct agent_link *link);
+/* Called when the stream has ended, because of WHY, which may be NULL. True: the link goes on without a
+ * stream, or ends by itself later; false: the caller ends it. */
+bool session_stream_ended(struct agent_link *link, const struct failure *why);
+/* Called before CLOSING: puts LEAVE into the outbox, unless there is no agent. True: LEAVE will be sent, and
+ * the caller goes on with session_send_leave(). */
+bool session_begin_leave(struct agent_link *link);
+/* Called in CLOSING after each write: closes the transport once LEAVE was written. */
+void session_send_leave(struct agent_link *link);
 /* Called in CLOSED: stops the timers. */
 void session_stop(struct agent_link *link);
 

@@ -34,6 +34,7 @@ void link_begin(struct agent_link *link, struct protocol_writer *writer, enum pr
     outbox_begin(&link->outbox, writer, type);
 }
 
+/* Ends the frame of WRITER and queues it. Fails when the frame, or what waits already, is too large. */
 int link_send(struct agent_link *link, struct protocol_writer *writer, struct failure *failure) {
     int r = outbox_end(&link->outbox, writer);
     if (r == -ENOMEM)
@@ -62,15 +63,15 @@ static void tell_state(struct agent_link *link, const struct failure *why) {
 /* Ends all pending requests and commands with the failure WHY (NULL: the connection was closed), and tells
  * the caller. */
 static void tell_closed(struct agent_link *link, const struct failure *why) {
-    struct failure told;
+    struct failure reason;
     if (why) {
         link->failed = true;
-        link->failure = told = *why;
+        link->failure = reason = *why;
     } else {
-        node_failure(&told, link->node, -ENOTCONN, "the connection was closed");
+        node_failure(&reason, link->node, -ENOTCONN, "the connection was closed");
     }
-    request_fail_all(link, &told);
-    command_fail_all(link, &told);
+    request_fail_all(link, &reason);
+    command_fail_all(link, &reason);
     tell_state(link, why ? &link->failure : NULL);
 }
 
@@ -106,7 +107,7 @@ void link_fail(struct agent_link *link, const struct failure *why) {
 static void on_stream_end(struct agent_link *link, const struct failure *why) {
     if (link->state == AGENT_LINK_CLOSING && session_is_over(link, why))
         link_set_state(link, AGENT_LINK_CLOSED, NULL);
-    else if (!session_outlives(link, why) && why)
+    else if (!session_stream_ended(link, why) && why)
         link_fail(link, why);
 }
 
@@ -137,7 +138,8 @@ static void on_hello_timeout(struct event_source *self, void *context) {
 
 /* True where frames from the agent are handled in this state. */
 static bool is_listening(const struct agent_link *link) {
-    return link->state == AGENT_LINK_GREETING || link->state == AGENT_LINK_READY || session_is_seeking(link);
+    return link->state == AGENT_LINK_GREETING || link->state == AGENT_LINK_READY ||
+           session_is_reconnecting(link);
 }
 
 /* Writes the outbox, as much as the stream accepts now. */
@@ -183,11 +185,11 @@ static void on_pump(struct event_source *self, void *context) {
         if (inbox_owes(&link->inbox))
             (void)outbox_put_acknowledgement(&link->outbox); /* without memory it is tried again later */
     }
-    bool leaving = link->state == AGENT_LINK_CLOSING && link->session.number && !link->session.told;
+    bool leaving = link->state == AGENT_LINK_CLOSING && link->session.number && !link->session.leave_sent;
     if (is_listening(link) || leaving)
         flush(link);
     if (leaving)
-        session_tell(link);
+        session_send_leave(link);
 }
 
 int link_send_hello(struct agent_link *link, struct failure *failure) {
@@ -241,7 +243,7 @@ static int handle_hello(struct agent_link *link, const struct protocol_frame *fr
         return 0;
     }
     if (hello.session != link->session.number)
-        return failure_set(failure, -EPROTO, "it has session %llx where %llx was asked for",
+        return failure_set(failure, -EPROTO, "it has session %llx, expected %llx",
                            (unsigned long long)hello.session, (unsigned long long)link->session.number);
     if (link->state == AGENT_LINK_GREETING) {
         store_greeting(link, &hello);
@@ -251,7 +253,7 @@ static int handle_hello(struct agent_link *link, const struct protocol_frame *fr
     }
     if (r < 0)
         return r;
-    session_ready(link);
+    session_stream_ready(link);
     limit_resume_all(link);
     link_set_state(link, AGENT_LINK_READY, NULL); /* without effect in CLOSING */
     return 0;
@@ -307,6 +309,8 @@ static int handle_frames(struct agent_link *link, struct failure *failure) {
     return r < 0 ? r : 0;
 }
 
+/* Reads what the transport has, a bounded number of times, and handles the frames. A frame that breaks the
+ * protocol ends the link. */
 static void receive(struct agent_link *link) {
     struct failure failure;
     for (int i = 0; i < READS_A_TURN && is_listening(link); i++) {
@@ -354,7 +358,7 @@ static void on_state(struct transport *transport, enum transport_state state, co
         if (link->state == AGENT_LINK_OPENING)
             link_set_state(link, AGENT_LINK_GREETING, NULL);
         /* An agent that is told to end before the stream was open need not answer HELLO. */
-        if (link->state != AGENT_LINK_CLOSING || session_is_seeking(link))
+        if (link->state != AGENT_LINK_CLOSING || session_is_reconnecting(link))
             event_source_set_timer(link->hello_timeout, link->hello_timeout_ns, 0);
         event_source_defer(link->pump);
     } else if (link->state != AGENT_LINK_CLOSED) {
@@ -391,7 +395,7 @@ void agent_link_free(struct agent_link *link) {
     if (!link)
         return;
     /* A daemon does not end with its stream: it is told to, if the stream accepts that now. */
-    if ((session_leaves(link) || link->state == AGENT_LINK_CLOSING) && !link->outbox.held)
+    if ((session_begin_leave(link) || link->state == AGENT_LINK_CLOSING) && !link->outbox.held)
         write_outbox(link);
     transport_free(link->transport);
     event_source_remove(link->pump);
@@ -437,6 +441,7 @@ int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure
     return r;
 }
 
+/* Asks the agent to end and closes the stream after that. Earlier requests are still sent. */
 void agent_link_close(struct agent_link *link) {
     if (link->state == AGENT_LINK_IDLE) {
         link_set_state(link, AGENT_LINK_CLOSED, NULL);
@@ -444,17 +449,17 @@ void agent_link_close(struct agent_link *link) {
     }
     if (link->state >= AGENT_LINK_CLOSING)
         return;
-    if (session_leaves(link)) {
+    if (session_begin_leave(link)) {
         link_set_state(link, AGENT_LINK_CLOSING, NULL);
         flush(link);
-        session_tell(link);
+        session_send_leave(link);
         return;
     }
     if (is_listening(link))
         flush(link); /* earlier requests are sent, as much as the stream accepts now */
     if (link->state >= AGENT_LINK_CLOSING)
         return;
-    link->session.told = true; /* no agent is waited for */
+    link->session.leave_sent = true; /* no agent is waited for */
     link_set_state(link, AGENT_LINK_CLOSING, NULL);
     transport_close(link->transport);
 }

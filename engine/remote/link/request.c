@@ -177,6 +177,7 @@ static int remove_answered(struct agent_link *link, const struct protocol_frame 
     return 0;
 }
 
+/* FACTS: passes the facts of the node to the callback of the request, unless it was forgotten. */
 static int handle_facts(struct agent_link *link, const struct protocol_frame *frame,
                         struct failure *failure) {
     struct protocol_data data;
@@ -194,6 +195,7 @@ static int handle_facts(struct agent_link *link, const struct protocol_frame *fr
     return r;
 }
 
+/* ERROR: passes the agent's failure to the callback of the request for facts. */
 static int handle_error(struct agent_link *link, const struct protocol_frame *frame,
                         struct failure *failure) {
     struct protocol_error error;
@@ -209,6 +211,7 @@ static int handle_error(struct agent_link *link, const struct protocol_frame *fr
     return 0;
 }
 
+/* STATISTICS: passes the agent's own cost to the callback of the request, unless it was forgotten. */
 static int handle_statistics(struct agent_link *link, const struct protocol_frame *frame,
                              struct failure *failure) {
     struct protocol_statistics got;
@@ -244,7 +247,7 @@ static int handle_clock(struct agent_link *link, const struct protocol_frame *fr
     int r = protocol_get_message(frame, &got, failure);
     if (r < 0)
         return r;
-    if (session_takes_clock(link, got.request))
+    if (session_answer_heartbeat(link, got.request))
         return 0;
     struct pending_request *request = find_request(link, frame, got.request, PROTOCOL_CLOCK, failure);
     if (!request)

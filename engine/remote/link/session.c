@@ -10,8 +10,8 @@
 
 #define RETRY_FIRST (EVENT_SECOND / 2)
 #define RETRY_MAX (10 * EVENT_SECOND)
-#define FAREWELL_NS (5 * EVENT_SECOND)  /* for sending LEAVE, also on a new stream */
-#define FAREWELLS_MAX 6                 /* times FAREWELL_NS at most, while the stream still accepts bytes */
+#define LEAVE_TIMEOUT_NS (5 * EVENT_SECOND) /* for sending LEAVE, also on a new stream */
+#define LEAVE_TIMEOUTS_MAX 6 /* times LEAVE_TIMEOUT_NS at most, while the stream still accepts bytes */
 #define FIRST_LEASE (60 * EVENT_SECOND) /* of an agent that has not received LEASE */
 
 static bool is_session(const struct agent_link *link) {
@@ -47,12 +47,13 @@ void agent_link_set_policy(struct agent_link *link, const struct agent_link_poli
 void session_init(struct agent_link *link, uint64_t number) {
     link->session.number = number;
     link->session.retry_first_ns = RETRY_FIRST;
-    link->session.farewell_ns = FAREWELL_NS;
+    link->session.leave_timeout_ns = LEAVE_TIMEOUT_NS;
     agent_link_set_policy(link, &(struct agent_link_policy){.lease_ns = AGENT_LINK_LEASE_NS,
                                                             .heartbeat_ns = AGENT_LINK_HEARTBEAT_NS,
                                                             .silence_ns = AGENT_LINK_SILENCE_NS});
 }
 
+/* Shortens the interval of heartbeats if the lease is short, and queues LEASE. */
 int session_begin(struct agent_link *link, struct failure *failure) {
     if (!is_session(link))
         return 0;
@@ -89,7 +90,7 @@ void session_note_heard(struct agent_link *link) {
     session->waiting_since = session->heartbeat ? session->last_received : -1;
 }
 
-bool session_takes_clock(struct agent_link *link, uint32_t number) {
+bool session_answer_heartbeat(struct agent_link *link, uint32_t number) {
     if (number == 0 || number != link->session.heartbeat)
         return false;
     link->session.heartbeat = 0;
@@ -189,7 +190,7 @@ static void retry_later(struct agent_link *link) {
  * attempt. */
 static void lose_stream(struct agent_link *link, const struct failure *why) {
     struct link_session *session = &link->session;
-    session->tried = false;
+    session->attempt_failed = false;
     /* A stream without progress counts as an attempt, so that delays grow where each stream breaks at once.
      */
     if (progress(link) != session->mark)
@@ -237,21 +238,21 @@ static bool is_final(int code) {
 /* An attempt to reconnect has failed: the next one is planned, or the link ends. */
 static void fail_attempt(struct agent_link *link, const struct failure *why) {
     struct link_session *session = &link->session;
-    session->seeking = false;
-    session->tried = true;
+    session->reconnecting = false;
+    session->attempt_failed = true;
     if (link->state == AGENT_LINK_CLOSING) {
-        session->told = false; /* LEAVE may be lost with this stream, too */
+        session->leave_sent = false; /* LEAVE may be lost with this stream, too */
         if (why->code == -ESTALE)
-            session->left = false;
+            session->may_still_run = false;
         link_set_state(link, AGENT_LINK_CLOSED, NULL);
         return;
     }
     event_source_set_timer(link->hello_timeout, -1, 0);
     if (is_final(why->code)) {
-        struct failure told;
-        node_failure(&told, link->node, why->code, "the connection was lost and cannot be made again: %s",
+        struct failure lost;
+        node_failure(&lost, link->node, why->code, "the connection was lost and cannot be made again: %s",
                      why->text);
-        link_fail(link, &told);
+        link_fail(link, &lost);
         return;
     }
     link->failure = *why;
@@ -275,6 +276,7 @@ static int begin_attempt(struct agent_link *link, struct failure *failure) {
     return r < 0 ? r : link_start_transport(link, failure);
 }
 
+/* Timer: begins an attempt to reconnect. */
 static void on_retry(struct event_source *self, void *context) {
     (void)self;
     struct agent_link *link = context;
@@ -282,21 +284,21 @@ static void on_retry(struct event_source *self, void *context) {
         return;
     struct failure why;
     link->session.attempts++;
-    link->session.seeking = true;
+    link->session.reconnecting = true;
     if (begin_attempt(link, &why) < 0)
         fail_attempt(link, &why);
 }
 
 /* CLOSING, at the time-out of LEAVE: extends it while a slow stream still accepts the frames before LEAVE.
  * False: the time is over. */
-static bool extend_farewell(struct agent_link *link) {
+static bool extend_leave_timeout(struct agent_link *link) {
     const struct link_session *session = &link->session;
-    int64_t last = session->closed_at + FAREWELLS_MAX * session->farewell_ns;
-    int64_t next = smaller_of(session->sent + session->farewell_ns, last);
+    int64_t last = session->closed_at + LEAVE_TIMEOUTS_MAX * session->leave_timeout_ns;
+    int64_t next = smaller_of(session->sent + session->leave_timeout_ns, last);
     bool moves = session->sent >= session->closed_at && next > now(link);
     /* If the timer is late, the engine was stopped or busy: the stream may accept more. */
-    if (now(link) - session->watch_due > session->farewell_ns / 4)
-        next = smaller_of(now(link) + session->farewell_ns, last);
+    if (now(link) - session->watch_due > session->leave_timeout_ns / 4)
+        next = smaller_of(now(link) + session->leave_timeout_ns, last);
     else if (!moves)
         return false;
     if (next <= now(link))
@@ -305,6 +307,8 @@ static bool extend_farewell(struct agent_link *link) {
     return true;
 }
 
+/* The timer of the session: looks whether the agent is silent, the attempts to reconnect take too long, or
+ * the agent does not end. */
 static void on_watch(struct event_source *self, void *context) {
     (void)self;
     struct agent_link *link = context;
@@ -315,11 +319,11 @@ static void on_watch(struct event_source *self, void *context) {
         break;
     case AGENT_LINK_BROKEN:
         /* The first attempt is always waited for: the agent may have received bytes after we last did. */
-        if (session->tried)
+        if (session->attempt_failed)
             fail_or_watch(link);
         break;
     case AGENT_LINK_CLOSING:
-        if (!session->told && !extend_farewell(link))
+        if (!session->leave_sent && !extend_leave_timeout(link))
             link_set_state(link, AGENT_LINK_CLOSED, NULL);
         break;
     default:
@@ -342,15 +346,17 @@ void session_clear(struct agent_link *link) {
     event_source_remove(link->session.retry);
 }
 
-bool session_is_seeking(const struct agent_link *link) {
-    return link->session.seeking;
+bool session_is_reconnecting(const struct agent_link *link) {
+    return link->session.reconnecting;
 }
 
-void session_ready(struct agent_link *link) {
+/* A new stream is ready: heartbeats begin again, and attempts are counted from 0 if the last stream carried
+ * frames. */
+void session_stream_ready(struct agent_link *link) {
     struct link_session *session = &link->session;
     if (!is_session(link))
         return;
-    session->seeking = false;
+    session->reconnecting = false;
     note_answered(link);
     /* The agent's HELLO tells what it received on the last stream. */
     if (progress(link) != session->mark)
@@ -366,12 +372,14 @@ bool session_is_over(struct agent_link *link, const struct failure *why) {
     struct link_session *session = &link->session;
     if (!is_session(link))
         return true;
-    if (session->told && !why)
-        session->left = false;
-    return session->told && !session->left;
+    if (session->leave_sent && !why)
+        session->may_still_run = false;
+    return session->leave_sent && !session->may_still_run;
 }
 
-bool session_outlives(struct agent_link *link, const struct failure *why) {
+/* READY: starts to reconnect. BROKEN: plans the next attempt. CLOSING: makes one attempt to send LEAVE on a
+ * new stream. */
+bool session_stream_ended(struct agent_link *link, const struct failure *why) {
     struct link_session *session = &link->session;
     struct failure end;
     if (!is_session(link))
@@ -385,16 +393,16 @@ bool session_outlives(struct agent_link *link, const struct failure *why) {
         lose_stream(link, why);
         return true;
     case AGENT_LINK_BROKEN:
-        if (session->seeking)
+        if (session->reconnecting)
             fail_attempt(link, why);
         return true;
     case AGENT_LINK_CLOSING:
-        if (session->seeking || session->farewell || is_final(why->code)) {
+        if (session->reconnecting || session->leave_retried || is_final(why->code)) {
             fail_attempt(link, why);
         } else {
-            session->farewell = true;
-            session->told = false; /* LEAVE may be lost with the stream */
-            set_watch(link, now(link) + session->farewell_ns);
+            session->leave_retried = true;
+            session->leave_sent = false; /* LEAVE may be lost with the stream */
+            set_watch(link, now(link) + session->leave_timeout_ns);
             event_source_set_timer(session->retry, 0, 0);
         }
         return true;
@@ -403,38 +411,41 @@ bool session_outlives(struct agent_link *link, const struct failure *why) {
     }
 }
 
-bool session_leaves(struct agent_link *link) {
+/* True: LEAVE is queued, and the caller waits for its sending. False: there is no agent, or no memory, and
+ * its lease ends it. */
+bool session_begin_leave(struct agent_link *link) {
     struct link_session *session = &link->session;
     bool is_there = link->state >= AGENT_LINK_GREETING && link->state <= AGENT_LINK_BROKEN;
     bool may_be_there = link->state == AGENT_LINK_OPENING && link->transport->begun;
     if (!is_session(link) || !(is_there || may_be_there))
         return false;
-    session->left = true;
+    session->may_still_run = true;
     session->closed_at = now(link);
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_LEAVE);
     if (link_send(link, &writer, NULL) < 0)
         return false; /* the agent ends with its lease */
     if (link->state == AGENT_LINK_BROKEN) {
-        session->farewell = true;
-        if (!session->seeking)
+        session->leave_retried = true;
+        if (!session->reconnecting)
             event_source_set_timer(session->retry, 0, 0);
     }
-    set_watch(link, now(link) + session->farewell_ns);
+    set_watch(link, now(link) + session->leave_timeout_ns);
     return true;
 }
 
-void session_tell(struct agent_link *link) {
+void session_send_leave(struct agent_link *link) {
     size_t length;
-    if (link->state != AGENT_LINK_CLOSING || link->session.told || link->transport->state != TRANSPORT_OPEN ||
-        link->outbox.held || outbox_unsent(&link->outbox, &length))
+    if (link->state != AGENT_LINK_CLOSING || link->session.leave_sent ||
+        link->transport->state != TRANSPORT_OPEN || link->outbox.held ||
+        outbox_unsent(&link->outbox, &length))
         return;
-    link->session.told = true;
+    link->session.leave_sent = true;
     transport_close(link->transport);
 }
 
 int64_t agent_link_left_ns(const struct agent_link *link) {
-    if (!link->session.left || link->session.told)
+    if (!link->session.may_still_run || link->session.leave_sent)
         return 0;
     if (link->greeting.version)
         return link->policy.lease_ns;
@@ -445,7 +456,7 @@ int64_t agent_link_left_ns(const struct agent_link *link) {
 void session_stop(struct agent_link *link) {
     if (!is_session(link))
         return;
-    link->session.seeking = false;
+    link->session.reconnecting = false;
     event_source_set_timer(link->session.watch, -1, 0);
     event_source_set_timer(link->session.retry, -1, 0);
 }

@@ -71,6 +71,7 @@ static const char *entry_problem(struct archive_entry *entry, const char *path) 
     return archive_entry_size(entry) > (la_int64_t)BYTES_MAX ? "is larger than 64 GiB" : NULL;
 }
 
+/* FAILURE_INPUT when the image PATH is damaged, has an entry that must not be unpacked, or has no /bin/sh. */
 static int check_entries(const char *path, struct failure *failure) {
     cleanup(tree_archive_free) struct archive *archive = NULL;
     struct archive_entry *entry;
@@ -126,6 +127,7 @@ static int decompress(const char *path, int file, struct agent_image *ret, struc
                : 0;
 }
 
+/* Hashes and checks the image PATH. WITH_TAR: also decompresses it into a file without a name. */
 int system_image_read(const char *path, bool with_tar, struct agent_image *ret, struct failure *failure) {
     struct agent_image image = {0};
     int r = hash_file(path, image.name, NULL, failure);

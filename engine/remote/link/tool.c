@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+/* The failure of a tool: the first line of its stderr, or how it ended. 0 when its status was 0. */
 int tool_failure(const struct remote_exit *exit, const char *errors, struct failure *failure) {
     static const char prefix[] = "assay-agent: ";
     char how[128];

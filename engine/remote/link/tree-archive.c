@@ -42,6 +42,7 @@ static struct archive *new_packer(void) {
     return NULL;
 }
 
+/* A descriptor of a file in $TMPDIR that has no name; the caller closes it. */
 int tree_archive_scratch(struct failure *failure) {
     const char *folder = getenv("TMPDIR");
     folder = folder && folder[0] == '/' ? folder : "/tmp";
@@ -64,6 +65,7 @@ int tree_archive_create(int file, struct archive **ret, struct failure *failure)
     return 0;
 }
 
+/* Writes the header of an entry, with SHA256 as an extended attribute unless it is NULL. */
 static int put_entry(struct archive *archive, const char *path, unsigned type, unsigned mode, uint64_t size,
                      const char *sha256, struct failure *failure) {
     cleanup(free_entry) struct archive_entry *entry = archive_entry_new();
@@ -152,6 +154,8 @@ static void copy_hash(struct archive_entry *entry, char ret[static HASH_HEX_SIZE
         }
 }
 
+/* The next file or folder; links and special files are skipped. 1; 0: the end; negative: the archive is
+ * damaged. */
 int tree_archive_next(struct archive *archive, struct tree_archive_entry *ret, struct failure *failure) {
     struct archive_entry *entry;
     unsigned type;

@@ -387,7 +387,9 @@ static int read_spin_line(size_t node, const char *kind, char *at, void *context
         return 0;
     const char *number = tool_field_next(&at), *hz = tool_field_next(&at), *source = tool_field_next(&at);
     if (!number_parse_uint64(number, strlen(number), &pu) || pu >= PUS_MAX || proof->count == PUS_MAX)
-        return failure_set(failure, -EPROTO, "the agent reported the frequency of a PU '%.32s'", number);
+        return failure_set(failure, -EPROTO,
+                           "the agent reported a frequency of '%.32s', which is not the number of a PU",
+                           number);
     size_t speeds = proof->count;
     *(unsigned *)append_zeroed(&proof->pus, &proof->count, sizeof *proof->pus) = (unsigned)pu;
     *(double *)append_zeroed(&proof->hz, &speeds, sizeof *proof->hz) = number_or_zero(hz);

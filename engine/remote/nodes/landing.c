@@ -231,6 +231,7 @@ static int move_last(struct landing *landing) {
     return renameat(landing->staging, name, parent, file_base_name(path)) < 0 ? -errno : 0;
 }
 
+/* From the last file added to the first; a file whose name cannot be given is removed. */
 int landing_commit(struct landing *landing, struct failure *failure) {
     if (syncfs(landing->folder) < 0)
         return fail_to_write(landing, "", -errno, failure);

@@ -93,6 +93,7 @@ static int compare_streams(const struct node_stream *a, const struct node_stream
     return r ? r : strcmp(a->hash, b->hash);
 }
 
+/* Orders results by outcome, exit or failure, and output; 0: they are equal. */
 static int compare_results(size_t a, size_t b, const void *context) {
     const struct node_result *results = context, *x = &results[a], *y = &results[b];
     int r = compare_numbers(x->outcome, y->outcome);

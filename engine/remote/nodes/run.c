@@ -165,6 +165,7 @@ static void on_drain(struct remote_command *command, void *context) {
     feed(command, context);
 }
 
+/* The command of a node has ended, or could not be started (FAILURE): its result is complete. */
 static void on_command_exit(struct remote_command *command, const struct remote_exit *exit,
                             const struct failure *failure, void *context) {
     (void)command;

@@ -219,6 +219,7 @@ int ssh_agent_try(struct ssh_connection *connection) {
     return start_call(connection->agent_call) ? SSH_AUTH_AGAIN : SSH_AUTH_DENIED;
 }
 
+/* Ends the threads that pass messages to ssh-agent, and waits for them. */
 void ssh_agent_stop(struct ssh_connection *connection) {
     struct ssh_agent_call *call = take_pointer(connection->agent_call);
     if (!call)

@@ -120,6 +120,7 @@ static int check_destinations(const char *list, const char *what, struct failure
     return 0;
 }
 
+/* Checks the options of the user and copies them. FAILURE_INPUT: one is wrong, or a file cannot be read. */
 static int set_options(struct ssh_client *client, const struct ssh_client_options *options,
                        struct failure *failure) {
     client->port = options->port;
@@ -158,6 +159,7 @@ static int set_options(struct ssh_client *client, const struct ssh_client_option
 
 /* ---- making and freeing */
 
+/* Fills a client in which only the loop is set: host keys, options, ssh configuration, name resolver. */
 static int set_up(struct ssh_client *client, const struct ssh_client_options *options,
                   struct failure *failure) {
     find_home(client);

@@ -151,6 +151,7 @@ static void on_timeout(struct event_source *self, void *context) {
     event_loop_stop(((struct question *)context)->loop);
 }
 
+/* Runs 'ssh -G' for HOST and waits until its answer is in QUESTION. -ETIMEDOUT after TIMEOUT_S. */
 static int run_ssh(const struct ssh_config *config, const char *host, struct question *question,
                    struct failure *failure) {
     const char *const with_file[] = {"ssh", "-G", "-v", "-T", "-F", config->path, "--", host, NULL};
@@ -398,6 +399,8 @@ static void fill_default(const char *destination, struct ssh_host *ret) {
                                "/etc/ssh/ssh_known_hosts2");
 }
 
+/* Runs 'ssh -G' for DESTINATION, or uses the answer for another host to which the same parts of the
+ * configuration apply. */
 int ssh_config_look_up(struct ssh_config *config, const char *destination, struct ssh_host *ret,
                        struct failure *failure) {
     if (config->none) {

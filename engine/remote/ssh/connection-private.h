@@ -189,7 +189,7 @@ bool ssh_connection_is_choked(const struct ssh_connection *connection);
 bool ssh_connection_is_broken(struct ssh_connection *connection);
 /* Called after libssh may have read or written: watches the socket, and plans a turn if something has come.
  */
-void ssh_connection_look(struct ssh_connection *connection);
+void ssh_connection_check_socket(struct ssh_connection *connection);
 /* Continues the login, when the server or ssh-agent has answered. */
 void ssh_connection_step_login(struct ssh_connection *connection);
 

@@ -31,6 +31,7 @@ static int text_to_code(const char *text) {
     return -ECONNRESET;
 }
 
+/* The failure of WHAT, by the error text of libssh and the step of the connection. Returns its code. */
 int ssh_connection_explain(struct ssh_connection *connection, struct failure *failure, const char *what) {
     static const char socket_error[] = "Socket error: ", goodbye[] = "Received SSH_MSG_DISCONNECT: ";
     const char *text = ssh_get_error(connection->session);
@@ -110,6 +111,7 @@ static void leave_callback(struct ssh_connection *connection) {
         free_memory(connection);
 }
 
+/* Closes the connection: all its streams fail with WHY, then its listener is called, which may free it. */
 void ssh_connection_fail(struct ssh_connection *connection, const struct failure *why) {
     if (connection->state == CONNECTION_CLOSED)
         return;
@@ -137,7 +139,7 @@ static void watch(struct ssh_connection *connection) {
                                   EVENT_READ | (ssh_connection_is_choked(connection) ? EVENT_WRITE : 0u));
 }
 
-void ssh_connection_look(struct ssh_connection *connection) {
+void ssh_connection_check_socket(struct ssh_connection *connection) {
     if (connection->news || ssh_connection_is_broken(connection))
         event_source_defer(connection->turn);
     else
@@ -168,7 +170,7 @@ static void take_turn(struct ssh_connection *connection, bool readable) {
         connection->news = false;
         ssh_stream_serve_all(connection);
         if (connection->state == CONNECTION_READY && !connection->doomed)
-            ssh_connection_look(connection);
+            ssh_connection_check_socket(connection);
     }
     leave_callback(connection);
 }
@@ -207,7 +209,7 @@ static void become_ready(struct ssh_connection *connection) {
     if (connection->listener.on_ready)
         connection->listener.on_ready(connection, connection->listener.context);
     if (connection->state == CONNECTION_READY && !connection->doomed)
-        ssh_connection_look(connection);
+        ssh_connection_check_socket(connection);
     leave_callback(connection);
 }
 
@@ -299,6 +301,7 @@ static bool set_option(ssh_session session, enum ssh_options_e option, const voi
     return ssh_options_set(session, option, value) == 0;
 }
 
+/* Sets all options of the libssh session. False: libssh refuses one. */
 static bool set_options(struct ssh_connection *connection, const char *host_keys) {
     ssh_session session = connection->session;
     const struct ssh_target *target = &connection->target;
@@ -333,6 +336,7 @@ static int share_socket(struct ssh_connection *connection) {
     return 0;
 }
 
+/* Makes the libssh session, which does not block, with the options of the target. */
 static int open_session(struct ssh_connection *connection, struct failure *failure) {
     cleanup(text_clear) struct text host_keys;
     text_init(&host_keys, 1024);
@@ -370,6 +374,8 @@ void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) 
 
 /* ---- resolving and connecting */
 
+/* Fails the connection, with the step that did not end in time; while connecting, the next address is tried.
+ */
 static void on_timeout(struct event_source *self, void *context) {
     (void)self;
     struct ssh_connection *connection = context;
@@ -397,6 +403,7 @@ static void on_timeout(struct event_source *self, void *context) {
     ssh_connection_fail(connection, &why);
 }
 
+/* The name resolver has answered: connects to the first address, or fails the connection. */
 static void on_addresses(const struct name_address *addresses, size_t count, const struct failure *failure,
                          void *context) {
     struct ssh_connection *connection = context;
@@ -414,6 +421,7 @@ static void on_addresses(const struct name_address *addresses, size_t count, con
     ssh_dial_start(connection);
 }
 
+/* Begins to connect: by the gateway, or by looking up the address. */
 void ssh_connection_begin(struct ssh_connection *connection) {
     struct failure why;
     int r;
@@ -432,6 +440,8 @@ void ssh_connection_begin(struct ssh_connection *connection) {
 
 /* ---- making, starting, freeing */
 
+/* RET: a connection to DESTINATION, not started. BEFORE: the gateways before a gateway; NULL: DESTINATION is
+ * a node. */
 int ssh_connection_make(struct ssh_client *client, const char *destination, const char *before,
                         const struct ssh_connection_listener *listener, struct ssh_connection **ret,
                         struct failure *failure) {
@@ -474,6 +484,7 @@ int ssh_connection_start(struct ssh_connection *connection, struct failure *fail
     return 0;
 }
 
+/* Closes and frees the connection; while one of its callbacks runs, memory is freed after that. */
 void ssh_connection_free(struct ssh_connection *connection) {
     if (!connection || connection->doomed)
         return;

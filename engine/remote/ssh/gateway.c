@@ -112,6 +112,7 @@ static void add_user(struct ssh_gateway *gateway, struct ssh_connection *connect
     gateway->users = connection;
 }
 
+/* Sets the gateway of the connection, shared with other connections through the same one. */
 int ssh_gateway_join(struct ssh_connection *connection, struct failure *failure) {
     struct ssh_client *client = connection->client;
     struct ssh_gateway *gateway = find_gateway(client, connection->target.jump);
@@ -127,6 +128,8 @@ int ssh_gateway_join(struct ssh_connection *connection, struct failure *failure)
     return 0;
 }
 
+/* Queues the connection if its gateway is ready; otherwise it is queued when the gateway is, which is
+ * started. */
 int ssh_gateway_start(struct ssh_connection *connection, struct failure *failure) {
     struct ssh_gateway *gateway = connection->gateway;
     if (!gateway->connection) { /* it was lost meanwhile */
@@ -226,6 +229,7 @@ static bool move_up(struct ssh_tunnel *tunnel) {
     return sent > 0;
 }
 
+/* Moves bytes from the stream of the gateway to the socket of the inner session. True: some were moved. */
 static bool move_down(struct ssh_tunnel *tunnel) {
     if (tunnel->descriptor < 0)
         return false;
@@ -306,6 +310,7 @@ static void on_stream_closed(struct remote_channel *stream, const struct remote_
     ssh_connection_fail(tunnel->inner, &told);
 }
 
+/* Opens the tunnel of a connection: a channel of its gateway to the target, and a socket pair for libssh. */
 int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure) {
     if (!connection->gateway->connection) /* lost while the connection waited for its place */
         return node_failure(failure, connection->name, -ECONNRESET, "gateway '%s' was lost",

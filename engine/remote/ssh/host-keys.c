@@ -79,6 +79,7 @@ static int add_line(struct key_file *file, const char *at, size_t length) {
     return r;
 }
 
+/* Parses the lines of TEXT into FILE, and notes whether the last one has a newline. */
 static int add_lines(struct key_file *file, const char *text) {
     while (*text) {
         size_t length = strcspn(text, "\n");
@@ -93,6 +94,7 @@ static int add_lines(struct key_file *file, const char *text) {
     return 0;
 }
 
+/* Reads and parses the file; what is wrong with it is in file->trouble. */
 static void fill_file(struct key_file *file) {
     cleanup(text_clear) struct text text;
     text_init(&text, HOST_KEYS_FILE_MAX);
@@ -227,6 +229,7 @@ static void compare_with_lines(const struct key_file *file, const char *name, ss
     }
 }
 
+/* Looks KEY up under NAME in all files of known and revoked keys of PLACE. */
 static struct host_key_finding look_up(struct host_keys *keys, const struct host_key_place *place,
                                        const char *name, const struct ssh_key_struct *key) {
     struct host_key_finding finding = {.verdict = HOST_KEY_UNKNOWN};
@@ -279,6 +282,7 @@ static void find_types(const struct key_file *file, const char *name, bool found
     }
 }
 
+/* The algorithms to offer the server: first those of the known keys of the host, then the others. */
 void host_keys_algorithms(struct host_keys *keys, const struct host_key_place *place, struct text *ret) {
     bool known[KEY_TYPES] = {false};
     const struct key_file *file;
@@ -304,6 +308,7 @@ static void on_sync(struct event_source *self, void *context) {
         keys->sync_error = -errno;
 }
 
+/* Opens the file that accepted keys are appended to, once, and makes it if it does not exist. */
 static int open_accepted(struct host_keys *keys, struct failure *failure) {
     if (keys->descriptor >= 0)
         return 0;
@@ -320,6 +325,8 @@ static int open_accepted(struct host_keys *keys, struct failure *failure) {
     return r;
 }
 
+/* Appends an unknown host key to the file of accepted keys, which is synced a little later. -ENOTSUP: no such
+ * file is configured. */
 int host_keys_accept(struct host_keys *keys, const char *name, const char *type, const char *key,
                      struct failure *failure) {
     if (!keys->accepted || keys->is_sealed)

@@ -62,6 +62,7 @@ static void read_public(struct ssh_identity *identity) {
         (void)hash_bytes(bytes, length, identity->hash);
 }
 
+/* The identity of the file PATH, read once for all nodes. One that cannot be read has no key. */
 struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *path) {
     struct ssh_identity **end = &client->identities;
     for (; *end; end = &(*end)->next)
@@ -100,6 +101,7 @@ static bool certifies(ssh_key certificate, ssh_key key) {
     return numbers > 0 && length - at >= numbers && memcmp(bytes + at, key_bytes + key_at, numbers) == 0;
 }
 
+/* The identity OF with the certificate of the file PATH. NULL: the file is no certificate of its key. */
 struct ssh_identity *ssh_identity_certified(struct ssh_client *client, const struct ssh_identity *of,
                                             const char *path) {
     ssh_key own = of->key ? of->key : of->public, certificate = NULL;

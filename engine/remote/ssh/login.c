@@ -18,6 +18,7 @@ static void server_key_clear(struct server_key *server) {
     ssh_string_free_char(server->fingerprint);
 }
 
+/* The host key of the server with its fingerprint, base64 and type. -ENOMEM when libssh fails. */
 static int server_key_get(ssh_session session, struct server_key *ret) {
     if (ssh_get_server_publickey(session, &ret->key) != SSH_OK ||
         ssh_pki_export_pubkey_base64(ret->key, &ret->base64) != SSH_OK)
@@ -52,6 +53,7 @@ static int refuse_unknown(const struct ssh_connection *connection, const struct 
         target->known_hosts_count ? target->known_hosts[0] : "no file");
 }
 
+/* Looks up the host key of the server. An unknown one is accepted and noted, if that is configured. */
 int ssh_login_check_host(struct ssh_connection *connection, struct failure *failure) {
     cleanup(server_key_clear) struct server_key server = {0};
     if (server_key_get(connection->session, &server) < 0)
@@ -209,6 +211,8 @@ static int try_all(struct ssh_connection *connection) {
     return SSH_AUTH_DENIED;
 }
 
+/* Goes on with the login. 1: logged in; 0: an answer is waited for; negative: refused, or the connection
+ * ended. */
 int ssh_login_step(struct ssh_connection *connection, struct failure *failure) {
     int r = try_all(connection);
     /* If no key was tried, the method "none" makes the server list its methods. */

@@ -41,7 +41,7 @@ struct name_query {
 
 struct name_resolver {
     struct event_loop *loop;
-    struct event_source *turn; /* deferred */
+    struct event_source *turn; /* deferred: starts threads, answers queries */
     struct name_query *queries;
     unsigned running;
 };
@@ -166,6 +166,7 @@ static void on_turn(struct event_source *self, void *context) {
     }
 }
 
+/* RET: a query, which CALLBACK ends. A numeric address is answered without the network, in a later turn. */
 int name_resolver_ask(struct name_resolver *resolver, const char *name, name_resolver_callback *callback,
                       void *context, struct name_query **ret, struct failure *failure) {
     if (!name[0] || strlen(name) > NAME_MAX_BYTES)
@@ -184,6 +185,7 @@ int name_resolver_ask(struct name_resolver *resolver, const char *name, name_res
     return 0;
 }
 
+/* Frees a query; the thread of one that is under way frees it later. */
 void name_query_cancel(struct name_query *query) {
     if (!query)
         return;

@@ -124,7 +124,7 @@ static void close_channel(struct ssh_stream *stream) {
     if (bound && ssh_channel_close(channel) == SSH_AGAIN)
         (void)ssh_channel_close(channel);
     ssh_channel_free(channel);
-    ssh_connection_look(stream->connection);
+    ssh_connection_check_socket(stream->connection);
 }
 
 static void unlink_stream(struct ssh_stream *stream) {
@@ -244,7 +244,7 @@ static void send_probe(struct ssh_stream *stream) {
     stream->heard = connection->counter.in_bytes;
     (void)ssh_send_keepalive(connection->session); /* returns at once: the session is non-blocking */
     event_source_set_timer(stream->timeout, connection->target.timeout_ns / 2, 0);
-    ssh_connection_look(connection);
+    ssh_connection_check_socket(connection);
 }
 
 /* The stream was not opened in time: it fails, or the whole connection of a gateway that does not answer. */
@@ -290,7 +290,7 @@ static size_t pending(const struct ssh_stream *stream, int which) {
 
 /* Moves all bytes of libssh's buffer into `held`. libssh opens the window anew at every read, however small;
  * reading all at once keeps the memory to two windows. */
-static int take_from_libssh(struct ssh_stream *stream, int which) {
+static int read_ahead(struct ssh_stream *stream, int which) {
     char *space;
     int r = text_reserve(&stream->held[which], stream->available[which], &space);
     if (r < 0)
@@ -303,6 +303,7 @@ static int take_from_libssh(struct ssh_stream *stream, int which) {
     return 0;
 }
 
+/* Reads bytes that came while nobody read; frees the buffer after the last. Returns their number. */
 static ssize_t read_held(struct ssh_stream *stream, int which, void *bytes, size_t size) {
     struct text *held = &stream->held[which];
     size_t length = held->length - stream->held_at[which];
@@ -318,7 +319,7 @@ static ssize_t read_held(struct ssh_stream *stream, int which, void *bytes, size
 }
 
 /* Reads from `held` or else from libssh. Returns the bytes, 0 at the end, -EAGAIN or -ECONNRESET. */
-static ssize_t read_either(struct ssh_stream *stream, int which, void *bytes, size_t size) {
+static ssize_t read_stream(struct ssh_stream *stream, int which, void *bytes, size_t size) {
     if (size == 0)
         return 0;
     if (stream->held[which].length)
@@ -328,10 +329,10 @@ static ssize_t read_either(struct ssh_stream *stream, int which, void *bytes, si
         if (stream->available[which] <= size) {
             r = ssh_channel_read(stream->channel, bytes, (uint32_t)stream->available[which], which);
             stream->available[which] = 0;
-        } else if ((r = take_from_libssh(stream, which)) == 0) {
+        } else if ((r = read_ahead(stream, which)) == 0) {
             r = read_held(stream, which, bytes, size);
         }
-        ssh_connection_look(stream->connection);
+        ssh_connection_check_socket(stream->connection);
         return r < 0 ? -ECONNRESET : r;
     }
     if (stream->at_end || stream->state == STREAM_CLOSED)
@@ -341,7 +342,7 @@ static ssize_t read_either(struct ssh_stream *stream, int which, void *bytes, si
 
 static ssize_t stream_read(struct remote_channel *channel, void *bytes, size_t size) {
     struct ssh_stream *stream = stream_of(channel);
-    ssize_t got = read_either(stream, 0, bytes, size);
+    ssize_t got = read_stream(stream, 0, bytes, size);
     if (got == 0 && size)
         stream->told_of_end = true;
     /* The stream ends after its last byte was read. */
@@ -352,7 +353,7 @@ static ssize_t stream_read(struct remote_channel *channel, void *bytes, size_t s
 
 static ssize_t stream_read_error(struct remote_channel *channel, void *bytes, size_t size) {
     struct ssh_stream *stream = stream_of(channel);
-    ssize_t got = read_either(stream, 1, bytes, size);
+    ssize_t got = read_stream(stream, 1, bytes, size);
     if (got >= 0 && stream->at_end)
         event_source_defer(stream->connection->turn);
     return got;
@@ -363,6 +364,8 @@ static bool can_write(const struct ssh_stream *stream) {
            (ssh_channel_window_size(stream->channel) > 0 && !ssh_connection_is_choked(stream->connection));
 }
 
+/* remote_channel_operations.write. The bytes accepted; -EAGAIN: none now; -EPIPE: the other side has closed.
+ */
 static ssize_t stream_write(struct remote_channel *channel, const void *bytes, size_t length) {
     struct ssh_stream *stream = stream_of(channel);
     if (stream->state < STREAM_OPEN)
@@ -378,7 +381,7 @@ static ssize_t stream_write(struct remote_channel *channel, const void *bytes, s
         length = WRITE_MAX;
     /* Writing may read, too: the callbacks note it, and a turn handles it. */
     int sent = ssh_channel_write(stream->channel, bytes, (uint32_t)length);
-    ssh_connection_look(stream->connection);
+    ssh_connection_check_socket(stream->connection);
     return sent > 0 ? sent : sent == 0 ? -EAGAIN : -ECONNRESET;
 }
 
@@ -395,7 +398,7 @@ static int stream_end_input(struct remote_channel *channel) {
         return 0;
     stream->input_ended = true;
     int r = ssh_channel_send_eof(stream->channel);
-    ssh_connection_look(stream->connection);
+    ssh_connection_check_socket(stream->connection);
     return r == SSH_ERROR ? -ECONNRESET : 0;
 }
 
@@ -478,6 +481,7 @@ static void serve(struct ssh_stream *stream) {
     }
 }
 
+/* Serves each stream of the connection once; callbacks may free any of them. */
 void ssh_stream_serve_all(struct ssh_connection *connection) {
     struct ssh_stream *first = connection->streams;
     connection->cursor = first;
@@ -536,6 +540,8 @@ static const struct remote_channel_operations stream_operations = {
     .free = stream_free,
 };
 
+/* Opens an ssh channel that runs COMMAND, or leads to HOST and PORT. -ENOTCONN: the connection is not ready.
+ */
 static int open_stream(struct ssh_connection *connection, const char *command, const char *host,
                        unsigned port, const struct remote_channel_listener *listener,
                        struct remote_channel **ret, struct failure *failure) {

@@ -78,6 +78,8 @@ static bool names_usual_files(const struct ssh_client *client, const struct ssh_
     return count == USUAL_FILES;
 }
 
+/* Lists the keys to try: the user's options, those of the ssh configuration, the ssh agent, and the usual
+ * files. */
 static int gather_identities(struct ssh_target *target, struct ssh_client *client,
                              const struct ssh_host *host, struct failure *failure) {
     int r = 0;
@@ -109,6 +111,8 @@ static size_t path_length(const struct ssh_client *client, const char *paths) {
     return strcspn(paths, " ");
 }
 
+/* Lists the files of known hosts: the user's option, or those of the ssh configuration. -E2BIG: they are too
+ * many. */
 static int gather_known_hosts(struct ssh_target *target, const struct ssh_client *client,
                               const struct ssh_host *host, struct failure *failure) {
     if (client->known_hosts) {
@@ -128,6 +132,8 @@ static int gather_known_hosts(struct ssh_target *target, const struct ssh_client
     return 0;
 }
 
+/* Sets the names under which the host key is looked up, in lower case: the alias, the address, or
+ * [address]:port. */
 static void set_key_name(struct ssh_target *target, const struct ssh_host *host) {
     /* An alias replaces host and port. */
     if (host->host_key_alias)
@@ -173,6 +179,8 @@ static int cut_jump(const char *jump, const char *name, unsigned default_port, u
     return 0;
 }
 
+/* Sets the last gateway of the target, from the gateways BEFORE it, the user's option, or the ssh
+ * configuration. FAILURE_INPUT for a ProxyCommand. */
 static int set_jump(struct ssh_target *target, const struct ssh_client *client, const struct ssh_host *host,
                     const char *name, const char *before, struct failure *failure) {
     /* A gateway behind others is reached through them, whatever is configured for it; the first gateway as

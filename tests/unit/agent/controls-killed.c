@@ -435,7 +435,7 @@ TEST(a_boot_without_an_id_is_refused) {
     machine_make("intel-pstate");
     assert_int_equal(unlink(on_machine("proc/sys/kernel/random/boot_id")), 0);
     assert_int_equal(TOOL("--snapshot-controls"), 1);
-    assert_non_null(strstr(tool_words.bytes, "the id of this boot"));
+    assert_non_null(strstr(tool_words.bytes, "boot_id', which tells a snapshot of this boot"));
     assert_string_equal(tool_output.bytes, "");
     assert_int_equal(TOOL("--set-controls", "turbo=off"), 1);
     machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");

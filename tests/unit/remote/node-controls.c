@@ -310,7 +310,8 @@ TEST(prove) {
     tool_is(0, "[ \"$*\" = '--spin --milliseconds 50' ] && printf 'spin\\t8192\\t1\\taperf\\t\\n'");
     tool_is(1, "true");
     assert_done(&fixture, node_controls_prove(fixture.group, 50, &proofs, &failures, &fixture.failure));
-    assert_string_equal(failures[0].text, "the agent reported the frequency of a PU '8192'");
+    assert_string_equal(failures[0].text,
+                        "the agent reported a frequency of '8192', which is not the number of a PU");
     assert_string_equal(failures[1].text, "the output of the agent's tool lacks lines that were asked for");
     free(take_pointer(failures));
     node_proofs_free(proofs, NODES);
