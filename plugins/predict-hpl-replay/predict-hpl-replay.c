@@ -267,6 +267,8 @@ static const struct column rank_columns[] = {
     {"row", .unit = "1", .help = "of the grid"},
     {"column", .unit = "1", .help = "of the grid"},
     {"computing", .unit = "s", .help = "in kernels; the rest of the time follows"},
+    {"rank_copies", .unit = "s",
+     .help = "of computing: copies of rows and panels, by dlaswp, dlacpy and dlatcpy"},
     {"rank_pivots", .unit = "s", .help = "in the exchanges of pivots and waiting for them"},
     {"rank_panels", .unit = "s", .help = "in the messages of panels and waiting for them"},
     {"rank_swaps", .unit = "s", .help = "in the messages of row swaps and waiting for them"},
@@ -491,13 +493,16 @@ static void report_ranks(const struct hpl *hpl, const struct trace *trace, doubl
     for (int i = 0; i < trace->ranks; i++) {
         const double *spent = trace->spent[i], *messages = spent + HPL_KERNELS,
                      *waits = messages + HPL_PHASES;
-        double computing = 0, idle = 0;
-        for (int part = 0; part < TRACE_PARTS; part++)
+        double computing = 0, copies = 0, idle = 0;
+        for (int part = 0; part < TRACE_PARTS; part++) {
             *(part < HPL_KERNELS ? &computing : &idle) += spent[part];
+            copies += part >= HPL_DLACPY && part < HPL_KERNELS ? spent[part] : 0;
+        }
         double values[] = {i,
                            hpl_row_of(hpl, i),
                            hpl_column_of(hpl, i),
                            computing,
+                           copies,
                            messages[HPL_FACT],
                            messages[HPL_BCAST],
                            messages[HPL_SWAP],
