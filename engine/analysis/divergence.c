@@ -366,13 +366,14 @@ static void report_processes(const struct sides *sides, struct report_section *i
             worst_node = node;
         }
     }
+    double others = (sum - worst[0]) / (count - 1);
     if (count > 1)
         report_note(in, REPORT_LINE,
                     "%s %.0f differs most: it computes %.3g s (%.3g %%) %s than in the replay, and is in "
                     "calls of MPI "
-                    "%.3g s %s; the other %s compute %+.3g s more",
+                    "%.3g s %s; the other %s compute %.3g s %s",
                     name, worst_node, fabs(worst[0]), 100 * fabs(share), more_or_less(worst[0]),
-                    fabs(worst[1]), more_or_less(worst[1]), plural, (sum - worst[0]) / (count - 1));
+                    fabs(worst[1]), more_or_less(worst[1]), plural, fabs(others), more_or_less(others));
 }
 
 /* Where the difference comes from, and what to measure next, beside the phase and kernel that differ most. */
