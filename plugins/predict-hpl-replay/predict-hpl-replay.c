@@ -75,6 +75,7 @@ enum {
     NODE_MEMORY,
     NODE_SETS,
     LEFT_OUT,
+    GRID_RATIO,
     FOUND,
     WINDOW_PANEL,
     WINDOW_PANELS,
@@ -186,6 +187,8 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                               "their order, the others are drawn"),
     [LEFT_OUT] = COUNT("left-out", 0, 65536, .default_text = "8",
                        .help = "table node_sets: up to so many of the slowest nodes are left out"),
+    [GRID_RATIO] = COUNT("grid-ratio", 1, 65536, .default_text = "2",
+                         .help = "table node_sets: greatest Q / P of the grids that are tried"),
     [NODE_MEMORY] = {"node-memory", PLUGIN_NUMBER, "By", .minimum = 1, .maximum = 1e18,
                      .help = "memory of a node; a warning says where the matrix does not fit"},
 };
@@ -621,7 +624,8 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
         if (r == 0 && output->wants(output->context, TABLE_LOSSES))
             r = report_losses(&variability, (int)v[NODE_SETS].number, TABLE_LOSSES);
         if (r == 0 && output->wants(output->context, TABLE_NODE_SETS))
-            r = report_node_sets(&variability, (int)v[LEFT_OUT].number, TABLE_NODE_SETS);
+            r = report_node_sets(&variability, (int)v[LEFT_OUT].number, v[GRID_RATIO].number,
+                                 TABLE_NODE_SETS);
         if (times.unusable_count > 0)
             predict_remark(
                 output, true,
