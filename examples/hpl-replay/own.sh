@@ -8,7 +8,7 @@
 # RANKS, default 2, on as many cores of this machine; ORDERS, default 2000, 4000, 6000; NB, default 128; DEPTH, default 1; REPETITIONS of
 # HPL, default 3; PRODUCTS, of sizes of dgemm, default 30; CALLS of each other kernel, default
 # 10; MESSAGES, the sizes of messages, default 40; BIND, default core.
-# With PANELS=yes, and HPL's source, HPL reports when it begins a panel: curve.csv has these times of the largest matrix and those of its
+# With PANELS=yes, and HPL's source, HPL reports when it begins a panel, and its calls of BLAS and MPI: curve.csv has these times of the largest matrix and those of its
 # replay, and their greatest difference is printed.
 set -eu
 out=${1:-.} assay=${ASSAY:-assay} ranks=${RANKS:-2} nb=${NB:-128}
@@ -46,7 +46,7 @@ design: {generate: factorial, factors: {nodes: [1], sizes: [${MESSAGES:-40}], la
 YAML
 measure hpl <<YAML
 experiment: hpl
-options: {hpl: ${HPL:-hpcc}, bind: ${BIND:-core}, dgemm: "no", panel_times: "${PANELS:-no}"}
+options: {hpl: ${HPL:-hpcc}, bind: ${BIND:-core}, dgemm: "no", panel_times: "${PANELS:-no}", trace: "${PANELS:-no}"}
 design:
   generate: factorial
   factors: {N: [${ORDERS:-2000, 4000, 6000}], NB: [$nb], ranks: [$ranks], BCAST: [1ring], SWAP: [binary-exchange], DEPTH: [${DEPTH:-1}]}
