@@ -9,87 +9,103 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRETCHES = 10 /* of the columns of the matrix */ };
+enum {
+    STRETCHES = 10,  /* of the columns of the matrix */
+    NUMBERS_MAX = 9, /* of a row */
+};
 
-/* Means of values by a number, in its order. */
+/* Means of values by a whole number, such as a rank, in its order. */
+struct mean {
+    double key, sum, count;
+};
 struct means {
-    double *keys, *sums, *counts;
+    struct mean *at;
     size_t count, size;
 };
 
-static void means_clear(struct means *means) {
-    free(means->keys), free(means->sums), free(means->counts);
-}
-
 /* The first place whose key is at least KEY. */
-static size_t means_place(const struct means *means, double key) {
+static size_t find_place(const struct means *means, double key) {
     size_t low = 0, high = means->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        *(means->keys[middle] < key ? &low : &high) = means->keys[middle] < key ? middle + 1 : middle;
+        *(means->at[middle].key < key ? &low : &high) = means->at[middle].key < key ? middle + 1 : middle;
     }
     return low;
 }
 
-static void means_add(struct means *means, double key, double value) {
-    size_t place = means_place(means, key);
-    if (!isfinite(value) || !isfinite(key))
+static void add_value(struct means *means, double key, double value) {
+    size_t place = find_place(means, key);
+    if (!isfinite(value) || !(key >= 0))
         return;
-    if (place == means->count || means->keys[place] != key) {
-        double **arrays[] = {&means->keys, &means->sums, &means->counts};
+    if (place == means->count || means->at[place].key != key) {
         means->size = means->count == means->size ? 2 * means->size + 64 : means->size;
-        for (size_t i = 0; i < 3; i++) {
-            *arrays[i] = xrealloc(*arrays[i], means->size * sizeof **arrays[i]);
-            memmove(*arrays[i] + place + 1, *arrays[i] + place, (means->count - place) * sizeof(double));
-            (*arrays[i])[place] = 0;
-        }
-        means->keys[place] = key;
-        means->count++;
+        means->at = xrealloc(means->at, means->size * sizeof *means->at);
+        memmove(means->at + place + 1, means->at + place, (means->count++ - place) * sizeof *means->at);
+        means->at[place] = (struct mean){.key = key};
     }
-    means->sums[place] += value;
-    means->counts[place]++;
+    means->at[place].sum += value;
+    means->at[place].count++;
 }
 
-static double mean_at(const struct means *means, size_t place) {
-    return means->sums[place] / means->counts[place];
-}
-
-/* The mean at KEY, between two neighbours in proportion; NaN: KEY is outside of them. */
-static double mean_of(const struct means *means, double key) {
-    size_t place = means_place(means, key);
-    if (place == means->count || (place == 0 && means->keys[0] > key))
+/* The mean at KEY, or between its two neighbours in proportion; NaN: KEY is outside of them. */
+static double mean_near(const struct means *means, double key) {
+    size_t place = find_place(means, key);
+    if (place == means->count || (place == 0 && means->at[0].key > key))
         return NAN;
-    if (means->keys[place] == key)
-        return mean_at(means, place);
-    double share = (key - means->keys[place - 1]) / (means->keys[place] - means->keys[place - 1]);
-    return mean_at(means, place - 1) + share * (mean_at(means, place) - mean_at(means, place - 1));
+    const struct mean *above = &means->at[place], *below = above->key > key ? above - 1 : above;
+    double share = (key - below->key) / fmax(1, above->key - below->key);
+    return (1 - share) * below->sum / below->count + share * above->sum / above->count;
+}
+
+/* The mean of the means of keys FROM to below END; NaN: there is none. */
+static double mean_over(const struct means *means, double from, double end) {
+    double sum = 0, count = 0;
+    for (size_t i = find_place(means, from); i < means->count && means->at[i].key < end; i++, count++)
+        sum += means->at[i].sum / means->at[i].count;
+    return count > 0 ? sum / count : NAN;
 }
 
 /* ---- Reading */
 
-/* What the two have of one setting, in means over its units. */
+/* Seconds: elapsed by column of the matrix; by number of `phases` and of `kernels`; by rank, in BLAS and in
+ * calls of MPI. */
+enum quantity { PANELS, PHASES, KERNELS, COMPUTING, WAITING, QUANTITIES };
+enum side { RUN, REPLAY, SIDES };
+
+/* Names that HPL and the tracing library print; the replay has `rank_pivots`, `rank_swaps`, `rank_solve`. */
+static const char *const phases[] = {"mxswp", "laswp", "up tr sv", NULL};
+static const char *const kernels[] = {"dgemm", "dtrsm", "dgemv",  "dger",  "dtrsv", "dscal",
+                                      "daxpy", "dcopy", "idamax", "dswap", NULL};
+enum { LASWP = 1, PHASE_COUNT = 3 };
+
+static const struct source {
+    const char *name, *numbers[NUMBERS_MAX], *text;
+} sources[] = {
+    {"panels", {"column", "gflops"}, NULL},
+    {"phases", {"seconds"}, "phase"},
+    {"calls", {"rank", "duration"}, "call"},
+    {"panels", {"panel", "panel_begun"}, NULL},
+    {"ranks",
+     {"rank", "computing", "rank_copies", "rank_pivots", "rank_swaps", "rank_solve", "rank_panels",
+      "rank_panel_wait", "rank_probes"},
+     NULL},
+    {"parts", {"part_mean"}, "part"},
+};
+enum { RUN_PANELS, RUN_PHASES, RUN_CALLS, REPLAY_PANELS, REPLAY_RANKS, REPLAY_PARTS, SOURCES };
+
 struct sides {
     const struct measurements *measurements;
-    size_t setting, scenario;
+    size_t setting;
+    const char *scenario;
     double order; /* N */
-    double per_node;
-    struct means panels[2];                   /* the run's, the replay's: seconds by column */
-    struct means computing[2], waiting[2];    /* seconds by rank */
-    struct means phases[2];                   /* seconds by number of `phases` */
-    const char *run_lacks, *prediction_lacks; /* what has to be set for tables that are not there, or NULL */
+    struct means means[SIDES][QUANTITIES];
+    struct means units; /* of the run: rows of rank 0 by call, the greatest count is that of units */
 };
 
-/* Phases as HPL prints them, and what the replay calls its messages in them. */
-static const struct {
-    const char *name, *column;
-} phases[] = {{"mxswp", "rank_pivots"}, {"laswp", "rank_swaps"}, {"up tr sv", "rank_solve"}};
-enum { PHASES = sizeof phases / sizeof *phases };
-
 static void sides_clear(struct sides *sides) {
-    for (int i = 0; i < 2; i++) {
-        means_clear(&sides->panels[i]), means_clear(&sides->phases[i]);
-        means_clear(&sides->computing[i]), means_clear(&sides->waiting[i]);
-    }
+    for (int i = 0; i < SIDES * QUANTITIES; i++)
+        free(sides->means[i / QUANTITIES][i % QUANTITIES].at);
+    free(sides->units.at);
 }
 
 /* A number of the setting, such as N; NaN: no factor is called so. */
@@ -101,157 +117,147 @@ static double setting_number(const struct sides *sides, const char *name) {
     return NAN;
 }
 
-static bool has_member(const char *path, const char *member) {
-    cleanup(archive_cleanup) struct archive_reader *archive = NULL;
-    return archive_open(path, &archive, NULL) == 0 && archive_find(archive, member, NULL);
+/* The place of NAME, or -1. */
+static int find_name(const char *const *names, const char *name) {
+    for (int i = 0; names[i]; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
 }
 
-/* Whether ROW, whose first categories are the factors that vary, is of the setting. */
-static bool is_of_setting(const struct sides *sides, const struct table *table, size_t row) {
-    const struct measurements *m = sides->measurements;
-    for (size_t f = 0, c = 0; f < m->factor_count; f++) {
-        if (!m->factors[f].varies)
-            continue;
-        const struct table_category *category = &table->categories[c++];
-        if (strcmp(category->levels[category->codes[row]], measurements_level(m, sides->setting, f)) != 0)
-            return false;
+/* Adds a row of table SOURCE: its numbers, and its text with the code of that. */
+static void add_row(struct sides *sides, int source, const double *x, const char *text, uint32_t code) {
+    struct means *run = sides->means[RUN], *replay = sides->means[REPLAY];
+    double n = sides->order, left = n - x[0], waiting = 0;
+    int kernel = text ? find_name(kernels, text) : -1;
+    switch (source) {
+    case RUN_PANELS:
+        add_value(&run[PANELS], x[0], 2.0 / 3 * (n * n * n - left * left * left) / x[1] / 1e9);
+        break;
+    case RUN_PHASES:
+        add_value(&run[PHASES], find_name(phases, text), x[0]);
+        break;
+    case RUN_CALLS: /* operations of MPI begin with a capital */
+        add_value(&run[KERNELS], kernel, x[1]);
+        if (kernel >= 0 || (text[0] >= 'A' && text[0] <= 'Z'))
+            add_value(&run[kernel >= 0 ? COMPUTING : WAITING], x[0], x[1]);
+        if (x[0] == 0)
+            add_value(&sides->units, code, 0);
+        break;
+    case REPLAY_PANELS:
+        add_value(&replay[PANELS], x[0], x[1]);
+        break;
+    case REPLAY_RANKS:
+        for (int i = 3; i < NUMBERS_MAX; i++)
+            waiting += x[i];
+        add_value(&replay[COMPUTING], x[0], x[1] - x[2]);
+        add_value(&replay[WAITING], x[0], waiting);
+        for (int i = 0; i < PHASE_COUNT; i++) { /* the process that spends most */
+            add_value(&replay[PHASES], i, 0);
+            replay[PHASES].at[i].count = 1;
+            replay[PHASES].at[i].sum = fmax(replay[PHASES].at[i].sum, x[3 + i] + (i == LASWP ? x[2] : 0));
+        }
+        break;
+    default:
+        add_value(&replay[KERNELS], kernel, x[0]);
     }
-    return true;
 }
 
-/* Calls ADD for each row of the setting in table NAME of the COUNT archives at PATHS, of runs or a
- * prediction: with its numbers, and its text, of the column TEXT. *RET_HAS: there is such a table. */
-static int read_rows(struct sides *sides, const char *const *paths, size_t count, const char *name,
-                     bool is_prediction, const char *const *numbers, size_t number_count, const char *text,
-                     void (*add)(struct sides *sides, const double *numbers, const char *text), bool *ret_has,
-                     struct failure *failure) {
-    enum { NUMBERS_MAX = 10 };
+/* Adds the setting's rows of table SOURCE of the COUNT archives at PATHS; none if one has no such table. */
+static int read_source(struct sides *sides, int source, const char *const *paths, size_t count,
+                       struct failure *failure) {
     const struct measurements *m = sides->measurements;
+    const struct source *of = &sources[source];
+    bool is_prediction = source >= REPLAY_PANELS;
     cleanup(table_cleanup) struct table *table = NULL;
-    cleanup_free char *member = xformat("%s/%s.csv", ARCHIVE_TABLES, name);
-    cleanup_free const char **categories = xcalloc(m->factor_count + 1, sizeof *categories);
-    const char *read[NUMBERS_MAX] = {is_prediction ? "scenario" : NULL};
-    size_t category_count = 0, first = is_prediction;
-    *ret_has = true;
-    for (size_t i = 0; i < count; i++)
-        *ret_has = *ret_has && has_member(paths[i], member);
-    if (!*ret_has)
-        return 0;
+    cleanup_free char *member = xformat("%s/%s.csv", ARCHIVE_TABLES, of->name);
+    cleanup_free const char **categories = xcalloc(m->factor_count + 2, sizeof *categories);
+    cleanup_free const char **levels = xcalloc(m->factor_count + 2, sizeof *levels);
+    struct table_selection selection = {.numbers = of->numbers, .categories = categories};
+    for (size_t i = 0; i < count; i++) {
+        cleanup(archive_cleanup) struct archive_reader *archive = NULL;
+        if (archive_open(paths[i], &archive, NULL) < 0 || !archive_find(archive, member, NULL))
+            return 0;
+    }
+    if (is_prediction) {
+        categories[0] = "scenario";
+        levels[selection.category_count++] = sides->scenario;
+    }
     for (size_t f = 0; !is_prediction && f < m->factor_count; f++)
-        if (m->factors[f].varies)
-            categories[category_count++] = m->factors[f].column->name;
-    if (text)
-        categories[category_count++] = text;
-    for (size_t i = 0; i < number_count; i++)
-        read[first + i] = numbers[i];
-    const struct table_selection selection = {.numbers = read,
-                                              .number_count = first + number_count,
-                                              .categories = categories,
-                                              .category_count = category_count};
+        if (m->factors[f].varies) {
+            categories[selection.category_count] = m->factors[f].column->name;
+            levels[selection.category_count++] = measurements_level(m, sides->setting, f);
+        }
+    size_t text = selection.category_count;
+    if (of->text)
+        categories[selection.category_count++] = of->text;
     int r = table_open(paths, count, &(struct table_options){.member = member, .predictions = is_prediction},
                        &table, failure);
+    for (; r == 0 && selection.number_count < NUMBERS_MAX && of->numbers[selection.number_count];
+         selection.number_count++)
+        if (!table_find(table, of->numbers[selection.number_count])) /* of an older version */
+            return 0;
     r = r < 0 ? r : table_load(table, &selection, failure);
     for (size_t row = 0; r == 0 && row < table->rows; row++) {
-        double values[NUMBERS_MAX];
-        if (is_prediction ? table->numbers[0].values[row] != (double)sides->scenario
-                          : !is_of_setting(sides, table, row))
-            continue;
-        for (size_t i = 0; i < number_count; i++)
-            values[i] = table->numbers[first + i].values[row];
-        const struct table_category *last = text ? &table->categories[category_count - 1] : NULL;
-        add(sides, values, last ? last->levels[last->codes[row]] : NULL);
+        const struct table_category *all = table->categories;
+        double values[NUMBERS_MAX] = {0};
+        size_t c = 0;
+        while (c < text && strcmp(all[c].levels[all[c].codes[row]], levels[c]) == 0)
+            c++;
+        for (size_t i = 0; i < selection.number_count; i++)
+            values[i] = table->numbers[i].values[row];
+        uint32_t code = of->text ? all[text].codes[row] : 0;
+        if (c == text)
+            add_row(sides, source, values, of->text ? all[text].levels[code] : NULL, code);
     }
     return r;
-}
-
-static void add_run_panel(struct sides *sides, const double *numbers,
-                          __attribute__((unused)) const char *text) {
-    double n = sides->order, left = n - numbers[0];
-    means_add(&sides->panels[0], numbers[0], 2.0 / 3 * (n * n * n - left * left * left) / numbers[1] / 1e9);
-}
-
-static void add_replayed_panel(struct sides *sides, const double *numbers,
-                               __attribute__((unused)) const char *text) {
-    means_add(&sides->panels[1], numbers[0], numbers[1]);
-}
-
-static void add_run_phase(struct sides *sides, const double *numbers, const char *text) {
-    for (int i = 0; i < PHASES; i++)
-        if (strcmp(text, phases[i].name) == 0)
-            means_add(&sides->phases[0], i, numbers[0]);
-}
-
-/* Operations of MPI begin with a capital, kernels do not. Of each call the mean over units is taken apart. */
-static void add_run_call(struct sides *sides, const double *numbers, const char *text) {
-    struct means *means = text[0] >= 'A' && text[0] <= 'Z' ? sides->waiting : sides->computing;
-    uint32_t hash = 0;
-    for (const char *at = text; *at; at++)
-        hash = hash * 31 + (unsigned char)*at;
-    means_add(means, numbers[0] + hash % (1u << 20) / (double)(1 << 21), numbers[1]);
-}
-
-/* Sums what add_run_call() has kept apart. */
-static void sum_calls(struct means *means) {
-    struct means sums = {0};
-    for (size_t first = 0, i = 0; i < means->count; first = i) {
-        double sum = 0;
-        for (; i < means->count && floor(means->keys[i]) == floor(means->keys[first]); i++)
-            sum += mean_at(means, i);
-        means_add(&sums, floor(means->keys[first]), sum);
-    }
-    means_clear(means);
-    *means = sums;
-}
-
-static void add_replayed_rank(struct sides *sides, const double *numbers,
-                              __attribute__((unused)) const char *text) {
-    double idle = 0;
-    for (int i = 2; i < 7; i++)
-        idle += numbers[i];
-    means_add(&sides->computing[1], numbers[0], numbers[1]);
-    means_add(&sides->waiting[1], numbers[0], idle);
-    for (int i = 0; i < PHASES; i++) {
-        struct means *most = &sides->phases[1];
-        means_add(most, i, 0);
-        most->counts[i] = 1;
-        most->sums[i] = fmax(most->sums[i], numbers[2 + i]);
-    }
 }
 
 static int read_sides(struct sides *sides, const char *prediction, const char *const *runs, size_t run_count,
                       struct failure *failure) {
-    static const char *const panel[] = {"column", "gflops"}, *const replayed[] = {"panel", "panel_begun"},
-                             *const phase[] = {"seconds"}, *const call[] = {"rank", "duration"},
-                             *const rank[] = {"rank",           "computing",      phases[0].column,
-                                              phases[1].column, phases[2].column, "rank_panels",
-                                              "rank_panel_wait"};
-    bool has_panels = false, has_phases = false, has_calls = false, has_curve = false, has_ranks = false;
+    struct means *run = sides->means[RUN];
+    double units = 1;
     int r = 0;
-    if (sides->order > 0)
-        r = read_rows(sides, runs, run_count, "panels", false, panel, 2, NULL, add_run_panel, &has_panels,
-                      failure);
-    if (r == 0)
-        r = read_rows(sides, runs, run_count, "phases", false, phase, 1, "phase", add_run_phase, &has_phases,
-                      failure);
-    if (r == 0)
-        r = read_rows(sides, runs, run_count, "calls", false, call, 2, "call", add_run_call, &has_calls,
-                      failure);
-    if (r < 0 || !(has_panels || has_phases || has_calls))
-        return r;
-    r = read_rows(sides, &prediction, 1, "panels", true, replayed, 2, NULL, add_replayed_panel, &has_curve,
-                  failure);
-    if (r == 0)
-        r = read_rows(sides, &prediction, 1, "ranks", true, rank, 7, NULL, add_replayed_rank, &has_ranks,
-                      failure);
-    sum_calls(&sides->computing[0]);
-    sum_calls(&sides->waiting[0]);
-    sides->prediction_lacks = !has_curve && has_panels ? "--plot panels=panels.csv --plot ranks=ranks.csv"
-                              : !has_ranks             ? "--plot ranks=ranks.csv"
-                                                       : NULL;
+    for (int i = 0; r == 0 && i < SOURCES; i++)
+        r = read_source(sides, i, i < REPLAY_PANELS ? runs : &prediction, i < REPLAY_PANELS ? run_count : 1,
+                        failure);
+    /* A process has a row for each call and unit: its calls are summed, its units averaged. */
+    for (size_t i = 0; i < sides->units.count; i++)
+        units = fmax(units, sides->units.at[i].count);
+    for (int q = KERNELS; q < QUANTITIES; q++)
+        for (size_t i = 0; i < run[q].count; i++)
+            run[q].at[i].count = units * (q == KERNELS ? (double)run[COMPUTING].count : 1);
     return r;
 }
 
 /* ---- The report */
+
+static const char *more_or_less(double difference) {
+    return difference < 0 ? "less" : "more";
+}
+
+/* Draws both sides' means over their keys. */
+static void report_curves(struct report_section *in, const struct sides *sides, enum quantity quantity,
+                          const char *name, const char *title, const char *x_name) {
+    const struct means *both[] = {&sides->means[RUN][quantity], &sides->means[REPLAY][quantity]};
+    cleanup_free double *points = xcalloc(2 * (both[0]->count + both[1]->count), sizeof *points);
+    struct chart_series series[SIDES] = {{.name = "measured", .is_line = true},
+                                         {.name = "replayed", .is_line = true}};
+    for (int side = 0; side < SIDES; side++) {
+        double *x = side == RUN ? points : points + 2 * both[RUN]->count, *y = x + both[side]->count;
+        for (size_t i = 0; i < both[side]->count; i++) {
+            x[i] = both[side]->at[i].key;
+            y[i] = both[side]->at[i].sum / both[side]->at[i].count;
+        }
+        series[side].x = x;
+        series[side].y = y;
+        series[side].count = both[side]->count;
+    }
+    report_chart(
+        in, name,
+        &(struct chart){
+            .title = title, .x_name = x_name, .y_name = "time, s", .series = series, .series_count = SIDES});
+}
 
 static void report_panels(const struct sides *sides, struct report_section *in) {
     static const struct column columns[] = {
@@ -260,145 +266,173 @@ static void report_panels(const struct sides *sides, struct report_section *in) 
         {.name = "replayed", .unit = "s", .digits = 4, .help = "elapsed until then"},
         {.name = "difference", .unit = "s", .digits = 3, .help = "measured less replayed"},
     };
-    const struct means *run = &sides->panels[0], *replay = &sides->panels[1];
-    double worst = 0, from = 0, to = 0, before = 0, begin = 0, all = 0;
-    if (run->count < 2 || replay->count < 2)
-        return;
-    struct report_table *table = report_table(in, "panels", NULL, columns, 4);
-    for (size_t i = 1; i <= STRETCHES; i++) {
-        size_t place = i * run->count / STRETCHES;
-        if (place == 0 || run->keys[place - 1] == begin)
+    const struct means *run = &sides->means[RUN][PANELS], *replay = &sides->means[REPLAY][PANELS];
+    double worst = 0, before = 0, from = 0, to = 0, begin = 0;
+    struct report_table *table = NULL;
+    for (size_t i = 0; i < run->count; i++) {
+        double column = run->at[i].key, measured = mean_near(run, column),
+               replayed = mean_near(replay, column), difference = measured - replayed;
+        if (isnan(difference) || (i + 1) * STRETCHES / run->count == i * STRETCHES / run->count)
             continue;
-        double column = run->keys[place - 1], measured = mean_at(run, place - 1),
-               replayed = mean_of(replay, column), difference = measured - replayed;
-        if (isnan(replayed))
-            continue;
+        table = table ? table : report_table(in, "panels", NULL, columns, 4);
         report_cell(table, column), report_cell(table, measured);
         report_cell(table, replayed), report_cell(table, difference);
-        if (fabs(difference - before) > fabs(worst)) {
+        if (fabs(difference - before) >= fabs(worst)) {
             worst = difference - before;
             from = begin;
             to = column;
         }
-        before = all = difference;
+        before = difference;
         begin = column;
     }
-    double *values = xcalloc(run->count + replay->count, sizeof *values);
-    cleanup_free double *ys = values;
-    for (size_t i = 0; i < run->count; i++)
-        ys[i] = mean_at(run, i);
-    for (size_t i = 0; i < replay->count; i++)
-        ys[run->count + i] = mean_at(replay, i);
-    const struct chart_series series[] = {{run->keys, ys, run->count, true, "measured"},
-                                          {replay->keys, ys + run->count, replay->count, true, "replayed"}};
-    report_chart(in, "curve",
-                 &(struct chart){.title = "elapsed time at each panel",
-                                 .x_name = "column",
-                                 .y_name = "time, s",
-                                 .series = series,
-                                 .series_count = 2});
-    report_note(in, REPORT_LINE,
-                "at its last panel the run is %.3g s %s than the replay; %.3g s of that come between columns "
-                "%.0f and "
-                "%.0f",
-                fabs(all), all < 0 ? "earlier" : "later", all < 0 ? -worst : worst, from, to);
-}
-
-static void report_phases(const struct sides *sides, struct report_section *in) {
-    static const struct column columns[] = {
-        {.name = "phase", .help = "of HPL"},
-        {.name = "measured", .unit = "s", .digits = 4, .help = "of the process that spends most in it"},
-        {.name = "replayed", .unit = "s", .digits = 4, .help = "in its messages, likewise"},
-    };
-    const struct means *run = &sides->phases[0], *replay = &sides->phases[1];
-    size_t worst = SIZE_MAX;
-    if (run->count == 0 || replay->count == 0)
+    if (!table && run->count * replay->count > 0)
+        report_note(
+            in, REPORT_WARNING,
+            "the times of panels are not compared: the run has columns %.0f to %.0f, the replay %.0f to %.0f",
+            run->at[0].key, run->at[run->count - 1].key, replay->at[0].key,
+            replay->at[replay->count - 1].key);
+    if (!table)
         return;
-    struct report_table *table = report_table(in, "phases", NULL, columns, 3);
-    for (size_t i = 0; i < run->count; i++) {
-        double replayed = mean_of(replay, run->keys[i]);
-        report_cell_text(table, phases[(int)run->keys[i]].name);
-        report_cell(table, mean_at(run, i)), report_cell(table, replayed);
-        if (worst == SIZE_MAX ||
-            fabs(mean_at(run, i) - replayed) > fabs(mean_at(run, worst) - mean_of(replay, run->keys[worst])))
-            worst = i;
-    }
-    report_note(in, REPORT_LINE, "the phase that differs most is %s: %.3g s, and %.3g s in the replay",
-                phases[(int)run->keys[worst]].name, mean_at(run, worst), mean_of(replay, run->keys[worst]));
+    report_curves(in, sides, PANELS, "curve", "elapsed time at each panel", "column");
+    report_note(
+        in, REPORT_LINE,
+        "at column %.0f the run is %.3g s %s than the replay; %.3g s %s come between columns %.0f and %.0f",
+        begin, fabs(before), before < 0 ? "earlier" : "later", fabs(worst), worst < 0 ? "earlier" : "later",
+        from, to);
 }
 
-/* The mean over the processes of NODE; NaN: it has none. */
-static double node_mean(const struct sides *sides, const struct means *means, size_t node) {
-    double sum = 0;
-    size_t place = means_place(means, (double)node * sides->per_node), count = 0;
-    for (; place < means->count && means->keys[place] < (double)(node + 1) * sides->per_node;
-         place++, count++)
-        sum += mean_at(means, place);
-    return sum / (double)count;
-}
-
-static void report_nodes(const struct sides *sides, struct report_section *in) {
-    static const struct column columns[] = {
-        {.name = "node", .unit = "1", .help = "from 0, in the order of ranks"},
-        {.name = "computing", .unit = "s", .digits = 4, .help = "in BLAS"},
-        {.name = "replayed_computing", .label = "replayed", .unit = "s", .digits = 4, .help = "in kernels"},
-        {.name = "waiting", .unit = "s", .digits = 4, .help = "in calls of MPI"},
-        {.name = "replayed_waiting", .label = "replayed", .unit = "s", .digits = 4, .help = "in messages"},
+/* A table of both sides' times by name, and a sentence with the name that differs most. */
+static void report_names(const struct sides *sides, struct report_section *in, enum quantity quantity,
+                         const char *name, const char *const *names, const char *help) {
+    const struct column columns[] = {
+        {.name = name, .help = "of HPL"},
+        {.name = "measured", .unit = "s", .digits = 4, .help = help},
+        {.name = "replayed", .unit = "s", .digits = 4, .help = help},
     };
-    const struct means *run = &sides->computing[0], *replay = &sides->computing[1];
-    if (run->count == 0 || replay->count == 0)
-        return;
-    size_t count = (size_t)(run->keys[run->count - 1] / sides->per_node) + 1, worst = 0;
-    double most = -1, sum = 0, of_worst = 0;
-    struct report_table *table = report_table(in, "nodes", NULL, columns, 5);
-    for (size_t node = 0; node < count; node++) {
-        double measured = node_mean(sides, run, node), replayed = node_mean(sides, replay, node),
-               error = measured / replayed - 1;
-        report_cell(table, (double)node), report_cell(table, measured), report_cell(table, replayed);
-        report_cell(table, node_mean(sides, &sides->waiting[0], node));
-        report_cell(table, node_mean(sides, &sides->waiting[1], node));
-        sum += error;
-        if (fabs(error) > most) {
-            most = fabs(error);
-            of_worst = error;
-            worst = node;
+    cleanup_free char *plural = xformat("%ss", name);
+    struct report_table *table = NULL;
+    double worst[SIDES] = {0};
+    const char *of_worst = NULL;
+    for (int i = 0; names[i]; i++) {
+        double times[] = {mean_over(&sides->means[RUN][quantity], i, i + 1),
+                          mean_over(&sides->means[REPLAY][quantity], i, i + 1)};
+        if (isnan(times[RUN] - times[REPLAY]))
+            continue;
+        table = table ? table : report_table(in, plural, NULL, columns, 3);
+        report_cell_text(table, names[i]), report_cell(table, times[RUN]), report_cell(table, times[REPLAY]);
+        if (!of_worst || fabs(times[RUN] - times[REPLAY]) > fabs(worst[RUN] - worst[REPLAY])) {
+            memcpy(worst, times, sizeof worst);
+            of_worst = names[i];
         }
     }
-    const char *more = of_worst < 0 ? "shorter" : "longer";
-    if (count == 1)
-        report_note(in, REPORT_LINE, "its processes compute %.3g %% %s than in the replay", 100 * most, more);
+    if (of_worst)
+        report_note(in, REPORT_LINE,
+                    "the %s that differs most is %s: %.3g s in the run, %.3g s in the replay", name, of_worst,
+                    worst[RUN], worst[REPLAY]);
+}
+
+/* Means of the processes of each node, EACH of them on one, or with EACH 1 of each process. */
+static void report_processes(const struct sides *sides, struct report_section *in, const char *name,
+                             double each) {
+    const struct means *run = &sides->means[RUN][COMPUTING];
+    const struct column columns[] = {
+        {.name = name, .unit = "1", .digits = 8, .help = "from 0, in the order of ranks"},
+        {.name = "computing", .unit = "s", .digits = 4, .help = "in BLAS"},
+        {.name = "replayed_computing", .label = "replayed", .unit = "s", .digits = 4, .help = "in BLAS"},
+        {.name = "waiting", .unit = "s", .digits = 4, .help = "in calls of MPI, idle or not"},
+        {.name = "replayed_waiting", .label = "replayed", .unit = "s", .digits = 4, .help = "likewise"},
+    };
+    cleanup_free char *plural = xformat("%s%s", name, each > 1 ? "s" : "es");
+    struct report_table *table = NULL;
+    double worst[2] = {0}, share = 0, sum = 0;
+    double worst_node = 0, count = 0;
+    for (double node = 0, last = run->count > 0 ? run->at[run->count - 1].key : -1; node * each <= last;
+         node++) {
+        double values[4], differences[2];
+        for (int i = 0; i < 4; i++)
+            values[i] = mean_over(&sides->means[i % 2][COMPUTING + i / 2], node * each, (node + 1) * each);
+        for (int i = 0; i < 2; i++)
+            differences[i] = values[2 * i] - values[2 * i + 1];
+        if (isnan(differences[0]))
+            continue;
+        table = table ? table : report_table(in, plural, NULL, columns, 5);
+        report_cell(table, node);
+        for (int i = 0; i < 4; i++)
+            report_cell(table, values[i]);
+        sum += differences[0];
+        if (count++ == 0 || fabs(differences[0]) > fabs(worst[0])) {
+            memcpy(worst, differences, sizeof worst);
+            share = differences[0] / values[1];
+            worst_node = node;
+        }
+    }
+    double others = (sum - worst[0]) / (count - 1);
+    if (count > 1)
+        report_note(in, REPORT_LINE,
+                    "%s %.0f differs most: it computes %.3g s (%.3g %%) %s than in the replay, and is in "
+                    "calls of MPI "
+                    "%.3g s %s; the other %s compute %.3g s %s",
+                    name, worst_node, fabs(worst[0]), 100 * fabs(share), more_or_less(worst[0]),
+                    fabs(worst[1]), more_or_less(worst[1]), plural, fabs(others), more_or_less(others));
+}
+
+/* Where the difference comes from, and what to measure next, beside the phase and kernel that differ most. */
+static void explain(const struct sides *sides, struct report_section *in) {
+    double more[2]; /* computing, waiting: s of a process */
+    for (int i = 0; i < 2; i++)
+        more[i] = mean_over(&sides->means[RUN][COMPUTING + i], 0, INFINITY) -
+                  mean_over(&sides->means[REPLAY][COMPUTING + i], 0, INFINITY);
+    if (isnan(more[0]))
+        report_note(
+            in, REPORT_LINE,
+            "how long processes compute and wait is not known; run HPL with 'trace: yes', and predict with "
+            "--plot ranks=ranks.csv --plot parts=parts.csv");
     else
         report_note(
             in, REPORT_LINE,
-            "node %zu differs most: its processes compute %.3g %% %s than in the replay; the mean of the "
-            "other nodes differs by %+.3g %%",
-            worst, 100 * most, more, 100 * (sum - of_worst) / (double)(count - 1));
+            "a process computes %.3g s %s than in the replay, and is in calls of MPI %.3g s %s (means): most "
+            "of the difference is in %s",
+            fabs(more[0]), more_or_less(more[0]), fabs(more[1]), more_or_less(more[1]),
+            fabs(more[0]) >= fabs(more[1])
+                ? "kernels; measure those that differ again, with the clock, threads and neighbours that "
+                  "they have in HPL"
+                : "messages, or in waiting for processes that compute longer than others");
+    report_note(
+        in, REPORT_LINE,
+        "mxswp and 'up tr sv' are small messages: the latency and the cost of calls; laswp is large "
+        "messages of many processes at once, and copies: the bandwidth of the card, dlaswp, dlacpy, dlatcpy");
 }
 
 int divergence_report(const char *prediction, const char *const *runs, size_t run_count,
                       const struct measurements *measurements, const struct prediction_error *error,
-                      struct report_section *in, struct failure *failure) {
-    cleanup(sides_clear) struct sides sides = {.measurements = measurements,
-                                               .setting = error->worst->measured->setting,
-                                               .scenario = error->worst->scenario + 1};
-    double ranks, nodes;
+                      bool is_explained, struct report_section *in, struct failure *failure) {
+    cleanup_free char *scenario = xformat("%zu", error->worst->scenario + 1);
+    cleanup(sides_clear) struct sides sides = {
+        .measurements = measurements, .setting = error->worst->measured->setting, .scenario = scenario};
+    const struct means *run = sides.means[RUN], *replay = sides.means[REPLAY];
     sides.order = setting_number(&sides, "N");
-    ranks = setting_number(&sides, "ranks");
-    nodes = setting_number(&sides, "nodes");
-    sides.per_node = ranks > 0 && nodes > 0 ? fmax(1, floor(ranks / nodes)) : 1;
+    double nodes = setting_number(&sides, "nodes"), each = ceil(setting_number(&sides, "ranks") / nodes);
     int r = read_sides(&sides, prediction, runs, run_count, failure);
     if (r < 0)
         return r;
-    if (sides.prediction_lacks)
-        report_note(in, REPORT_NOTE,
-                    "the run has tables that say where the two part; predict with %s, as well, to see it",
-                    sides.prediction_lacks);
-    if (sides.panels[1].count == 0 && sides.computing[1].count == 0)
+    if ((run[PANELS].count > 0 && replay[PANELS].count == 0) ||
+        (run[PHASES].count + run[WAITING].count > 0 && replay[COMPUTING].count == 0) ||
+        (run[KERNELS].count > 0 && replay[KERNELS].count == 0))
+        report_note(
+            in, REPORT_NOTE,
+            "the run has tables that say where the two part; predict with --plot panels=panels.csv --plot "
+            "ranks=ranks.csv --plot parts=parts.csv, too, to see it");
+    if (run[PANELS].count * replay[PANELS].count == 0 && replay[COMPUTING].count == 0)
         return 0;
     struct report_section *section =
         report_section(in, "divergence", "where the run and the replay part", false);
     report_panels(&sides, section);
-    report_phases(&sides, section);
-    report_nodes(&sides, section);
+    report_names(&sides, section, PHASES, "phase", phases, "of the process that spends most in it");
+    report_names(&sides, section, KERNELS, "kernel", kernels, "mean of the processes");
+    report_processes(&sides, section, nodes > 1 && each > 1 ? "node" : "process", nodes > 1 ? each : 1);
+    if (run[WAITING].count > 1 && replay[WAITING].count > 1)
+        report_curves(section, &sides, WAITING, "idle", "time in calls of MPI of each process", "rank");
+    if (is_explained)
+        explain(&sides, section);
     return 0;
 }

@@ -1,25 +1,27 @@
 /*
- * Where a run of HPL and its replay part: of the setting with the greatest error that both have tables of,
- * the times of panels, of phases and of processes side by side, and in words where they differ most. Of the
- * run these are the tables of the experiment hpl, `panels` and `phases` (panel_times: yes) and `calls`
- * (trace: yes); of the prediction `panels` and `ranks` of hpl-replay (--plot).
+ * Where a run of HPL and its replay part, for the setting with the greatest error: times of panels, phases,
+ * kernels and processes side by side, and in words where they differ most.
  *
- *     panels   elapsed time when HPL begins a panel; HPL says it as a rate R at column j, the time of which
- * is 2/3 (N^3 - (N - j)^3) / R phases   of the process that spends most in it, as HPL prints it; the replay
- * has the messages in them: of the search for pivots (mxswp), of row swaps (laswp) and of the back
- * substitution (up tr sv) nodes    what processes compute and how long they wait in MPI, as means over those
- * of each node
+ *     section     run (experiment hpl)           prediction (hpl-replay --plot)
+ *     panels      `panels` (panel_times: yes)    `panels`: elapsed time when HPL begins a panel. HPL prints a
+ * rate R at column j, whose time is 2/3 (N^3 - (N - j)^3) / R phases      `phases` (panel_times: yes)
+ * `ranks`: of the process that spends most in a phase. The replay has the messages of the search for pivots
+ * (mxswp), of row swaps and their copies (laswp), and of the solution (up tr sv) kernels     `calls` (trace:
+ * yes)           `parts`: mean of the processes nodes,      `calls` (trace: yes)           `ranks`: what
+ * processes compute in BLAS, and how long they are in processes                                  calls of
+ * MPI; of a node the mean of its processes
  */
 #ifndef ASSAY_ANALYSIS_DIVERGENCE_H
 #define ASSAY_ANALYSIS_DIVERGENCE_H
 
 #include "engine/analysis/prediction-error.h"
 
-/* PREDICTION is the archive that ERROR is of, RUNS those of MEASUREMENTS. Adds a section `divergence`: its
- * tables, a chart of both curves of panels, and sentences. Where the two have no table in common it adds
- * nothing, or a note with what the other would need. FAILURE_INPUT: a table cannot be read. */
+/* PREDICTION is the archive that ERROR is of, RUNS those of MEASUREMENTS. Adds a section `divergence`:
+ * tables, charts and sentences; IS_EXPLAINED: also sentences on where the difference comes from and what to
+ * measure. Where the two have no table in common it adds nothing, or a note on the tables that are missing.
+ * FAILURE_INPUT: a table cannot be read. */
 int divergence_report(const char *prediction, const char *const *runs, size_t run_count,
                       const struct measurements *measurements, const struct prediction_error *error,
-                      struct report_section *in, struct failure *failure);
+                      bool is_explained, struct report_section *in, struct failure *failure);
 
 #endif

@@ -153,7 +153,8 @@ static int compare_prediction(const struct verb_arguments *arguments, const enum
     if (r < 0)
         return r;
     prediction_error_report(in, &measurements, &error, most);
-    r = divergence_report(prediction, runs, count, &measurements, &error, in, failure);
+    r = divergence_report(prediction, runs, count, &measurements, &error, verb_switch(arguments, "--explain"),
+                          in, failure);
     if (r < 0)
         return r;
     *ret_is_worse = most > 0 && error.mean_absolute > most;
@@ -167,8 +168,8 @@ static int check_options(const struct verb_arguments *arguments, bool are_models
     static const struct {
         const char *name;
         bool of_models;
-    } options[] = {{"--data", true},       {"--where", true},      {"--most", false}, {"--least", false},
-                   {"--threshold", false}, {"--exit-code", false}, {"--setup", false}};
+    } options[] = {{"--data", true},       {"--where", true},      {"--most", false},  {"--least", false},
+                   {"--threshold", false}, {"--exit-code", false}, {"--setup", false}, {"--explain", false}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].of_models != are_models &&
             (verb_value_at(arguments, options[i].name, 0) || verb_switch(arguments, options[i].name)))
@@ -205,6 +206,11 @@ int command_compare(const struct verb_arguments *arguments, struct failure *fail
         return failure_input(failure, NULL, 0, 0,
                              "--setup compares how two runs were made, and one of these is a prediction; "
                              "expected two archives or folders of runs");
+    if (verb_switch(arguments, "--explain") && !of_prediction)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "--explain says why a run is not as its prediction, and none of these is a prediction; "
+            "expected an archive of 'assay predict --archive' and archives of runs");
     r = of_setups       ? compare_setups(arguments, report->root, &is_worse, failure)
         : of_prediction ? compare_prediction(arguments, kinds, report->root, &is_worse, failure)
                         : compare_runs(arguments, report->root, &is_worse, failure);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_WIDTH = 48, LEFT = 200, TOP = 30, WIDTH = 640, RIGHT = 90, HEIGHT = 20, DIGITS = 4 };
+enum { TEXT_WIDTH = 48, LEFT = 200, TOP = 30, WIDTH = 640, RIGHT = 220, HEIGHT = 20, DIGITS = 4 };
 
 struct bar {
     const char *name;
@@ -34,7 +34,14 @@ static void bars_clear(struct bars *bars) {
     free(bars->items);
 }
 
-static struct bars bars_of(const struct prediction_rows *rows) {
+/* The two numbers after that of a bar, if these are the ends of its interval; or NULL. */
+static const double *interval_of(const struct prediction_rows *rows, const struct column *columns,
+                                 const struct bar *bar) {
+    bool has_interval = columns[2].name && text_ends_in(columns[2].name, "_low");
+    return has_interval ? &rows->items[bar->place].values[2] : NULL;
+}
+
+static struct bars bars_of(const struct prediction_rows *rows, const struct column *columns) {
     struct bars bars = {.items = xcalloc(rows->count + 1, sizeof *bars.items)};
     for (size_t i = 0; i < rows->count; i++)
         if (isfinite(rows->items[i].values[1]))
@@ -43,8 +50,9 @@ static struct bars bars_of(const struct prediction_rows *rows) {
     bars.left_out = bars.count > BARS_MAX ? bars.count - BARS_MAX : 0;
     bars.count -= bars.left_out;
     for (size_t i = 0; i < bars.count; i++) {
-        bars.from = fmin(bars.from, bars.items[i].value);
-        bars.to = fmax(bars.to, bars.items[i].value);
+        const double *interval = interval_of(rows, columns, &bars.items[i]);
+        bars.from = fmin(bars.from, interval ? interval[0] : bars.items[i].value);
+        bars.to = fmax(bars.to, interval ? interval[1] : bars.items[i].value);
     }
     return bars;
 }
@@ -54,10 +62,18 @@ static double place_of(const struct bars *bars, double value) {
     return bars->to > bars->from ? (value - bars->from) / (bars->to - bars->from) : 0;
 }
 
+/* "11.8 % (9.1 to 14)". The caller frees. */
+static char *number_of(const struct prediction_rows *rows, const struct column *columns,
+                       const struct bar *bar) {
+    const double *interval = interval_of(rows, columns, bar);
+    cleanup_free char *number = report_format(bar->value, columns[1].unit, DIGITS);
+    return interval ? xformat("%s (%.3g to %.3g)", number, interval[0], interval[1]) : xformat("%s", number);
+}
+
 void bars_report(const struct prediction_rows *rows, const struct column *columns,
                  struct report_section *in) {
     const struct column shown[] = {{.label = columns[0].name}, {.label = columns[1].name}, {.label = " "}};
-    cleanup(bars_clear) struct bars bars = bars_of(rows);
+    cleanup(bars_clear) struct bars bars = bars_of(rows, columns);
     struct report_table *table = report_table(in, NULL, NULL, shown, 3);
     for (size_t i = 0; i < bars.count; i++) {
         const struct bar *bar = &bars.items[i];
@@ -67,7 +83,7 @@ void bars_report(const struct prediction_rows *rows, const struct column *column
         char drawn[TEXT_WIDTH + 1] = "";
         memset(drawn, ' ', from);
         memset(drawn + from, '#', to - from);
-        cleanup_free char *number = report_format(bar->value, columns[1].unit, DIGITS);
+        cleanup_free char *number = number_of(rows, columns, bar);
         report_cell_text(table, bar->name);
         report_cell_text(table, number);
         report_cell_text(table, drawn);
@@ -78,7 +94,7 @@ void bars_report(const struct prediction_rows *rows, const struct column *column
 
 void bars_append_svg(const struct prediction_rows *rows, const struct column *columns, const char *title,
                      struct text *ret) {
-    cleanup(bars_clear) struct bars bars = bars_of(rows);
+    cleanup(bars_clear) struct bars bars = bars_of(rows, columns);
     double zero = LEFT + WIDTH * place_of(&bars, 0);
     size_t bottom = TOP + HEIGHT * bars.count;
     chart_append_head(ret, LEFT + WIDTH + RIGHT, bottom + 30);
@@ -87,11 +103,17 @@ void bars_append_svg(const struct prediction_rows *rows, const struct column *co
     for (size_t i = 0; i < bars.count; i++) {
         const struct bar *bar = &bars.items[i];
         double end = LEFT + WIDTH * place_of(&bars, bar->value), y = (double)(TOP + HEIGHT * i);
-        cleanup_free char *number = report_format(bar->value, columns[1].unit, DIGITS);
+        cleanup_free char *number = number_of(rows, columns, bar);
         chart_append_words(ret, LEFT - 6, y + 14, "text-anchor=\"end\"", bar->name, false);
         text_printf(ret, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>\n",
                     fmin(zero, end), y + 2, fabs(end - zero), HEIGHT - 4,
                     bar->value < 0 ? "#0072b2" : "#d55e00");
+        const double *interval = interval_of(rows, columns, bar);
+        if (interval)
+            text_printf(ret,
+                        "<line x1=\"%.2f\" y1=\"%.0f\" x2=\"%.2f\" y2=\"%.0f\" stroke=\"currentColor\"/>\n",
+                        LEFT + WIDTH * place_of(&bars, interval[0]), y + HEIGHT / 2.0,
+                        LEFT + WIDTH * place_of(&bars, interval[1]), y + HEIGHT / 2.0);
         chart_append_words(ret, LEFT + WIDTH + 6, y + 14, "", number, false);
     }
     text_printf(ret, "<line x1=\"%.2f\" y1=\"%d\" x2=\"%.2f\" y2=\"%zu\" stroke=\"currentColor\"/>\n", zero,

@@ -8,7 +8,7 @@
 # RANKS, default 2, on as many cores of this machine; ORDERS, default 2000, 4000, 6000; NB, default 128; DEPTH, default 1; REPETITIONS of
 # HPL, default 3; PRODUCTS, of sizes of dgemm, default 30; CALLS of each other kernel, default
 # 10; MESSAGES, the sizes of messages, default 40; BIND, default core.
-# With PANELS=yes, and HPL's source, HPL reports when it begins a panel: curve.csv has these times of the largest matrix and those of its
+# With PANELS=yes, and HPL's source, HPL reports when it begins a panel, and its calls of BLAS and MPI: curve.csv has these times of the largest matrix and those of its
 # replay, and their greatest difference is printed.
 set -eu
 out=${1:-.} assay=${ASSAY:-assay} ranks=${RANKS:-2} nb=${NB:-128}
@@ -46,7 +46,7 @@ design: {generate: factorial, factors: {nodes: [1], sizes: [${MESSAGES:-40}], la
 YAML
 measure hpl <<YAML
 experiment: hpl
-options: {hpl: ${HPL:-hpcc}, bind: ${BIND:-core}, dgemm: "no", panel_times: "${PANELS:-no}"}
+options: {hpl: ${HPL:-hpcc}, bind: ${BIND:-core}, dgemm: "no", panel_times: "${PANELS:-no}", trace: "${PANELS:-no}"}
 design:
   generate: factorial
   factors: {N: [${ORDERS:-2000, 4000, 6000}], NB: [$nb], ranks: [$ranks], BCAST: [1ring], SWAP: [binary-exchange], DEPTH: [${DEPTH:-1}]}
@@ -62,7 +62,7 @@ YAML
     function sort(t, count, i, j, x) { for (i = 2; i <= count; i++) { x = t[i] + 0; for (j = i - 1; j > 0 && t[j] + 0 > x; j--) t[j + 1] = t[j]; t[j + 1] = x } }
 ' | sort -n >measured.csv
 { echo N,NB,P,Q,BCAST,DEPTH,SWAP,RFACT,PFACT,NBMIN,NDIV; cut -d, -f1-11 measured.csv; } >scenarios.csv
-"$assay" predict hpl-replay --from dgemm.zip --from blas.zip --from mpi.zip --scenario scenarios.csv --set ranks-per-node="$ranks" --plot panels=panels.csv --plot ranks=ranks.csv --archive predicted.zip -o predicted.csv >predict.txt 2>&1 ||
+"$assay" predict hpl-replay --from dgemm.zip --from blas.zip --from mpi.zip --scenario scenarios.csv --set ranks-per-node="$ranks" --plot panels=panels.csv --plot ranks=ranks.csv --plot parts=parts.csv --archive predicted.zip -o predicted.csv >predict.txt 2>&1 ||
     { cat predict.txt; exit 1; }
 awk -F, '
     BEGIN { printf "%8s %28s %10s %8s\n", "N", "measured, s: median (range)", "replayed", "error" }
@@ -94,4 +94,4 @@ awk -F, -v OFS=, -v n="$largest" -v scenario="$scenario" '
         printf "panels of N = %d: greatest difference of cumulated time %.1f %% of the total, spread of the runs %.1f %%\n", n, 100 * worst / total, 100 * spread / total >"/dev/stderr" }
 ' measured.csv panel-times.csv panels.csv 2>curve.txt >curve.csv
 cat curve.txt
-"$assay" compare predicted.zip hpl.zip | sed -n "/where the run and the replay part/,\$p"
+"$assay" compare predicted.zip hpl.zip --explain | sed -n "/where the run and the replay part/,\$p"

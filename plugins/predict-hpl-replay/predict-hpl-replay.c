@@ -84,6 +84,7 @@ enum {
     NODE_MEMORY,
     NODE_SETS,
     LEFT_OUT,
+    GRID_RATIO,
     FOUND,
     WINDOW_PANEL,
     WINDOW_PANELS,
@@ -227,6 +228,8 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                               "their order, the others are drawn"),
     [LEFT_OUT] = COUNT("left-out", 0, 65536, .default_text = "8",
                        .help = "table node_sets: up to so many of the slowest nodes are left out"),
+    [GRID_RATIO] = COUNT("grid-ratio", 1, 65536, .default_text = "2",
+                         .help = "table node_sets: greatest Q / P of the grids that are tried"),
     [NODE_MEMORY] = {"node-memory", PLUGIN_NUMBER, "By", .minimum = 1, .maximum = 1e18,
                      .help = "memory of a node; a warning says where the matrix does not fit"},
 };
@@ -308,6 +311,8 @@ static const struct column rank_columns[] = {
     {"row", .unit = "1", .help = "of the grid"},
     {"column", .unit = "1", .help = "of the grid"},
     {"computing", .unit = "s", .help = "in kernels; the rest of the time follows"},
+    {"rank_copies", .unit = "s",
+     .help = "of computing: copies of rows and panels, by dlaswp, dlacpy and dlatcpy"},
     {"rank_pivots", .unit = "s", .help = "in the exchanges of pivots and waiting for them"},
     {"rank_panels", .unit = "s", .help = "in the messages of panels and waiting for them"},
     {"rank_swaps", .unit = "s", .help = "in the messages of row swaps and waiting for them"},
@@ -590,13 +595,16 @@ static void report_ranks(const struct hpl *hpl, const struct trace *trace, doubl
     for (int i = 0; i < trace->ranks; i++) {
         const double *spent = trace->spent[i], *messages = spent + HPL_KERNELS,
                      *waits = messages + HPL_PHASES;
-        double computing = 0, idle = 0;
-        for (int part = 0; part < TRACE_PARTS; part++)
+        double computing = 0, copies = 0, idle = 0;
+        for (int part = 0; part < TRACE_PARTS; part++) {
             *(part < HPL_KERNELS ? &computing : &idle) += spent[part];
+            copies += part >= HPL_DLACPY && part < HPL_KERNELS ? spent[part] : 0;
+        }
         double values[] = {i,
                            hpl_row_of(hpl, i),
                            hpl_column_of(hpl, i),
                            computing,
+                           copies,
                            messages[HPL_FACT],
                            messages[HPL_BCAST],
                            messages[HPL_SWAP],
@@ -716,7 +724,8 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
         if (r == 0 && output->wants(output->context, TABLE_LOSSES))
             r = report_losses(&variability, (int)v[NODE_SETS].number, TABLE_LOSSES);
         if (r == 0 && output->wants(output->context, TABLE_NODE_SETS))
-            r = report_node_sets(&variability, (int)v[LEFT_OUT].number, TABLE_NODE_SETS);
+            r = report_node_sets(&variability, (int)v[LEFT_OUT].number, v[GRID_RATIO].number,
+                                 TABLE_NODE_SETS);
         if (times.unusable_count > 0)
             predict_remark(
                 output, true,

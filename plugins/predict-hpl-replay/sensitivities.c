@@ -8,7 +8,9 @@
 enum { NO_STREAM = -1 };
 
 int sensitivities_init(struct sensitivities *s, const struct replay_machine *machine, int ranks) {
-    int nodes = machine->nodes <= SENSITIVITY_NODES_MAX ? machine->nodes : 0;
+    bool has_nodes =
+        machine->nodes <= SENSITIVITY_NODES_MAX && (double)machine->nodes * ranks <= SENSITIVITY_VALUES_MAX;
+    int nodes = has_nodes ? machine->nodes : 0;
     *s = (struct sensitivities){.machine = machine,
                                 .nodes = nodes,
                                 .width = SENSITIVITY_NODES + nodes,

@@ -36,7 +36,8 @@ enum {
     SENSITIVITY_PROBES,
     SENSITIVITY_KERNELS,
     SENSITIVITY_NODES = SENSITIVITY_KERNELS + HPL_KERNELS, /* kernels by node */
-    SENSITIVITY_NODES_MAX = 1024,                          /* beyond, there are none by node */
+    SENSITIVITY_NODES_MAX = 1024,                          /* beyond, there are none by node, */
+    SENSITIVITY_VALUES_MAX = 1 << 25 /* or if there were more of nodes x ranks: 0.5 GB */
 };
 
 /* Messages that share cards between the same two nodes; its vector is that of the bytes that one of them

@@ -35,6 +35,12 @@ int report_sensitivities(const struct machine *machine, const struct trace *trac
             "the schedule is chaotic: a tiny delay changes which piece of an update a panel waits for, so "
             "the sensitivities are those of the mean over small changes, and a single replay with 1 %% more "
             "of a cost differs by chance");
+    if (trace->sensitivities->nodes == 0)
+        predict_remark(
+            output, false,
+            "the table sensitivities has no rows of nodes: %d nodes and %d processes; it has them for at "
+            "most %d nodes, and nodes x processes up to %d",
+            machine->replay.nodes, trace->ranks, SENSITIVITY_NODES_MAX, SENSITIVITY_VALUES_MAX);
     for (int i = SENSITIVITY_LATENCY; r == 0 && i < trace->sensitivities->width; i++) {
         char node[128];
         const char *name = i < SENSITIVITY_KERNELS ? costs[i].name

@@ -3,8 +3,9 @@
 #include "engine/numerics/quantile.h"
 
 const struct column loss_columns[] = {
-    {"variability", .help = "that nodes differ (spatial), that calls scatter (temporal), or both"},
-    {"loss", .unit = "%", .help = "of the speed without either; the mean over sets of nodes"},
+    {"variability", .help = "that nodes differ (spatial), that calls scatter (temporal), both, or what "
+                            "temporal adds to spatial"},
+    {"loss", .unit = "%", .help = "of the speed without it; the mean over sets of nodes"},
     {"loss_low", .unit = "%", .help = "2.5 % of the sets lose less"},
     {"loss_high", .unit = "%", .help = "2.5 % of the sets lose more"},
     {.name = NULL},
@@ -28,7 +29,7 @@ static void ignore_remark(__attribute__((unused)) void *context, __attribute__((
                           __attribute__((unused)) const char *sentence) {
 }
 
-enum kind { KIND_EVEN, KIND_SPATIAL, KIND_TEMPORAL, KIND_BOTH, KINDS };
+enum kind { KIND_EVEN, KIND_SPATIAL, KIND_TEMPORAL, KIND_BOTH, KINDS, LOSS_ADDED = KINDS, LOSSES };
 
 enum { CALL_BITS = 40 };
 
@@ -78,11 +79,12 @@ static void draw_nodes(const struct variability *of, int set, int count, int poo
 }
 
 int report_losses(const struct variability *of, int sets, size_t table) {
-    static const char *const names[KINDS] = {NULL, "spatial", "temporal", "both"};
+    static const char *const names[LOSSES] = {NULL, "spatial", "temporal", "both",
+                                              "temporal where nodes differ"};
     int count = node_count(of), pool = models_nodes(of->state, &of->request), r = 0;
     pool = pool > count ? pool : count;
     int *nodes = calloc((size_t)pool, sizeof *nodes);
-    double *losses = calloc(KINDS * (size_t)sets, sizeof *losses);
+    double *losses = calloc(LOSSES * (size_t)sets, sizeof *losses);
     if (!nodes || !losses)
         r = -ENOMEM;
     for (int set = 0; r == 0 && set < sets; set++) {
@@ -93,8 +95,9 @@ int report_losses(const struct variability *of, int sets, size_t table) {
             r = r < 0 ? r : of->output->progress(of->output->context, (set + kind / (double)KINDS) / sets);
             losses[kind * sets + set] = 100 * (1 - times[KIND_EVEN] / times[kind]);
         }
+        losses[LOSS_ADDED * sets + set] = 100 * (1 - times[KIND_SPATIAL] / times[KIND_BOTH]);
     }
-    for (int kind = KIND_SPATIAL; r == 0 && kind < KINDS; kind++) {
+    for (int kind = KIND_SPATIAL; r == 0 && kind < LOSSES; kind++) {
         double *of_kind = losses + kind * sets, mean = 0;
         quantile_sort(of_kind, (size_t)sets);
         for (int set = 0; set < sets; set++)
@@ -121,11 +124,10 @@ static int compare_nodes(const void *a, const void *b) {
     return x->time != y->time ? (x->time > y->time ? -1 : 1) : x->node - y->node;
 }
 
-/* Replays HPL on each grid P x Q of RANKS processes with P <= Q <= 2 P whose nodes have their blocks, or on
- * the one that is nearest to a square; HPL becomes the fastest, and RET_TIME its time. */
-static int choose_grid(const struct variability *of, struct hpl *hpl, int ranks, const int *nodes,
-                       double *ret_time) {
-    enum { RATIO_MAX = 2 };
+/* Replays HPL on each grid P x Q of RANKS processes with P <= Q <= RATIO P whose nodes have their blocks, or
+ * on the one that is nearest to a square; HPL becomes the fastest, and RET_TIME its time. */
+static int choose_grid(const struct variability *of, struct hpl *hpl, int ranks, double ratio,
+                       const int *nodes, double *ret_time) {
     struct hpl trial = *hpl;
     int first = (int)sqrt(ranks), r = 0;
     *ret_time = INFINITY;
@@ -134,7 +136,7 @@ static int choose_grid(const struct variability *of, struct hpl *hpl, int ranks,
         double time;
         trial.p = i < first ? first - i : i + 1;
         trial.q = ranks / trial.p;
-        if (isfinite(*ret_time) && (i >= first || trial.q > RATIO_MAX * trial.p))
+        if (isfinite(*ret_time) && (i >= first || trial.q > ratio * trial.p))
             break;
         if (trial.p * trial.q != ranks || !models_fit_grid(&of->request, &trial))
             continue;
@@ -147,7 +149,7 @@ static int choose_grid(const struct variability *of, struct hpl *hpl, int ranks,
     return r;
 }
 
-int report_node_sets(const struct variability *of, int most, size_t table) {
+int report_node_sets(const struct variability *of, int most, double ratio, size_t table) {
     const struct models_request *request = &of->request;
     const struct hpl *hpl = request->hpl;
     struct predict_output *output = of->output, quiet = *output;
@@ -179,7 +181,7 @@ int report_node_sets(const struct variability *of, int most, size_t table) {
             if (is_kept)
                 nodes[kept++] = i;
         }
-        r = choose_grid(of, &scenario, left_out > 0 ? kept * each : hpl->p * hpl->q, nodes, &time);
+        r = choose_grid(of, &scenario, left_out > 0 ? kept * each : hpl->p * hpl->q, ratio, nodes, &time);
         if (r < 0)
             break;
         first_time = left_out == 0 ? time : first_time;
