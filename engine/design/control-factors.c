@@ -63,8 +63,8 @@ static bool is_idle_state(const char *value) {
 
 /* ---- The list */
 
-#define TEXT(literal)                                                                                        \
-    ((char *)(literal)) /* struct design_factor owns its texts elsewhere; these nobody frees */
+/* A cast only: these factors are never freed, although struct design_factor usually owns its texts. */
+#define TEXT(literal) ((char *)(literal))
 #define CONTROL(name_)                                                                                       \
     .name = name_, .factor.about = {.name = CONTROL_PREFIX name_,                                            \
                                     .type = COLUMN_STRING,                                                   \

@@ -307,7 +307,7 @@ static int resolve_all(struct resolving *resolving, struct failure *failure) {
     }
     if (waiting == SIZE_MAX)
         return 0;
-    enum source source = OF_DEFAULT; /* of those that it has, the first: one of them it waits for */
+    enum source source = OF_DEFAULT; /* the first source that it has, since one of them waits for it */
     while (!resolving->items[waiting].sources[source])
         source++;
     const struct expression *expression = resolving->items[waiting].sources[source];

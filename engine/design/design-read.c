@@ -111,7 +111,7 @@ static int read_table(struct csv_reader *reader, struct design_factor *expected,
     design->file = xstrdup(csv_file(reader));
     for (size_t i = 0; i < csv_column_count(reader); i++) {
         struct design_column *column;
-        /* What a share is in numbers is known when the row is (design_conform). */
+        /* Shares stay texts here: design_conform() computes their numbers from the row. */
         enum column_type type =
             design_factor_has_meanings(&expected[i]) ? COLUMN_STRING : expected[i].about.type;
         r = design_add_column(design, csv_column_name(reader, i), type, &column, failure);

@@ -89,7 +89,7 @@ static int repeat_column(const struct design_column *column, size_t times, struc
     int r = design_add_column(design, column->about.name, column->about.type, &copy, failure);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < column->labels.count; i++) /* the same codes again */
+    for (size_t i = 0; i < column->labels.count; i++) /* in the same order, so that codes stay valid */
         text_set_add(&copy->labels, column->labels.texts[i], strlen(column->labels.texts[i]));
     size_t size = column->about.type == COLUMN_STRING ? sizeof *column->codes : sizeof *column->integers;
     for (size_t row = 0; row < design->row_count; row++)
@@ -142,7 +142,7 @@ struct draw {
     struct design_column *column;
     uint64_t count;   /* each as likely; 0: not counted */
     double from, to;  /* of a uniform number */
-    bool logarithmic; /* whose exp is taken */
+    bool logarithmic; /* the value is the exponential of that number */
 };
 
 /* Draws the value of a factor in ROW. */

@@ -19,9 +19,9 @@ struct csv_columns {
     size_t number_count, label_count;
     size_t *number_columns, *label_columns; /* in the table */
     double **numbers;                       /* BLOCK_ROWS of each */
-    uint32_t **codes;                       /* the same */
+    uint32_t **codes;                       /* BLOCK_ROWS of each */
     struct text_set *labels;                /* by code */
-    size_t *label_bytes;                    /* of all of them */
+    size_t *label_bytes;                    /* the sum of their lengths */
     uint64_t *lines;
 };
 

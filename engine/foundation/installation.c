@@ -18,8 +18,8 @@ static const struct {
     const char *word;     /* for messages */
     const char *in_entry; /* the folder inside an entry of ASSAY_PATH */
     const char *in_prefix;
-    const char *suffix; /* what follows the name */
-    const char *marker; /* what must be there too, after the suffix */
+    const char *suffix; /* of the file's name */
+    const char *marker; /* a file that must exist besides: its name after the suffix */
 } kinds[INSTALLATION_KINDS] = {
     [INSTALLATION_PLUGIN] = {"plugin", "plugins", "lib/assay/plugins", ".so", ""},
     [INSTALLATION_EXPERIMENT] = {"experiment", "experiments", "share/assay/experiments", "",

@@ -79,7 +79,7 @@ struct bound {
     uint16_t over;       /* slot of the segments' column; SLOT_ZERO: none */
     uint32_t first, end; /* parts; none: nothing is defined */
     size_t stride;       /* bytes of a part */
-    size_t *sources;     /* of each input of the evaluator: the value that it is */
+    size_t *sources;     /* by input of the evaluator: the index of its value */
     double *codes;       /* or the code of its text; NaN for numbers */
     char parts[];
 };

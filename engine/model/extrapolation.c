@@ -114,7 +114,7 @@ double extrapolation_beyond_hull(const struct evaluator *evaluator, const double
             size += fabs(one);
         }
         double off = fmax(sum - hull->maximum[d], hull->minimum[d] - sum);
-        if (off > size * 1e-14) /* what the sum's rounding can be */
+        if (off > size * 1e-14) /* more than the rounding error of the sum */
             worst = fmax(worst, width > 0 ? off / width : INFINITY);
     }
     return worst;

@@ -10,7 +10,7 @@
  * between two points of the sample. Distances are counts of values. */
 struct hulls {
     const double *x;
-    size_t *below, *above;       /* of each point the corner before it, and behind it */
+    size_t *below, *above;       /* by point: the corner before it, and the corner after it */
     size_t *minorant, *majorant; /* corners from the high end down, and from the low end up */
     size_t minorant_count, majorant_count;
     size_t minorant_at, majorant_at; /* where the two are farthest apart */

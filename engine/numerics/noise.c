@@ -125,7 +125,7 @@ static int find_mean(struct search *search, bool weighted, bool last, struct lea
         search->square[i] *= search->square[i] * w;
         log_weights += problem->weights ? log(w) : 0;
     }
-    search->mean.log_weights = log_weights; /* those of the problem, not of this step */
+    search->mean.log_weights = log_weights; /* of the problem's weights, not of this step's */
     return 0;
 }
 

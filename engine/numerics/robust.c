@@ -117,7 +117,7 @@ static int finish(struct search *search, const struct least_squares_fit *last, d
     memcpy(ret->fit.state, last->state, p * sizeof *last->state);
     ret->fit.dependent = last->dependent;
     memcpy(search->residuals, search->before,
-           search->rows * sizeof *search->before); /* those of the last estimates */
+           search->rows * sizeof *search->before); /* the residuals of the last estimates */
     ret->fit.rss = 0;
     for (size_t i = 0; i < search->rows; i++)
         ret->fit.rss += search->residuals[i] * search->residuals[i];

@@ -127,7 +127,7 @@ static int find_mixture(const struct sample *sample, const struct fit_request *r
             idle = 0;
         }
         mixture_clear(&more);
-        r = r == -EDOM ? 0 : r; /* so many components do not have the least weight */
+        r = r == -EDOM ? 0 : r; /* with this many components one would have too little weight */
     }
     return r;
 }

@@ -18,7 +18,7 @@ static const double least_share =
 static const double tick = 1e-9; /* s: shorter durations weigh no more, either */
 static const double negligible = 0.01; /* durations below this share of their mean weigh no more than at it */
 static const double noteworthy = 0.1;  /* a share by which a bound lowers a cost */
-static const double exact = 1e4;       /* weight of the ping-pong, which all else has to leave as it is */
+static const double exact = 1e4; /* weight of the ping-pong, large enough that its line hardly changes */
 
 /* Fits a line by relative errors with Huber's weights, iteratively reweighted. WEIGHTS and ROOM are scratch,
  * a number a row. */
@@ -38,7 +38,7 @@ void lines_weigh(const double *x, const double *y, size_t count, double *weights
             weights[i] = 1 / pow(fmax(fitted, least), 2);
             room[i] = fabs(y[i] - fitted) * sqrt(weights[i]);
         }
-        double scale = quantile_median(room, count) / normal_quartile; /* which sorts them */
+        double scale = quantile_median(room, count) / normal_quartile; /* sorts them */
         for (size_t i = 0; i < count; i++) {
             double residual = fabs(y[i] - line->intercept - line->slope * x[i]) * sqrt(weights[i]);
             weights[i] *= scale > 0 ? fmin(1, huber * scale / residual) : 1;

@@ -355,7 +355,7 @@ static int choose_groups(struct machine *machine, struct hpl_scenario *scenario,
 /* Warns of idle processes, of terms taken as 0, of replaced times, and of a model without a domain. */
 static void warn(const struct hpl_scenario *s, const struct hpl_time *time, const struct machine *machine,
                  struct predict_output *output) {
-    double blocks = ceil(s->n / s->nb); /* the last may be narrow, but whoever has it is not idle */
+    double blocks = ceil(s->n / s->nb); /* including a last narrow one, which also occupies a process */
     if (s->p > blocks || s->q > blocks)
         predict_remark(output, true,
                        "some processes have no rows or columns: the matrix has %g x %g blocks "
