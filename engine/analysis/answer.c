@@ -220,6 +220,7 @@ static int append_lines(const struct measurements *measurements, const struct te
                                "the best setting printed no line that begins with '%s'", measurements->lines);
 }
 
+/* The best unit is the first of the best setting that is not left out. */
 int answer_best(const struct measurements *measurements, const struct ranking *ranking, struct text *ret,
                 struct failure *failure) {
     if (!ranking->best)

@@ -318,6 +318,7 @@ static char *name_setting(const struct measurements *m, const struct prediction_
     return xstrdup(name.length ? name.bytes : "the only setting");
 }
 
+/* Adds the table of settings: predicted, measured, error. */
 static void report_rows(struct report_section *in, const struct measurements *m,
                         const struct prediction_error *error) {
     const struct column figures[] = {

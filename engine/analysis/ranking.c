@@ -157,6 +157,7 @@ static void compare_with_best(struct ranking *ranking, struct ranked *items, siz
 
 /* ---- The whole */
 
+/* Sorts the settings by size and mean, then compares those of each size with the best. */
 void ranking_make(const struct measurements *measurements, struct ranking *ret) {
     struct ranking *ranking = ret;
     *ranking = (struct ranking){

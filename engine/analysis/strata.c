@@ -62,6 +62,7 @@ static double subtract_level_means(const uint32_t *codes, size_t levels, size_t 
     return most;
 }
 
+/* With two sets the means are subtracted in turn until nothing changes, at most ROUNDS_MAX times. */
 void strata_center(const struct strata *strata, double *values) {
     size_t most_levels = 1;
     double greatest = 0;

@@ -206,6 +206,7 @@ static int export_history(const struct verb_arguments *arguments, struct failure
     return r < 0 ? r : output_table(table, verb_value(arguments, "--output"), failure);
 }
 
+/* Reads the method of the test and the limit of p. */
 static int read_rule(const struct verb_arguments *arguments, struct history_rule *ret,
                      struct failure *failure) {
     enum { METHODS = 3 };

@@ -27,6 +27,7 @@ static void choose_scale(struct chart_axis *axis, bool may_be_logarithmic) {
     axis->range = on_scale(axis, axis->high) - axis->from;
 }
 
+/* The axes span all points that can be drawn, the marks, and the labels. */
 struct chart_axes chart_axes_of(const struct chart *chart) {
     struct chart_axes axes = {.x = {.low = INFINITY, .high = -INFINITY},
                               .y = {.low = INFINITY, .high = -INFINITY}};

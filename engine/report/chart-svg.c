@@ -175,6 +175,7 @@ static void append_label(const struct chart *chart, const struct chart_axes *axe
                        false);
 }
 
+/* Appends the frame, the ticks of both axes, and the titles. */
 static void append_axes(const struct chart *chart, const struct chart_axes *axes, struct text *svg) {
     double ticks[TICKS_MAX];
     char label[32];

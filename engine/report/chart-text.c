@@ -53,6 +53,7 @@ static void draw_point(struct canvas *canvas, size_t series, double across, doub
     canvas->dots[y / DOTS_DOWN][x / DOTS_ACROSS] |= dot_bit(x % DOTS_ACROSS, y % DOTS_DOWN);
 }
 
+/* Draws all points and marks onto the canvas. */
 static void draw_all(struct canvas *canvas, const struct chart *chart, const struct chart_axes *axes) {
     for (size_t s = 0; s < chart->series_count; s++)
         for (size_t i = 0; i < chart->series[s].count; i++)
@@ -82,6 +83,7 @@ static char letter_at(uint64_t series, size_t column) {
     return letters[__builtin_ctzll(series)];
 }
 
+/* Appends the character of one cell: a letter of the legend, dots, or a shade by the number of points. */
 static void append_cell(const struct canvas *canvas, size_t line, size_t column, struct text *ret) {
     static const char *const shades[] = {"\u2591", "\u2592", "\u2593", "\u2588"};
     uint32_t count = canvas->counts[line][column];

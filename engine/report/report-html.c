@@ -90,6 +90,8 @@ static size_t find_same_x(const struct chart *chart, size_t s) {
                                                                                                         : s;
 }
 
+/* Adds the numbers of all series, in base64. An x that an earlier series has too is the number of that
+ * series. */
 static void add_series(struct page *page, const struct chart *chart, bool is_wide) {
     for (size_t s = 0; s < chart->series_count; s++) {
         const struct chart_series *series = &chart->series[s];
@@ -124,6 +126,7 @@ static void add_shown(cJSON *object, const char *name, const char *text) {
     json_add_string(object, name, shown);
 }
 
+/* Everything but the numbers of the chart, for its script, as JSON; the caller deletes it. */
 static cJSON *describe_chart(const struct chart *chart, const struct chart_axes *axes, bool is_wide) {
     cJSON *object = cJSON_CreateObject();
     add_shown(object, "xName", chart->x_name);
@@ -259,6 +262,8 @@ static void add_line(struct page *page, const struct report_table *table, const 
     add(page, "</tr>\n");
 }
 
+/* Adds a table with at most ROWS_MAX rows. Details are hidden until "all columns" is ticked; empty columns
+ * are left out. */
 static void add_table(struct page *page, const struct report_table *table) {
     size_t rows = table->cell_count / table->column_count, shown = rows > ROWS_MAX ? ROWS_MAX : rows;
     cleanup_free struct column_form *forms = xcalloc(table->column_count, sizeof *forms);

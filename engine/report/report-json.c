@@ -84,6 +84,7 @@ static void add_member(cJSON *object, const struct report_section *section) {
         add_section(json_add_object(array, NULL), section->items[i].section);
 }
 
+/* Adds the items of a section to OBJECT. Items without a name are for people only. */
 static void add_section(cJSON *object, const struct report_section *section) {
     for (size_t i = 0; i < section->count; i++) {
         const struct item *item = &section->items[i];

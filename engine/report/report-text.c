@@ -46,6 +46,8 @@ struct column_form {
     bool is_text, is_hidden;
 };
 
+/* Finds each column's width, whether it holds texts, and whether it is hidden: a detail, or all its texts are
+ * empty. *RET_HAS_HEAD: some shown column has a heading. */
 static void measure_columns(const struct report_table *table, size_t rows, bool detail,
                             struct column_form *forms, bool *ret_has_head) {
     *ret_has_head = false; /* a column of empty texts is not printed */
@@ -93,6 +95,7 @@ static bool has_column_for_all(const struct report_table *table) {
     return false;
 }
 
+/* Prints a table, at most REPORT_ROWS_SHOWN rows of it unless all are wanted. */
 static void print_table(const struct report_table *table, FILE *stream, bool detail) {
     size_t rows = table->cell_count / table->column_count;
     size_t shown = !detail && !table->is_whole && rows > REPORT_ROWS_SHOWN ? REPORT_ROWS_SHOWN : rows;
@@ -150,6 +153,7 @@ static void print_chart(const struct chart *chart, FILE *stream) {
     fwrite(text.bytes, 1, text.length, stream);
 }
 
+/* Prints the items of a section; details only if DETAIL; lists are for programs and are left out. */
 static void print_section(const struct report_section *section, FILE *stream, bool detail) {
     if (section->title)
         print_title(section->title, stream);

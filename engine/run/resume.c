@@ -68,6 +68,7 @@ static int open_table(struct run *run, const char *name, uint64_t committed, str
     return r < 0 ? r : append_file_open(path, committed, ret, failure);
 }
 
+/* Makes the folders of the run, then opens journal, results and log. */
 int run_open_records(struct run *run, struct failure *failure) {
     static const char *const inside[] = {
         "", ARCHIVE_RESULTS_FOLDER, ARCHIVE_LOGS, ARCHIVE_NODES, ARCHIVE_SOFTWARE, ARCHIVE_EXPERIMENT};
@@ -116,6 +117,7 @@ static bool is_all_done(const struct run *run) {
 /* ---- Beginning -------------------------------------------------------------------------------------------
  */
 
+/* Journals "run-resumed": the part, and how many bytes of journal and results were intact or cut off. */
 static void journal_resumed(struct run *run) {
     const struct run_history *past = &run->past;
     journal_begin(run->record.journal, "run-resumed");
@@ -223,6 +225,7 @@ static void adopt_past(struct run *run) {
     run->record.committed = *run->record.units;
 }
 
+/* The design is written again, since the run may have more spares now. */
 int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure) {
     run->record.folder = xstrdup(inputs->run_folder);
     run->record.files.folder = run->record.folder;

@@ -35,6 +35,8 @@ static int copy_file(const char *from, const char *to, const char *name, struct 
     return file_write_output(to, filled.bytes, filled.length, failure);
 }
 
+/* Copies the files of the folder FROM to TO, without hidden ones and folders; NAME replaces the example's
+ * name in them. */
 static int copy_files(const char *from, const char *to, const char *name, struct failure *failure) {
     DIR *entries = opendir(from);
     if (!entries)

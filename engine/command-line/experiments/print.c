@@ -154,6 +154,7 @@ static void print_node(struct page *page, const char *name, const struct documen
     page_entry(page, name);
 }
 
+/* Prints the placement of units and the keys of `run`. */
 static void print_run(struct page *page, const struct experiment *experiment,
                       const struct document_node *run) {
     static const char *const places[] = {"a unit on every core, all at once",
@@ -179,6 +180,7 @@ static void print_title(struct page *page, const char *title, size_t count) {
         page_line(page, "\n%s:", title);
 }
 
+/* Prints all other keys of the experiment as they are written in YAML, under their titles. */
 static void print_rest(struct page *page, const struct document_node *root) {
     static const struct {
         const char *title, *key, *unit;

@@ -41,6 +41,7 @@ static size_t split_terms(char *text, const char **ret) {
 
 /* ---- The action */
 
+/* Fits all given methods and terms, scores them by cross-validation, and prints them best first. */
 int fit_alternatives(const struct verb_arguments *given, struct failure *failure) {
     cleanup(fit_arguments_clear) struct fit_arguments arguments = {0};
     cleanup(table_cleanup) struct table *table = NULL;

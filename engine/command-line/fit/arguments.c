@@ -50,6 +50,7 @@ static int split_names(const char *option, const char *text, struct name_list *r
                                option, text);
 }
 
+/* Reads the options that are lists of names: --sizes, --by, --folds-by, --columns. */
 static int read_lists(struct fit_arguments *ret, struct failure *failure) {
     struct fit_options *options = &ret->options;
     const char *by = verb_value(ret->given, "--by"), *folds_by = verb_value(ret->given, "--folds-by");
@@ -88,6 +89,7 @@ static int read_separator(struct fit_arguments *ret, struct failure *failure) {
                                   "--separator '%s'; expected one character such as ';', or tab", text);
 }
 
+/* Reads all options but those that depend on the table. */
 static int read_options(struct fit_arguments *ret, struct failure *failure) {
     const struct verb_arguments *given = ret->given;
     struct fit_options *options = &ret->options;

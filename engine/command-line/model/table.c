@@ -51,6 +51,8 @@ static const char *find_difference(const struct model *first, const struct model
                                                                        : NULL;
 }
 
+/* Reads the model files. Refused: models that differ in terms, groups or units, because they share one table.
+ */
 static int read_models(struct table_of_models *table, const struct verb_arguments *arguments,
                        struct failure *failure) {
     size_t count = arguments->operand_count - 1;
@@ -110,6 +112,7 @@ static void add_column(struct table_of_models *table, const char *prefix, const 
     table->columns[table->column_count++] = (struct column){.name = full, .unit = unit};
 }
 
+/* Adds the columns: model and groups, parts, terms, sigma, terms of the noise, and the values of parts. */
 static void add_columns(struct table_of_models *table) {
     const struct model *first = table->models[0];
     if (table->model_count > 1)

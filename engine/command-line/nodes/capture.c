@@ -68,6 +68,7 @@ static int check_tar(const char *path, uint64_t size, struct failure *failure) {
     return 0;
 }
 
+/* 0 if the node has sent its whole capture; else FAILURE says why not. */
 static int check_result(const struct node_result *result, struct failure *failure) {
     char how[128];
     const struct node_stream *output = &result->output;

@@ -58,6 +58,7 @@ static const char *or_null(const char *text) {
     return *text ? text : NULL;
 }
 
+/* Adds the table of the node's controls: present value, possible values, or why it cannot be set. */
 static void report_controls(struct report_section *to, const struct node_control_state *state) {
     static const struct column columns[] = {
         {.name = "name", .label = "control"},
@@ -137,6 +138,7 @@ static bool is_listed(size_t node, int status, void *context) {
     return status == 0 && ((const struct probes *)context)[node].count > 0;
 }
 
+/* Adds each node's table of probes, which the agent lists. */
 static int report_probes(struct nodes *nodes, struct failure *failure) {
     static const struct column columns[] = {
         {.name = "name", .label = "probe"},

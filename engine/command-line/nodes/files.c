@@ -90,6 +90,7 @@ int nodes_put_check(const struct verb_arguments *arguments, struct failure *fail
     return r < 0 ? r : check_names(arguments, failure);
 }
 
+/* Copies FILE to all nodes. Links and special files in it are left out, which is printed. */
 static int put_one(struct nodes *nodes, const char *file, const char *destination, bool into,
                    struct failure *failure) {
     cleanup_free char *remote = NULL;
@@ -107,6 +108,7 @@ static int put_one(struct nodes *nodes, const char *file, const char *destinatio
     return r;
 }
 
+/* Several files, or a destination that ends in '/', go into the destination by their own names. */
 int nodes_put(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
     nodes->failures = xcalloc(node_group_count(nodes->group) + 1, sizeof *nodes->failures);
     size_t last = arguments->operand_count - 1;

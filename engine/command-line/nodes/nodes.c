@@ -133,6 +133,7 @@ static int run_and_report(const struct frame *frame, struct nodes *nodes,
     return r < 0 ? r : merge_failures(nodes, frame->doing, failure);
 }
 
+/* Runs the action that the first operand names: checks its arguments, connects, runs it, leaves. */
 static int run_action(const struct verb_arguments *arguments, struct failure *failure) {
     const struct frame *frame = frames;
     while (strcmp(frame->name, arguments->operands[0]) != 0)

@@ -25,6 +25,8 @@ static void on_report(void *context, const char *sentence) {
         fprintf(stderr, "assay: %s\n", shown(sentence).text);
 }
 
+/* Finds the reserved nodes through the testbed and waits until they can be used. FAILURE_INPUT: the run has
+ * nothing reserved. */
 static int find_nodes(struct reserved *reserved, const struct nodes *nodes,
                       const struct verb_arguments *arguments, bool is_held, bool leave_controls,
                       struct failure *failure) {
@@ -47,6 +49,8 @@ static int find_nodes(struct reserved *reserved, const struct nodes *nodes,
     return r == 0 && testbed->backend->wait ? testbed->backend->wait(reserved->testbed, failure) : r;
 }
 
+/* The agents get an id of their own, apart from that of the run's agents. When the reservation ends is asked
+ * of the testbed, since it may have moved. */
 int reserved_open(const struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
                   struct reserved **ret, struct failure *failure) {
     struct reserved *reserved = *ret = xcalloc(1, sizeof *reserved);

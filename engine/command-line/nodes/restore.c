@@ -82,6 +82,7 @@ static void report_different(struct report_section *to, const struct node_change
                     change->files_different == 1 ? "" : "s", text.bytes);
 }
 
+/* Adds what was restored on a node. Files that could not be set back are the node's failure, RET. */
 static void report_restored(struct report_section *to, const struct node_change *change,
                             struct failure *ret) {
     uint64_t written = change->files_written;
@@ -113,6 +114,7 @@ static void report_change(struct report_section *to, const struct node_change *c
     }
 }
 
+/* Restores the controls on all nodes. FORCE: also those whose agent still runs. */
 static int restore(struct nodes *nodes, bool force, struct failure *failure) {
     size_t count = node_group_count(nodes->group);
     cleanup_free struct node_change *changes = xcalloc(count + 1, sizeof *changes);

@@ -37,6 +37,7 @@ static void clear_request(struct request *request) {
 
 /* ---- what was asked for */
 
+/* Reads --env NAME=VALUE; NAME twice is refused. */
 static int read_environment(const struct verb_arguments *arguments, struct request *ret,
                             struct failure *failure) {
     int r = verb_check_settings(arguments, "--env", failure);

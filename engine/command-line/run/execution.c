@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The run's own copies are used in any case; the originals only tell whether the user expects something else.
+ */
 int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure) {
     cleanup(text_clear) struct text differences;
     text_init(&differences, 1 << 20);
@@ -114,6 +116,7 @@ int execution_predict(void *context, const struct plan *plan, double *ret_second
     return r;
 }
 
+/* With --resubmit further parts follow as long as reservations end. */
 int execution_perform(const struct execution *execution, struct run_observer observer,
                       struct failure *failure) {
     int64_t until_ns;

@@ -125,6 +125,7 @@ static void show_nodes(struct progress *progress, const struct run_event *event)
         fprintf(stderr, "  %zu of %zu nodes\n", event->nodes_done, event->nodes_total);
 }
 
+/* Prints the event as a line: the archive's path to standard output, all else to standard error. */
 static void print_event(const struct run_event *event) {
     if (event->kind == RUN_EVENT_SEALED) {
         puts(event->text);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+/* Reserves the nodes and prints the run's status. Refused: a list of testbeds. */
 static int reserve_nodes(const struct execution *execution, struct failure *failure) {
     cleanup_free char *folder = NULL;
     cleanup(run_status_cleanup) struct run_status *status = NULL;

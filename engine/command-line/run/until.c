@@ -48,6 +48,8 @@ static bool has_shape(const char *text, const char *shape) {
     return !*shape;
 }
 
+/* Parses "18:30", with or without seconds, which is the next such time, or a date and time, with or without a
+ * time zone. False: TEXT is neither. */
 static bool parse_moment(const char *text, time_t now, time_t *ret) {
     static const struct {
         const char *format, *shape;
@@ -73,6 +75,7 @@ static bool parse_moment(const char *text, time_t now, time_t *ret) {
     return false;
 }
 
+/* A number without a unit is refused, because it could mean anything. */
 int until_parse(const char *text, int64_t now_ns, int64_t *ret, struct failure *failure) {
     static const int64_t second = 1000000000;
     double seconds;

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Starts 'assay watch --screen FOLDER' with default signal handlers. Returns the process; 0: it could not be
+ * started. */
 pid_t viewer_start(const char *folder) {
     char *const words[] = {(char *)"assay", (char *)"watch", (char *)"--screen",
                            (char *)"--",    (char *)folder,  NULL};

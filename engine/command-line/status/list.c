@@ -83,6 +83,7 @@ static void read_table(const struct run_list *list, struct table *table) {
         qsort(table->rows, table->count, sizeof *table->rows, compare_rows);
 }
 
+/* Adds the row of one run. A run that cannot be read has the reason in place of the next step. */
 static void add_line(struct report_table *to, const struct row *row) {
     const struct run_status *status = row->status;
     report_cell_text(to, row->path);

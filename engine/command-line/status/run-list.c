@@ -47,6 +47,7 @@ static int compare_paths(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Adds FOLDER if it is a run, else the runs and archives in it, sorted by name. */
 int run_list_add(struct run_list *list, const char *folder, struct failure *failure) {
     if (run_status_is_run(folder))
         return add_path(list, xstrdup(folder), failure);
@@ -82,6 +83,7 @@ static void find_begin(const char *path, char begun[static CLOCK_TEXT_SIZE]) {
         memcpy(begun, status->started, CLOCK_TEXT_SIZE);
 }
 
+/* *RET is the run in FOLDER that began last; the caller frees. FAILURE_INPUT: there is none. */
 int run_list_newest(const char *folder, char **ret, struct failure *failure) {
     cleanup(run_list_clear) struct run_list list = {0};
     int r = run_list_add(&list, folder, failure);

@@ -221,6 +221,7 @@ static void find_place(const struct document_node *value, const char *key, size_
     *column = at ? at->column : 0;
 }
 
+/* Binds one factor. from-share and from-time are refused for texts, since they compute a number. */
 static int bind_factor(const struct experiment_binding *binding, const struct document_node *key,
                        const struct document_node *value, void *item) {
     static const char *const meanings[] = {"from-share", "from-time"};
@@ -238,6 +239,7 @@ static int bind_factor(const struct experiment_binding *binding, const struct do
     return r;
 }
 
+/* Binds one option, which needs a default; its default becomes its value. */
 static int bind_option(const struct experiment_binding *binding, const struct document_node *key,
                        const struct document_node *value, void *item) {
     struct experiment_option *option = item;

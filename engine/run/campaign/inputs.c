@@ -327,6 +327,7 @@ int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
                                       "or start a new run");
 }
 
+/* A design that depends on facts that were guessed is not compared. */
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure) {
     char order[HASH_HEX_SIZE];
     cleanup_free char *table = NULL;

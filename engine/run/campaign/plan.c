@@ -344,6 +344,7 @@ static void set_number(struct plan_values *values, size_t i, const char *name, d
     set(values, i, name, text);
 }
 
+/* Sets the values that are the same for all units; plan_values_set() adds those of one. */
 struct plan_values plan_values_new(const struct plan *plan, size_t cpus) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t most =
@@ -361,6 +362,7 @@ struct plan_values plan_values_new(const struct plan *plan, size_t cpus) {
     return values;
 }
 
+/* A streamed kernel reads the units' own values as rows, so only those of the block are set. */
 void plan_values_set(struct plan_values *values, const struct plan *plan, size_t position, size_t block) {
     size_t row = design_order_row(plan->order, position), at = values->unit_from;
     char buffer[NUMBER_TEXT_SIZE], variable[CONTROL_VARIABLE_SIZE];

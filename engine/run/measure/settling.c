@@ -97,6 +97,7 @@ static void journal_settled(struct settling *settling, size_t row) {
     journal_end(settling->record->journal);
 }
 
+/* TIMES loses the repetitions that settled rows no longer need. */
 struct settling_saving settling_apply(struct settling *settling, const struct design_block *block,
                                       bool has_ended, struct unit_times *times, size_t lanes) {
     struct settling_saving saving = {0};
@@ -163,6 +164,7 @@ uint64_t settling_count(const struct settling *settling) {
     return stopping_rule_settled_count(settling->rule);
 }
 
+/* Writes results/repeat.csv, a line for each row: its mean, interval, and whether it is settled. */
 int settling_record(struct settling *settling, struct failure *failure) {
     if (!settling->rule)
         return 0;

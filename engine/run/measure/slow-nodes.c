@@ -107,6 +107,7 @@ static void score_kind(const struct slow_nodes *slow, const size_t *nodes, size_
     }
 }
 
+/* Each kind is scored by itself. */
 void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size_t kind_count,
                       struct slow_node_score *scores) {
     cleanup_free double *medians = xcalloc(slow->rows + 1, sizeof *medians);

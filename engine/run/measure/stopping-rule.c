@@ -169,6 +169,7 @@ void stopping_rule_close(struct stopping_rule *rule, size_t before) {
 /* ---- Verdicts --------------------------------------------------------------------------------------------
  */
 
+/* The groups are nodes, or the repetitions of blocks; the interval is that of Student's t over them. */
 struct stopping_estimate stopping_rule_estimate(struct stopping_rule *rule, size_t row) {
     struct moments moments = rule->rows[row].groups;
     if (rule->repeat.between == DESIGN_BETWEEN_NODE)

@@ -37,6 +37,7 @@ static void journal_clock(struct node_set *set, const struct run_node *node, enu
     journal_end(journal);
 }
 
+/* Adds one measurement of the clock as member KEY; null: it was not measured. */
 static void add_clock(cJSON *object, const char *key, const struct agent_clock *clock) {
     if (clock->exchanges == 0) {
         json_add_string(object, key, NULL);
@@ -102,6 +103,7 @@ static void note_spread(struct node_set *set) {
                     number_describe_duration((double)bound * 1e-9, within));
 }
 
+/* The time that it takes is part of what must be kept before a deadline. */
 int node_set_measure_clocks(struct node_set *set, enum run_clock which, struct failure *failure) {
     cleanup_free struct agent_clock *clocks = NULL;
     int64_t begun_ns = clock_monotonic_ns();

@@ -375,6 +375,7 @@ static void note_short_lease(struct node_set *set, int64_t lease_ns) {
                     number_describe_duration((double)lease_ns * 1e-9, lease));
 }
 
+/* Makes the group with a transport and a link for each node; nothing is connected yet. */
 int node_set_deploy(struct node_set *set, struct failure *failure) {
     const struct testbed_backend *backend = set->campaign->testbed.backend;
     struct node_group_listener listener = {
@@ -425,6 +426,7 @@ static int connect_nodes(struct node_set *set, struct failure *failure) {
     return node_set_take_out_unreachable(set) ? 0 : r; /* else the sentence about all of them says more */
 }
 
+/* Connects, notes how agents were delivered, ends agents of earlier parts, and measures the clocks. */
 int node_set_connect(struct node_set *set, struct failure *failure) {
     int r = connect_nodes(set, failure);
     size_t delivered = 0, built = 0;
@@ -500,6 +502,7 @@ static void on_statistics(struct agent_link *link, const struct agent_statistics
     journal_end(journal);
 }
 
+/* Agents that do not answer have no entry. */
 void node_set_record_costs(struct node_set *set) {
     cleanup(answers_clear) struct answers answers = {0};
     if (!set->group)

@@ -273,6 +273,7 @@ int node_set_check_fit(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : check_memories(set, failure);
 }
 
+/* A node whose agent may use no core fails. */
 int node_set_read_facts(struct node_set *set, struct failure *failure) {
     cleanup_free struct node_facts **facts = NULL;
     cleanup_free struct failure *failures = NULL;
@@ -299,6 +300,7 @@ int node_set_read_facts(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : node_set_merge_failures(set, failures, "inspect", failure);
 }
 
+/* Raw files of a node that was lost are missing, so that nodes are checked afterwards. */
 int node_set_inspect(struct node_set *set, struct failure *failure) {
     cleanup(clear_reading) struct reading reading = {.set = set,
                                                      .files = machine_files_new(set),

@@ -162,6 +162,7 @@ static int64_t read_file(void *context, char *buffer, size_t room) {
     return got < 0 ? -errno : got;
 }
 
+/* Goes on from END->bytes. Fails if the file is shorter than that. */
 int journal_replay(const char *path, journal_handler *handle, void *context, struct journal_end *end,
                    struct failure *failure) {
     /* O_NONBLOCK: what looks like a journal may be a FIFO, which would block. */

@@ -46,6 +46,8 @@ static void add_row(struct run_history *history, const struct results_row *row) 
     node->flags[length] = '\0';
 }
 
+/* Reads the results from where the last call ended, at most the last LAST_UNITS_TAIL bytes. What cannot be
+ * read is ignored. */
 void last_units_read(struct run_history *history, const char *folder) {
     if (history->commit_count == 0)
         return;

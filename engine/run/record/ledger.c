@@ -46,6 +46,7 @@ void ledger_free(struct ledger *ledger) {
     free(ledger);
 }
 
+/* A place is named by core and node together. */
 size_t ledger_place(struct ledger *ledger, const char *node, const char *core) {
     cleanup_free char *name = xmalloc(strlen(core) + 1 + strlen(node) + 1);
     const char *end = stpcpy(stpcpy(stpcpy(name, core), "\n"), node);
@@ -114,6 +115,7 @@ static void count_line(struct ledger_totals *totals, unsigned flags, bool again)
         totals->flagged_by[flag] += flags >> flag & 1;
 }
 
+/* Updates the totals: a unit counts once as done or failed, further attempts as repeated. */
 void ledger_add_attempt(struct ledger *ledger, const struct ledger_attempt *attempt) {
     struct ledger_totals *totals = &ledger->totals;
     struct unit *unit = &ledger->places[attempt->place].units[attempt->position];

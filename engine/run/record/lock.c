@@ -105,6 +105,7 @@ static int lock_file(int file, const char *folder, const char *path, struct fail
     return may_be_alive(&owner) ? refuse(folder, path, &owner, false, failure) : 0;
 }
 
+/* Locks the file .lock, which is made if it is missing, and writes host, process and time into it. */
 int run_lock_take(const char *folder, struct run_lock **ret, struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);
     int r = path_check(folder, PATH_PLACE, failure);
@@ -142,6 +143,7 @@ void run_lock_cleanup(struct run_lock **lock) {
     run_lock_free(*lock);
 }
 
+/* Where files cannot be locked, the owner in the text counts if it may be alive. */
 int run_lock_read(const char *folder, struct run_lock_owner *ret, struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);
     struct run_lock_owner owner = {0};

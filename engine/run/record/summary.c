@@ -42,6 +42,7 @@ static void add_parts(const struct run_history *history, struct archive_run *run
     }
 }
 
+/* Adds the nodes of the last part, which of them were taken out, and which are slow. */
 static void add_nodes(const struct run_history *history, struct archive_run *run) {
     for (size_t i = 0; i < history->node_count; i++) {
         const struct run_history_node *node = history->nodes[i];

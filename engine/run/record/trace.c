@@ -42,6 +42,7 @@ struct trace {
 
 /* ---- The journal */
 
+/* Adds the block that an entry "block-started" of the journal begins. Refused: numbers that do not rise. */
 static int take_block(const struct journal_entry *entry, void *context, struct failure *failure) {
     struct trace *trace = context;
     struct block block = {0};
@@ -110,6 +111,7 @@ static const char *line_end(const char *at, const char *end) {
     return at;
 }
 
+/* Finds the rows of design.csv. */
 static int read_design(struct trace *trace) {
     if (!archive_find(trace->archive, ARCHIVE_DESIGN, NULL))
         return 0;
@@ -187,6 +189,8 @@ static const struct block *find_block(const struct trace *trace, int64_t number)
     return NULL;
 }
 
+/* Checks that a line's unit is in the block that it names, on nodes of the run, with the factors of its row.
+ */
 static int check_line(struct trace *trace, const char *line, const struct results_row *row) {
     const struct block *block = find_block(trace, row->block);
     if (!block)
@@ -266,6 +270,8 @@ static int read_range(struct trace *trace, struct archive_member *member, size_t
     return 0;
 }
 
+/* Checks results.csv piece by piece: each entry `results` of the journal covers bytes with a checksum, and
+ * all bytes must be covered. */
 static int check_results(struct trace *trace) {
     cleanup(archive_member_cleanup) struct archive_member *member = NULL;
     cleanup(text_clear) struct text bytes;

@@ -312,6 +312,7 @@ static char *describe_speed(const struct node_control_record *record, const stru
                    any ? asked : "");
 }
 
+/* Records the frequencies of the busy PUs, and what was asked, in the node's controls.json. */
 static void record_proof(struct run_node *node, const struct node_proof *proof,
                          const struct node_speed *speed, size_t block) {
     const struct node_control_record *record = &node->control;

@@ -14,6 +14,7 @@ static bool is_needed_by_gates(const struct node_set *set, enum probe_kind kind)
     return false;
 }
 
+/* The load probe may never have a value that gates use; it is then not waited for. */
 bool unit_state_is_known(const struct watch *watch, size_t node, int64_t end_ns) {
     if (!watch_is_live(watch, node))
         return true;

@@ -320,6 +320,7 @@ static void clear(struct warming *warming) {
     free(warming->nodes);
 }
 
+/* Starts the load on all nodes, waits, records how warm they are, and ends the load. */
 int warm_up(struct watch *watch, size_t block, struct failure *failure) {
     struct node_set *set = watch->set;
     cleanup(clear) struct warming warming = {

@@ -373,6 +373,7 @@ static void on_timer(struct event_source *source, void *context) {
         note_failure(watch, &failure);
 }
 
+/* Makes the state of all nodes and the timer that writes their files. */
 static int watch_open(struct watch *watch, struct failure *failure) {
     struct node_set *set = watch->set;
     watch->nodes = xcalloc(set->count, sizeof *watch->nodes);
