@@ -220,7 +220,8 @@ static int append_lines(const struct measurements *measurements, const struct te
                                "the best setting printed no line that begins with '%s'", measurements->lines);
 }
 
-/* The best unit is the first of the best setting that is not left out. */
+/* Appends the best setting in the form in which it is used: lines that its first unit printed, or NAME=VALUE
+ * of its factors. */
 int answer_best(const struct measurements *measurements, const struct ranking *ranking, struct text *ret,
                 struct failure *failure) {
     if (!ranking->best)

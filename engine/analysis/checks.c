@@ -403,7 +403,7 @@ static double find_mean(const struct check_rows *rows) {
     return mean;
 }
 
-/* The trend is tested late, because it changes the residuals. */
+/* Makes all checks on the rows. The trend is tested late, because that changes the residuals. */
 void checks_find(const struct check_rows *rows, struct checks *ret) {
     struct checking checking = {.rows = rows, .ret = ret, .mean = find_mean(rows)};
     *ret = (struct checks){0};

@@ -354,7 +354,8 @@ static void adjust_and_decide(struct difference *of) {
     of->sign = decide(of, &of->whole, base);
 }
 
-/* Values are compared as logarithms if all are positive. */
+/* Compares NEW with BASE, for each setting and as a whole. Values are compared as logarithms if all are
+ * positive. */
 int difference_find(const struct measurements *measurements, size_t new_run, double least,
                     struct difference *ret, struct failure *failure) {
     const struct measurements *m = measurements;

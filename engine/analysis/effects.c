@@ -174,7 +174,8 @@ static int find_all(const struct analysis *analysis, struct effects *ret) {
     return r < 0 ? r : find_levels(analysis, ret);
 }
 
-/* Interactions are left out when the rows are too few for them. */
+/* Finds the share of the variance that each factor explains. Interactions are left out when the rows are too
+ * few for them. */
 int effects_find(const double *y, size_t rows, const struct effects_factor *factors, size_t count,
                  struct effects *ret) {
     cleanup(analysis_clear) struct analysis analysis = {

@@ -209,7 +209,7 @@ static void find_settings(struct measurements *measurements) {
 
 /* ---- The whole */
 
-/* Everything is read into one table, then rows are grouped by setting. */
+/* Reads the runs into one table, chooses the response, and groups the rows by setting. */
 int measurements_read(const char *const *paths, size_t count, const char *response, bool most,
                       struct measurements *ret, struct failure *failure) {
     const struct table_options options = {.member = ARCHIVE_RESULTS};

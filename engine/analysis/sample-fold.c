@@ -87,7 +87,8 @@ size_t sample_fold_points(const struct sample_fold *fold) {
     return fold->per_bucket == 1 ? fold->count : 2 * fold->count;
 }
 
-/* A bucket gives its two extremes at its two times, in the order in which they came. */
+/* Reads the points of a column: a bucket gives its two extremes, at its two times, in the order in which they
+ * came. */
 void sample_fold_read(const struct sample_fold *fold, size_t column, double *x, double *y) {
     size_t each = fold->per_bucket == 1 ? 1 : 2;
     for (size_t b = 0; b < fold->count; b++) {

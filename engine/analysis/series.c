@@ -511,7 +511,8 @@ static void add_overviews(const struct series *series, struct report_section *in
     }
 }
 
-/* Nothing is added for a run without samples. */
+/* Adds the charts of all samples of a run: of all nodes together, and of each. Nothing is added for a run
+ * without samples. */
 int series_report(struct report_section *in, struct archive_reader *archive, struct failure *failure) {
     cleanup(series_clear) struct series series = {
         .archive = archive, .run = archive_run(archive), .points_left = SERIES_POINTS_MAX};

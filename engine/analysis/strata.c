@@ -21,7 +21,8 @@ static size_t find_root(size_t *parents, size_t node) {
     return node;
 }
 
-/* Connected groups of levels are found with a union-find structure. */
+/* The rank of the model: the number of levels, less one for each group of levels that rows connect (found by
+ * union-find). */
 size_t strata_rank(const struct strata *strata) {
     size_t first = strata->codes[0] ? strata->level_counts[0] : 0,
            all = first + (strata->codes[1] ? strata->level_counts[1] : 0), rank = 0;
@@ -62,7 +63,8 @@ static double subtract_level_means(const uint32_t *codes, size_t levels, size_t 
     return most;
 }
 
-/* With two sets the means are subtracted in turn until nothing changes, at most ROUNDS_MAX times. */
+/* Subtracts the means of the levels of each set. With two sets they are subtracted in turn until nothing
+ * changes, at most ROUNDS_MAX times. */
 void strata_center(const struct strata *strata, double *values) {
     size_t most_levels = 1;
     double greatest = 0;
@@ -141,8 +143,8 @@ static double find_robust_t(const double *a, const double *b, size_t count, doub
     return sum_of_products(a, b, count) / sqrt(squares * (double)count / freedom);
 }
 
-/* Correlates normal scores of the residuals. p is the larger of those with and without allowance for unequal
- * variances. */
+/* Correlates the normal scores of the residuals of Y and X. p is the larger of those with and without
+ * allowance for unequal variances; NAN: too few rows. */
 struct association strata_associate(const struct strata *strata, const double *y, const double *x) {
     struct association ret = {.p = NAN, .correlation = NAN, .slope = NAN, .spread = NAN};
     size_t rows = strata->rows;
@@ -179,7 +181,8 @@ struct association strata_associate(const struct strata *strata, const double *y
     return ret;
 }
 
-/* F test on normal scores of ranks. */
+/* F test on normal scores: do the levels of the second set differ, after the first set's effects are removed?
+ */
 struct strata_effect strata_test_second(const struct strata *strata, const double *y) {
     struct strata_effect ret = {.p = NAN, .share = NAN};
     struct strata first = *strata;

@@ -258,7 +258,8 @@ static void report_tests(struct report_section *in, const struct checks *checks)
         report_text(in, "untested", "not tested, because measurements are too few", untested.bytes, false);
 }
 
-/* WITH_TESTS: also the table of all tests. */
+/* Adds whether the measurements can be trusted, and a warning or note for each finding. WITH_TESTS: also the
+ * table of all tests. */
 void trust_report(struct report_section *in, const struct measurements *measurements, bool with_tests) {
     cleanup(trust_clear) struct trust trust = {.measurements = measurements};
     struct checks checks;

@@ -68,7 +68,8 @@ static int print_help(const struct verb *verb) {
     return 0;
 }
 
-/* --help of a command with plugins also describes the plugin that is named. */
+/* Parses the words and runs the command. --help of a command with plugins also describes the plugin that is
+ * named. */
 static int run_verb(const struct verb *verb, size_t count, const char *const *argv, struct failure *failure) {
     const char *const *words = argv + 2;
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};

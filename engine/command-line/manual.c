@@ -110,7 +110,7 @@ static const char *find_group(const char *command) {
     return NULL;
 }
 
-/* VERB NULL: the page of the program. */
+/* The page of VERB as text for the terminal; NULL: the page of the program. The caller frees. */
 char *manual_text(const struct verb *verb, size_t width) {
     static const char usage[] = "Usage:", more[] = "'assay COMMAND --help' says more about a command.\n";
     const struct verb *page = verb ? verb : &verb_assay;

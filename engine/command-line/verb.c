@@ -30,7 +30,8 @@ const char *verb_new_name(const char *words) {
     return NULL;
 }
 
-/* A former name is answered with the new one. */
+/* *RET is the command NAME. FAILURE_INPUT has the nearest name, or the new name of a command that was
+ * renamed. */
 int verb_find(const char *name, const struct verb **ret, struct failure *failure) {
     const char *names[NAMES_MAX];
     size_t count = 0;
@@ -130,7 +131,8 @@ static int refuse_name(const struct verb *verb, const struct verb_action *action
                          advice);
 }
 
-/* Options of other actions are refused. */
+/* Runs the action NAME after checking the number of operands. Options that only other actions have are
+ * refused. */
 int verb_run_action(const struct verb_arguments *arguments, const struct verb_action *actions,
                     const char *name, struct failure *failure) {
     const char *verb = arguments->verb->name;

@@ -177,8 +177,8 @@ static size_t find_weakest(const struct list *list, double p_most, double relati
     return relative_change(&list->points[smallest]) > relative_least ? list->count : smallest;
 }
 
-/* Windows are split with a weaker limit first; then the weakest points are dropped one by one. -EINVAL: the
- * rule is out of its limits. */
+/* Finds the change points of a series: windows are split with a weaker limit first, then the weakest points
+ * are dropped one by one. -EINVAL: the rule is out of its limits. */
 int change_points_find(const struct change_points_rule *rule, const double *values, size_t count,
                        struct change_point **ret, size_t *ret_count) {
     if (rule->window < 2 || rule->window > CHANGE_POINTS_WINDOW_MAX ||

@@ -62,7 +62,8 @@ static sqlite3_stmt *find_prepared(struct history_store *store, const char *sql)
     return at;
 }
 
-/* Binds the values after TYPES, which has a letter for each: t text, i int64_t, d double. */
+/* Prepares the statement SQL and binds the values after TYPES, which has a letter for each: t text, i
+ * int64_t, d double. */
 int database_prepare(struct history_store *store, sqlite3_stmt **ret, struct failure *failure,
                      const char *sql, const char *types, ...) {
     sqlite3_stmt *statement = find_prepared(store, sql);

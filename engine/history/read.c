@@ -69,7 +69,8 @@ static int find_run(struct history_store *store, const char *run, char **ret, st
     return 0;
 }
 
-/* Adds a line to the log: a change at a time, or a run that is wrong. */
+/* Adds a line to the log: a change at a time, or a run that is wrong. FAILURE_INPUT: the time, run or nodes
+ * are not valid. */
 int history_store_note(struct history_store *store, const struct history_note *note,
                        struct failure *failure) {
     cleanup(host_list_clear) struct host_list nodes = {0};
@@ -368,7 +369,8 @@ int history_store_read(struct history_store *store, const struct history_filter 
                : r;
 }
 
-/* A list that is too long for RET is cut. */
+/* Appends which recorded facts of NODE differ between two archives. A list that is too long for RET is cut.
+ */
 int history_store_describe_changes(struct history_store *store, const char *node, int64_t before, int64_t now,
                                    struct text *ret, struct failure *failure) {
     cleanup(database_release) sqlite3_stmt *statement = NULL;

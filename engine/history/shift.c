@@ -78,7 +78,8 @@ static double p_of_greatest(double z, size_t count, size_t side) {
     return fmin(1, z * density * ((1 - 1 / (z * z)) * 2 * log((1 - h) / h) + 4 / (z * z)));
 }
 
-/* The steps are those of shift.h. */
+/* Finds the most likely row of a change of level, its size, and p (the steps of shift.h). -EDOM: too few
+ * rows. */
 int shift_find(const double *values, size_t count, struct shift *ret) {
     if (count < SHIFT_ROWS_LEAST)
         return -EDOM;

@@ -27,7 +27,7 @@ static void choose_scale(struct chart_axis *axis, bool may_be_logarithmic) {
     axis->range = on_scale(axis, axis->high) - axis->from;
 }
 
-/* The axes span all points that can be drawn, the marks, and the labels. */
+/* The axes of a chart, which span all points that can be drawn, the marks, and the labels. */
 struct chart_axes chart_axes_of(const struct chart *chart) {
     struct chart_axes axes = {.x = {.low = INFINITY, .high = -INFINITY},
                               .y = {.low = INFINITY, .high = -INFINITY}};
@@ -58,7 +58,8 @@ double chart_axis_place(const struct chart_axis *axis, double value) {
     return !(place >= -1e-9 && place <= 1 + 1e-9) ? NAN : place < 0 ? 0 : place > 1 ? 1 : place;
 }
 
-/* Powers of ten on a logarithmic axis, every k-th if they are many. */
+/* Chooses at most MAX ticks: 1, 2 or 5 times a power of ten, or powers of ten, if they are many every k-th.
+ */
 size_t chart_axis_ticks(const struct chart_axis *axis, size_t max, double *ret) {
     static const double steps[] = {1, 2, 5};
     size_t count = 0;

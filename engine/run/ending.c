@@ -51,7 +51,8 @@ static void on_signal(struct event_source *source, int number, void *context) {
     }
 }
 
-/* SIGHUP is not watched when it is ignored, as under nohup. */
+/* Starts handling SIGINT, SIGTERM, SIGHUP and SIGUSR2. SIGHUP is left alone when it is ignored, as under
+ * nohup. */
 int run_watch_signals(struct run *run, struct failure *failure) {
     static const int numbers[RUN_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
     for (size_t i = 0; i < RUN_SIGNALS; i++) {

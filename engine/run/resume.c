@@ -225,7 +225,8 @@ static void adopt_past(struct run *run) {
     run->record.committed = *run->record.units;
 }
 
-/* The design is written again, since the run may have more spares now. */
+/* Opens the run's folder for another part. The design is written again, since the run may have more spares
+ * now. */
 int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure) {
     run->record.folder = xstrdup(inputs->run_folder);
     run->record.files.folder = run->record.folder;

@@ -452,7 +452,8 @@ static int undo_reservation(struct run *run, struct failure *failure) {
     return failure->code;
 }
 
-/* The reservation is journalled, then left: the testbed keeps it when this process ends. */
+/* Reserves and leaves the nodes to the testbed, which keeps them when this process ends. The reservation is
+ * journalled first. */
 int run_reserve(const struct run_request *request, char **ret_folder, struct failure *failure) {
     cleanup(close_run) struct run run = {.only_reserves = true};
     const struct testbed_backend *backend = request->campaign->testbed.backend;
@@ -497,7 +498,7 @@ static void note_reclaimed(void *context, const char *sentence) {
     record_report_text(context, RUN_EVENT_NOTE, sentence);
 }
 
-/* A run that was completed only gives back what is still reserved. */
+/* Continues the run with another part. A run that was completed only gives back what is still reserved. */
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
                struct failure *failure) {
     cleanup(close_run) struct run run = {0};

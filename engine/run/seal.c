@@ -64,7 +64,8 @@ int run_record_plan(struct run *run, struct failure *failure) {
     return r < 0 ? r : run_record_design(run, failure);
 }
 
-/* The campaign is checked for secrets now, sooner than when everything is measured. */
+/* Writes everything that is known before a node is touched. The campaign is checked for secrets now, sooner
+ * than when everything is measured. */
 int run_record_inputs(struct run *run, struct failure *failure) {
     cleanup_free char *path = record_path(&run->record, ARCHIVE_CAMPAIGN);
     const struct text *campaign = &run->set.campaign->bytes;
@@ -87,7 +88,7 @@ int run_record_inputs(struct run *run, struct failure *failure) {
 /* ---- run.json --------------------------------------------------------------------------------------------
  */
 
-/* The committed journal says what has happened; the plan says the rest. */
+/* Writes run.json. The committed journal says what has happened, the plan says the rest. */
 int run_record_run(struct run *run, struct failure *failure) {
     cleanup(run_history_clear) struct run_history history = {0};
     cleanup(archive_run_clear) struct archive_run summary = {.kind = ARCHIVE_OF_RUN};
@@ -343,7 +344,7 @@ static int make_archive(struct run *run, char sha256[static HASH_HEX_SIZE], stru
     return r < 0 ? r : seal_folder(run, sha256, failure);
 }
 
-/* Room on the disk that was kept for the end is freed first. */
+/* The seal phase. Room on the disk that was kept for the end is freed first. */
 int run_seal(struct run *run, struct failure *failure) {
     char sha256[HASH_HEX_SIZE];
     record_release_reserve(&run->record, RECORD_RESERVE_LAST);

@@ -238,7 +238,8 @@ static int check_folds(const struct fit_options *options, struct failure *failur
                          options->fold_columns[0]);
 }
 
-/* Terms and parameters are only taken from the suggestion if its method is the one that fits. */
+/* Fills what the user has not given from the experiment's suggestion. Its terms and parameters only count if
+ * its method is the one that fits. */
 int fit_arguments_complete(struct fit_arguments *ret, const struct table *table, struct failure *failure) {
     static const struct archive_model nothing;
     const struct archive_model *suggestion = table->suggestion ? table->suggestion : &nothing;

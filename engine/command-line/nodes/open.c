@@ -340,7 +340,8 @@ static void clear_nodes(struct nodes *nodes) {
     free(nodes->failures);
 }
 
-/* A failure to leave is printed if another failure is returned. */
+/* Ends the agents and frees NODES; returns R, or why an agent could not end. If R is negative, that failure
+ * is printed. */
 int nodes_close(struct nodes *nodes, int r, struct failure *failure) {
     struct failure own = {0};
     nodes_doing(nodes, "leaving");

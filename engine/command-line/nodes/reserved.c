@@ -49,8 +49,8 @@ static int find_nodes(struct reserved *reserved, const struct nodes *nodes,
     return r == 0 && testbed->backend->wait ? testbed->backend->wait(reserved->testbed, failure) : r;
 }
 
-/* The agents get an id of their own, apart from that of the run's agents. When the reservation ends is asked
- * of the testbed, since it may have moved. */
+/* Finds the nodes that the run of --run has reserved, and waits until they can be used. The agents get an id
+ * of their own, apart from that of the run's agents. */
 int reserved_open(const struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
                   struct reserved **ret, struct failure *failure) {
     struct reserved *reserved = *ret = xcalloc(1, sizeof *reserved);

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The run's own copies are used in any case; the originals only tell whether the user expects something else.
- */
+/* Refuses to continue if original files have changed since the run began; AS_RECORDED: only prints it. The
+ * run's own copies are used in any case. */
 int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure) {
     cleanup(text_clear) struct text differences;
     text_init(&differences, 1 << 20);
@@ -116,7 +116,8 @@ int execution_predict(void *context, const struct plan *plan, double *ret_second
     return r;
 }
 
-/* With --resubmit further parts follow as long as reservations end. */
+/* Carries out the execution in this process: reserves or begins only, or measures a part, and with --resubmit
+ * further parts. */
 int execution_perform(const struct execution *execution, struct run_observer observer,
                       struct failure *failure) {
     int64_t until_ns;

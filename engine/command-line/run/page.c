@@ -265,8 +265,8 @@ static void read_samples(struct run_page *page, const struct run_status *status)
     }
 }
 
-/* The room is divided so that nodes have at least half of it, or all that they need; then the best settings,
- * then messages. */
+/* Makes all lines of the page. Nodes have at least half of the room, or all that they need; then come the
+ * best settings, then messages. */
 void run_page_make(struct run_page *page, struct run_status *status, struct screen *screen) {
     const struct run_history *history = &status->history;
     int64_t now_ns = clock_wall_ns();

@@ -161,7 +161,7 @@ void recorded_run_close(struct recorded_run *run) {
     *run = (struct recorded_run){0};
 }
 
-/* At most SENTENCES_MAX differences are listed. */
+/* Adds to RET how the run in FOLDER differs from the one that it repeats, at most SENTENCES_MAX sentences. */
 int recorded_run_compare(const char *folder, struct bind_texts *ret, struct failure *failure) {
     enum { SENTENCES_MAX = 20 };
     cleanup(inputs_clear) struct inputs inputs = {0};

@@ -48,7 +48,7 @@ void screen_open(struct screen *screen, int descriptor) {
     screen_measure(screen);
 }
 
-/* A window of another size is drawn anew. */
+/* Reads the size of the window. If it has changed, the next drawing begins anew. */
 void screen_measure(struct screen *screen) {
     struct winsize window = {.ws_row = 24, .ws_col = 80};
     if (ioctl(screen->descriptor, TIOCGWINSZ, &window) < 0 || window.ws_row == 0 || window.ws_col == 0)
@@ -117,7 +117,7 @@ static void append_change(const struct screen *screen, size_t row, const struct 
                       new->text + same, colour[0] ? "\033[0m" : "");
 }
 
-/* Only lines that have changed are written. Negative: the terminal cannot be written to. */
+/* Draws the lines that have changed since the last drawing. Negative: the terminal cannot be written to. */
 int screen_draw(struct screen *screen) {
     cleanup(text_clear) struct text frame;
     text_init(&frame, FRAME_MAX);

@@ -75,7 +75,8 @@ static bool parse_moment(const char *text, time_t now, time_t *ret) {
     return false;
 }
 
-/* A number without a unit is refused, because it could mean anything. */
+/* Parses --until, a duration from NOW_NS on or a moment, as ns since 1970. A number without a unit is
+ * refused, because it could mean anything. */
 int until_parse(const char *text, int64_t now_ns, int64_t *ret, struct failure *failure) {
     static const int64_t second = 1000000000;
     double seconds;

@@ -302,7 +302,8 @@ int campaign_read(const char *path, const struct installation *installation,
     return 0;
 }
 
-/* With more spares the campaign is read a second time, with the old and the new ones as overrides. */
+/* Reads the campaign of the run in FOLDER. With more spares it is read a second time, with the old and the
+ * new spares as overrides. */
 int campaign_read_recorded(const char *folder, const struct installation *installation,
                            const char *const *more_spares, size_t count, struct campaign **ret,
                            struct failure *failure) {

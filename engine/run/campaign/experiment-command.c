@@ -242,7 +242,8 @@ static void free_arguments(char ***arguments) {
     experiment_arguments_free(*arguments);
 }
 
-/* A line becomes "sh -c LINE", without values filled in: the shell finds them in its environment. */
+/* Makes the arguments with VALUES filled in; *RET is the caller's. A line becomes "sh -c LINE" without
+ * values: the shell finds them in its environment. */
 int experiment_command_arguments(const struct experiment_command *command, const char *file,
                                  const struct experiment_values *values, char ***ret,
                                  struct failure *failure) {

@@ -206,7 +206,8 @@ static bool is_guessed(const struct plan *plan) {
     return !plan->facts.known && design_uses_facts(plan->design);
 }
 
-/* The hashes of the table and its order let a resumed run refuse to measure another plan. */
+/* Writes inputs.json. The hashes of the table and its order let a resumed run refuse to measure another plan.
+ */
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
                  struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
@@ -249,7 +250,7 @@ int inputs_take_copies(const char *run_folder, struct failure *failure) {
     return r < 0 ? r : save(&inputs, failure);
 }
 
-/* Gives execute permission to the files that had it; who may read a file may then execute it. */
+/* Makes the files executable that were so when they were copied; who may read a file may then execute it. */
 int inputs_restore_executables(const struct inputs *inputs, struct failure *failure) {
     int r = 0;
     for (size_t k = 0; r == 0 && inputs->executables.count && k < COPY_FOLDERS; k++) {
@@ -327,7 +328,8 @@ int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
                                       "or start a new run");
 }
 
-/* A design that depends on facts that were guessed is not compared. */
+/* Refuses a plan whose table or order is not the one that the run began with. A table that depends on guessed
+ * facts is not compared. */
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure) {
     char order[HASH_HEX_SIZE];
     cleanup_free char *table = NULL;

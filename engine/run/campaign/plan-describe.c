@@ -299,7 +299,8 @@ static int append_phases(const struct plan *plan, struct plan_values *values, st
     return r;
 }
 
-/* The text of 'assay run --dry-run'. */
+/* Appends the text of 'assay run --dry-run': campaign, phases with their commands, blocks, first units, facts
+ * and costs. */
 int plan_describe(const struct plan *plan, const char *runs, struct text *ret, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;

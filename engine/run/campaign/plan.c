@@ -160,7 +160,8 @@ static int check_commands(struct plan *plan, struct failure *failure) {
     return r < 0 ? r : check_list(&experiment->run, 1, experiment->file, &values, failure);
 }
 
-/* A unit that is placed on one node knows of no others, so run_nodes is 1. */
+/* The names that expressions may use beside the factors: three facts, then the numeric options. A unit that
+ * is placed on one node knows of no others, so run_nodes is 1. */
 struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
                                 size_t *ret_count) {
     struct design_given *given = xcalloc(PLAN_FACTS + experiment->option_count, sizeof *given);
@@ -252,7 +253,7 @@ int plan_check_guess(const struct plan *plan, struct failure *failure) {
     return r < 0 ? r : plan_check_memory(known, "this machine", facts.cores, facts.memory, failure);
 }
 
-/* The steps check what needs the whole design. */
+/* Makes the plan of a campaign: the design for FACTS and its order, then checks of every row. */
 int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
              struct failure *failure) {
     static int (*const steps[])(struct plan * plan, struct failure * failure) = {
@@ -344,7 +345,8 @@ static void set_number(struct plan_values *values, size_t i, const char *name, d
     set(values, i, name, text);
 }
 
-/* Sets the values that are the same for all units; plan_values_set() adds those of one. */
+/* The values that commands may use and that are the same for all units; plan_values_set() adds those of one.
+ */
 struct plan_values plan_values_new(const struct plan *plan, size_t cpus) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t most =
@@ -362,7 +364,8 @@ struct plan_values plan_values_new(const struct plan *plan, size_t cpus) {
     return values;
 }
 
-/* A streamed kernel reads the units' own values as rows, so only those of the block are set. */
+/* Sets the values of the block and of the unit at POSITION. For a streamed kernel only those of the block: it
+ * reads its units as rows. */
 void plan_values_set(struct plan_values *values, const struct plan *plan, size_t position, size_t block) {
     size_t row = design_order_row(plan->order, position), at = values->unit_from;
     char buffer[NUMBER_TEXT_SIZE], variable[CONTROL_VARIABLE_SIZE];

@@ -77,7 +77,7 @@ void repeat_describe(const struct plan *plan, struct text *ret) {
             repeat->confidence * 100, repeat->at_least, repeat->at_most);
 }
 
-/* The rule as run.json has it; the caller frees. NULL: rows are repeated a fixed number of times. */
+/* The rule by which rows are repeated, for run.json; the caller frees. NULL: a fixed number of times. */
 struct archive_repeat *repeat_of_plan(const struct plan *plan) {
     const struct design_repeat *repeat = &plan->campaign->design->repeat;
     if (!repeat->wanted)

@@ -101,7 +101,8 @@ static bool is_left_out(void *context, const char *path, const char *relative, c
     return true;
 }
 
-/* Output of this program itself is left out, because it grows while it is copied. */
+/* Lists the files of a folder that are copied, and counts those left out. Output of this program itself is
+ * left out, because it grows while it is copied. */
 int source_files_read(const struct source_choice *choice, struct source_files *ret, struct failure *failure) {
     struct choosing choosing = {.choice = choice, .files = ret};
     struct stat top;
@@ -247,7 +248,8 @@ int tree_difference(const char *before, const char *now, char **ret, struct fail
     return r;
 }
 
-/* MANIFEST has lines of a SHA-256, two blanks and a path, as sha256sum prints them. */
+/* *RET is a sentence about the first file of MANIFEST (lines of sha256sum) that has changed or is missing in
+ * FOLDER; NULL: none. */
 int source_files_difference(const char *manifest, const char *folder, char **ret, struct failure *failure) {
     enum { DIGITS = HASH_HEX_SIZE - 1, BLANKS = 2 };
     cleanup(text_clear) struct text lines;

@@ -117,7 +117,8 @@ static int describe_files(const char *run_folder, struct source_files *files, co
     return 0;
 }
 
-/* An ORIGIN without `written` is of a source whose record came with a copy: only the listing is made. */
+/* Adds the origin and hash of a source to software/sources.json. An ORIGIN without `written` came with its
+ * record: only the listing of hashes is made. */
 int sources_record(const char *run_folder, struct source_files *files, const struct source_origin *origin,
                    struct failure *failure) {
     cleanup(document_cleanup) struct document *document = NULL;

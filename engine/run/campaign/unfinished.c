@@ -24,8 +24,8 @@ static bool is_unfinished(const char *path) {
            status->condition != RUN_IS_COMPLETED && !run_status_is_under_way(status);
 }
 
-/* Runs are looked at from the newest name on. A changed campaign counts only for the newest run of its file.
- */
+/* Looks for an unfinished run of the campaign in FOLDER, from the newest name on; *RET are its inputs. A run
+ * of a changed campaign counts only if it is the newest of that file. */
 enum inputs_match unfinished_find(const char *folder, const struct campaign *campaign,
                                   const struct campaign_overrides *overrides, struct inputs *ret) {
     struct dirent **entries;

@@ -403,7 +403,7 @@ static int measure_block(struct measurement *measurement, struct failure *failur
     return r;
 }
 
-/* A block in which nothing is left to measure is skipped. */
+/* Measures what is left of BLOCK. A block in which nothing is left is skipped. */
 int block_measure(struct measurement *measurement, const struct design_block *block,
                   struct failure *failure) {
     struct node_set *set = measurement->set;

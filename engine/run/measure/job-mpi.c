@@ -86,7 +86,7 @@ static int refuse_mpirun(const struct run_node *node, const char *mpirun, const 
                             node->name, mpirun, (int)strcspn(printed, "\n"), printed);
 }
 
-/* All nodes must have the same library. */
+/* Finds the MPI library of the nodes. All nodes must have the same one. */
 int mpi_find(struct node_set *set, enum mpi_kind *ret, struct failure *failure) {
     cleanup(job_free_words) char **mpirun = NULL;
     struct node_result *results;
@@ -164,7 +164,8 @@ static int fill_options(const struct node_set *set, enum mpi_kind kind, const ch
     return experiment_command_arguments(&command, set->experiment->file, &view, ret, failure);
 }
 
-/* Open MPI hands variables to ranks only if they are named with -x; the other libraries hand on all. */
+/* Puts mpirun and its options before the unit's command. Open MPI hands on only variables that are named with
+ * -x, the other libraries all. */
 int mpi_adapt(const struct node_set *set, enum mpi_kind kind, const char *folder,
               const struct experiment_shape *shape, const struct experiment_values *values, char ***arguments,
               char ***environment, struct failure *failure) {

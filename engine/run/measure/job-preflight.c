@@ -206,7 +206,8 @@ static int refuse_same_machine(const struct lane *lane, struct failure *failure)
     return 0;
 }
 
-/* With one node, or without ranks, nothing is tested. */
+/* Tests MPI between the lane's nodes by a program in which each pair exchanges a byte. With one node, or
+ * without ranks, nothing is tested. */
 int job_preflight(struct lane *lane, struct failure *failure) {
     struct node_set *set = lane->measurement->set;
     if (lane->at.count < 2 || !experiment_has_ranks(set->experiment))

@@ -363,7 +363,8 @@ void job_append_hosts(const struct lane *lane, const struct experiment_shape *sh
     mpi_append_hosts(lane->measurement->job->kind, &lane->at, shape, text);
 }
 
-/* The smallest core count among the lane's nodes counts. */
+/* The nodes, ranks and threads of the lane's next unit. The smallest core count among the lane's nodes
+ * counts. */
 int job_shape(const struct lane *lane, struct experiment_shape *ret, struct failure *failure) {
     const struct node_set *set = lane->measurement->set;
     const struct design *design = set->plan->design;
@@ -421,7 +422,8 @@ static bool end_launches(struct job *job, const struct run_node *from) {
     return any;
 }
 
-/* A node that is out is also told to sweep, since it may still receive it. */
+/* Ends what is left of the lane's unit on its nodes, then calls THEN. A node that is out is also told, since
+ * it may still hear it. */
 void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane)) {
     struct job *job = lane->measurement->job;
     bool left = end_launches(job, lane->at.node);
@@ -479,7 +481,8 @@ static void end_stuck_unit(struct job *job, struct lane *lane, int64_t now_ns) {
     unit->stuck = true;
 }
 
-/* Each tool is also asked for its processor time, for the next check. */
+/* Every few seconds: ends units that are stuck, and asks each tool for its processor time, for the next
+ * check. */
 void job_end_stuck_units(struct job *job) {
     struct measurement *measurement = job->measurement;
     int64_t now_ns = clock_monotonic_ns();

@@ -301,7 +301,8 @@ void lane_clear_kernel(struct lane *lane) {
     text_reset(&lane->errors);
 }
 
-/* A silent kernel gets SIGTERM, later SIGKILL; if it does not end even then, its node is taken out. */
+/* Ends a kernel that has not answered for too long: by SIGTERM, later SIGKILL; if it does not end even then,
+ * its node is taken out. */
 void lane_check_streamed(struct lane *lane, int64_t now_ns) {
     double timeout = lane->measurement->set->experiment->timeout;
     if (timeout <= 0 || lane->finished || !lane->command)

@@ -134,8 +134,8 @@ static void log_command(const struct lane *lane, const char *const *arguments) {
                line.bytes);
 }
 
-/* The unit's values are in the arguments and the environment. Ranks run in the software's container, mpirun
- * does not. */
+/* Starts the run command with the unit's values as arguments and environment. Ranks run in the software's
+ * container, mpirun does not. */
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
                 const struct remote_command_callbacks *callbacks, struct failure *failure) {
     static const char *const none[] = {NULL};
@@ -205,8 +205,8 @@ static bool works_elsewhere(const struct node_set *set, const struct run_node *n
     return false;
 }
 
-/* After too many failures in a row the node is broken if units work on other nodes; else the experiment is.
- */
+/* Notes that a unit has failed. After too many in a row the node is broken if units work on other nodes; else
+ * the experiment is. */
 void lane_note_failure(struct lane *lane, size_t position, const char *why) {
     struct node_set *set = lane->measurement->set;
     struct failure failure;
@@ -234,8 +234,8 @@ static void end_unit(struct lane *lane) {
         job_end_unit(lane, false, NULL);
 }
 
-/* A job's unit begins again on the nodes that are left, outside of this callback; hence the loop is stopped.
- */
+/* Takes NODE out and ends its lanes. A job's unit begins again on the nodes that are left, outside of this
+ * callback; hence the loop is stopped. */
 void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
                            const struct failure *why) {
     struct node_set *set = measurement->set;

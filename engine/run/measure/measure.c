@@ -231,7 +231,8 @@ static void note_flags(struct node_set *set) {
                     words.bytes);
 }
 
-/* Results are committed even after a failure. Units that failed fail the run, with the first one's reason. */
+/* Measures all blocks. Results are committed even after a failure. Units that failed fail the run, with the
+ * first one's reason. */
 int measure(struct watch *watch, struct run_progress *progress, struct failure *failure) {
     struct node_set *set = watch->set;
     cleanup(clear_measurement) struct measurement measurement = {

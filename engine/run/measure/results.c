@@ -145,7 +145,8 @@ static void write_unit(struct measurement *measurement, const struct lane *lane,
 /* ---- Units that wait -------------------------------------------------------------------------------------
  */
 
-/* Without samples nothing is waited for, nor for a failed unit. */
+/* Adds a unit that has ended. It is pending until its samples have come; a failed unit, or one without
+ * samples, is written at once. */
 void results_add(struct lane *lane, const struct measured_unit *unit) {
     static const struct unit_state unknown = {.frequency_hz = NAN, .temperature = NAN};
     struct measurement *measurement = lane->measurement;
@@ -254,7 +255,8 @@ static int64_t sample_timeout_ns(const struct node_set *set) {
     return 3 * longest + sample_timeout_min_ns;
 }
 
-/* A unit is written without its samples when its node is out or sample_timeout_ns() has passed. */
+/* Writes the lane's pending units, in order. One is written without its samples when its node is out or
+ * sample_timeout_ns() has passed. */
 void results_release_lane(struct lane *lane, bool all) {
     const struct node_set *set = lane->measurement->set;
     int64_t now_ns = clock_monotonic_ns(), timeout_ns = sample_timeout_ns(set);
@@ -274,7 +276,8 @@ void results_release_lane(struct lane *lane, bool all) {
     }
 }
 
-/* Afterwards, samples from before the first pending unit are forgotten. */
+/* Writes pending units of all lanes; true: some are still pending. Samples from before the first pending unit
+ * are then forgotten. */
 bool results_release(struct measurement *measurement, bool all) {
     bool any = false;
     for (size_t i = 0; measurement->watch->nodes && i < measurement->lane_count;) {
@@ -297,7 +300,8 @@ bool results_release(struct measurement *measurement, bool all) {
     return any;
 }
 
-/* When the run is ending, the samplers are stopped, since each then takes a last sample at once. */
+/* Waits for the samples of pending units, then writes all. When the run is ending, the samplers are stopped:
+ * each takes a last sample at once. */
 void results_wait(struct measurement *measurement) {
     struct node_set *set = measurement->set;
     int64_t checked_ns = clock_monotonic_ns(), deadline_ns = checked_ns + sample_timeout_ns(set), now_ns;

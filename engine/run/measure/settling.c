@@ -97,7 +97,8 @@ static void journal_settled(struct settling *settling, size_t row) {
     journal_end(settling->record->journal);
 }
 
-/* TIMES loses the repetitions that settled rows no longer need. */
+/* Settles the rows of BLOCK that are known well enough. TIMES loses the repetitions that they no longer need.
+ */
 struct settling_saving settling_apply(struct settling *settling, const struct design_block *block,
                                       bool has_ended, struct unit_times *times, size_t lanes) {
     struct settling_saving saving = {0};
@@ -121,8 +122,8 @@ struct settling_saving settling_apply(struct settling *settling, const struct de
 /* ---- The end ---------------------------------------------------------------------------------------------
  */
 
-/* A part of the run may have ended after a row's last repetition and before the row was settled: that is done
- * here. */
+/* Notes how many rows are settled. A part of the run may have ended after a row's last repetition and before
+ * the row was settled: that is done here. */
 void settling_note(struct settling *settling, bool is_whole) {
     if (!settling->rule)
         return;

@@ -107,7 +107,7 @@ static void score_kind(const struct slow_nodes *slow, const size_t *nodes, size_
     }
 }
 
-/* Each kind is scored by itself. */
+/* Scores all nodes; each kind of node is compared only with itself. */
 void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size_t kind_count,
                       struct slow_node_score *scores) {
     cleanup_free double *medians = xcalloc(slow->rows + 1, sizeof *medians);
@@ -140,7 +140,7 @@ static void note_slow_node(struct node_set *set, struct run_node *node, const st
     record_note(set->record, "node %s: %s", node->name, node->slow);
 }
 
-/* Only nodes with the same CPU model and core count are compared. */
+/* Notes the nodes that are slower than others with the same CPU model and core count. */
 void slow_nodes_note(const struct slow_nodes *slow, struct node_set *set) {
     cleanup_free struct slow_node_score *scores = xcalloc(set->count, sizeof *scores);
     cleanup_free uint32_t *kinds = xcalloc(set->count, sizeof *kinds);

@@ -114,7 +114,7 @@ static void replace_node(struct measurement *measurement, struct run_node *joini
         slow_nodes_forget(measurement->speeds, lost->number);
 }
 
-/* A lost node and a spare are paired as long as there are both. */
+/* Replaces lost nodes by spares, one after the other, as long as there are both. */
 int spares_bring_in(struct measurement *measurement, struct failure *failure) {
     struct node_set *set = measurement->set;
     int r = 0;

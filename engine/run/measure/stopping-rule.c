@@ -76,7 +76,8 @@ void stopping_rule_free(struct stopping_rule *rule) {
     free(rule);
 }
 
-/* Nodes get their numbers in the order in which they come. */
+/* Adds the value of a unit, which waits until its repetition is over. Nodes get their numbers in the order in
+ * which they come. */
 int stopping_rule_add(struct stopping_rule *rule, const struct stopping_value *value) {
     cleanup_free char *unit = xformat("%s %s", value->node, value->core);
     struct waiting item = {
@@ -145,7 +146,8 @@ static bool is_same_group(const struct waiting *a, const struct waiting *b) {
     return a->repetition == b->repetition && a->row == b->row && a->node == b->node;
 }
 
-/* Of a unit that was measured several times in a repetition, the last value counts. */
+/* Adds the waiting values of repetitions before BEFORE to their groups. Of a unit that was measured several
+ * times the last value counts. */
 void stopping_rule_close(struct stopping_rule *rule, size_t before) {
     struct waiting *items = rule->waiting, *end = items + rule->waiting_count, *at = items;
     if (rule->waiting_count == 0)
@@ -169,7 +171,8 @@ void stopping_rule_close(struct stopping_rule *rule, size_t before) {
 /* ---- Verdicts --------------------------------------------------------------------------------------------
  */
 
-/* The groups are nodes, or the repetitions of blocks; the interval is that of Student's t over them. */
+/* The mean of ROW and its confidence interval, by Student's t over its groups: nodes, or repetitions of
+ * blocks. */
 struct stopping_estimate stopping_rule_estimate(struct stopping_rule *rule, size_t row) {
     struct moments moments = rule->rows[row].groups;
     if (rule->repeat.between == DESIGN_BETWEEN_NODE)
@@ -195,8 +198,8 @@ struct stopping_estimate stopping_rule_estimate(struct stopping_rule *rule, size
     return estimate;
 }
 
-/* Values that are read again may go beyond BEFORE: when they were measured, the last of them settled the row.
- */
+/* Settles ROW if its mean is known well enough. Values that are read again may go beyond BEFORE: when they
+ * were measured, the last of them settled the row. */
 size_t stopping_rule_settle(struct stopping_rule *rule, size_t row, size_t before) {
     struct row *state = &rule->rows[row];
     if (state->settled_from || !stopping_rule_estimate(rule, row).narrow)

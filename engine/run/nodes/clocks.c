@@ -103,7 +103,8 @@ static void note_spread(struct node_set *set) {
                     number_describe_duration((double)bound * 1e-9, within));
 }
 
-/* The time that it takes is part of what must be kept before a deadline. */
+/* Measures the clocks of all nodes against ours, at the start or the end. How long that takes counts for the
+ * time kept before a deadline. */
 int node_set_measure_clocks(struct node_set *set, enum run_clock which, struct failure *failure) {
     cleanup_free struct agent_clock *clocks = NULL;
     int64_t begun_ns = clock_monotonic_ns();

@@ -117,7 +117,8 @@ static void journal_link(struct node_set *set, const char *event, const struct r
     journal_end(journal);
 }
 
-/* The news that a link broke is reported before the note that nobody waits for it. */
+/* From collect on, a run that ends early closes broken links. The news that a link broke is reported first.
+ */
 void node_set_give_up_broken(struct node_set *set) {
     if (set->record->phase < RUN_COLLECT ||
         !(set->record->failed || set->record->interrupted || set->unreachable_at_seal))
@@ -185,7 +186,8 @@ static void on_progress(struct node_group *group, size_t done, size_t total, voi
                                                              .seconds_left = -1});
 }
 
-/* A failure is a node's own only if some other node did not fail. */
+/* Merges the failures of one step. A node whose failure is its own, because some other node did not fail, is
+ * taken out. */
 int node_set_merge_failures(struct node_set *set, struct failure *failures, const char *what,
                             struct failure *failure) {
     if (set->loss.code < 0 && set->campaign->node_loss.action != NODE_LOSS_ABORT) {
@@ -313,8 +315,8 @@ static int reclaim_reservation(struct node_set *set, struct failure *failure) {
     return r;
 }
 
-/* Later parts reserve under "ID-PART", because agents of earlier parts may still be there and remove their
- * folders. */
+/* Reserves the nodes and waits for them. Later parts reserve as "ID-PART", because agents of earlier parts
+ * may still be there and remove their folders. */
 int node_set_reserve(struct node_set *set, struct failure *failure) {
     const struct run_record *record = set->record;
     /* Agents of parts before may still be there, with folders that they will remove. */
@@ -454,8 +456,8 @@ static int64_t leave_timeout(const struct node_set *set) {
     return left_ns > leave_timeout_ns ? leave_timeout_ns : left_ns < EVENT_SECOND ? EVENT_SECOND : left_ns;
 }
 
-/* Nodes that were given up restore themselves when their leases expire: that is noted, and is not the run's
- * failure. */
+/* Ends the agents and gives the reservation back. Nodes that were given up restore themselves when their
+ * leases expire: that is noted, and is not the run's failure. */
 int node_set_release(struct node_set *set, struct failure *failure) {
     struct failure first = {0};
     if (set->group)
@@ -502,7 +504,7 @@ static void on_statistics(struct agent_link *link, const struct agent_statistics
     journal_end(journal);
 }
 
-/* Agents that do not answer have no entry. */
+/* Journals what each agent cost, as the agents say. Those that do not answer have no entry. */
 void node_set_record_costs(struct node_set *set) {
     cleanup(answers_clear) struct answers answers = {0};
     if (!set->group)

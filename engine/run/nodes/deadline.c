@@ -10,7 +10,7 @@ const char *const deadline_source_names[] = {[DEADLINE_NONE] = "none",
                                              [DEADLINE_UNTIL] = "until",
                                              [DEADLINE_TESTBED] = "testbed"};
 
-/* The earliest of the ends that are known counts. */
+/* Sets the end that SOURCE names and chooses the earliest of all. True: the deadline has changed. */
 bool deadline_consider(struct deadline *deadline, enum deadline_source source, int64_t wall_ns,
                        int64_t now_wall_ns, int64_t now_monotonic_ns) {
     struct deadline_end before = {deadline->end_ns, deadline->wall_ns};

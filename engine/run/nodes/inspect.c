@@ -237,7 +237,7 @@ enum {
     FILES_OF_A_NODE = 64, /* of each */
 };
 
-/* Units keep their output in up to two files each, and an archive has a limited number of files. */
+/* Refuses more units than an archive has room for: each keeps its output in up to two files. */
 int node_set_check_units(const struct node_set *set, uint64_t lanes, struct failure *failure) {
     const struct gate_settings *gates = &set->campaign->gates;
     uint64_t attempts = 1;
@@ -255,7 +255,7 @@ int node_set_check_units(const struct node_set *set, uint64_t lanes, struct fail
                             units, ARCHIVE_ENTRIES_MAX);
 }
 
-/* Checked before hours of preparation. */
+/* Refuses, before hours of preparation, processes, units and memory that the nodes cannot provide. */
 int node_set_check_fit(struct node_set *set, struct failure *failure) {
     uint64_t lanes = 0;
     for (size_t i = 0; i < set->count; i++) {
@@ -273,7 +273,7 @@ int node_set_check_fit(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : check_memories(set, failure);
 }
 
-/* A node whose agent may use no core fails. */
+/* Reads the facts and cores of all nodes. A node whose agent may use no core fails. */
 int node_set_read_facts(struct node_set *set, struct failure *failure) {
     cleanup_free struct node_facts **facts = NULL;
     cleanup_free struct failure *failures = NULL;
@@ -300,7 +300,8 @@ int node_set_read_facts(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : node_set_merge_failures(set, failures, "inspect", failure);
 }
 
-/* Raw files of a node that was lost are missing, so that nodes are checked afterwards. */
+/* Reads and records what the nodes are, and notes how they differ. Nodes are checked after the raw files,
+ * which a lost node does not have. */
 int node_set_inspect(struct node_set *set, struct failure *failure) {
     cleanup(clear_reading) struct reading reading = {.set = set,
                                                      .files = machine_files_new(set),

@@ -32,7 +32,7 @@ static int compare_first_nodes(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Groups nodes with the same text by sorting; kinds come in the order of their first node. */
+/* Groups nodes with the same text, by sorting. Kinds come in the order of their first node. */
 struct node_kinds node_kinds_of(const struct node_texts *texts) {
     struct valued *sorted = xcalloc(texts->count, sizeof *sorted);
     struct node_kinds kinds = {.items = xcalloc(texts->count, sizeof *kinds.items),

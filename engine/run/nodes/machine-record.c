@@ -101,7 +101,8 @@ static int add_machine_file(struct machine_files *files, const char *name, const
     return 0;
 }
 
-/* Large files that are the same on several nodes are kept once: `shared` in facts.json names the member. */
+/* Keeps one file of a node, redacted. Large files that are the same on several nodes are kept once: `shared`
+ * in facts.json names the member. */
 int machine_files_add(struct machine_files *files, const struct run_node *node, const char *name,
                       const char *bytes, size_t length, struct failure *failure) {
     struct run_record *record = files->set->record;

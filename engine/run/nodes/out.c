@@ -99,7 +99,8 @@ static int check_loss(const struct node_set *set, const struct run_node *node, c
                             why->text);
 }
 
-/* A node that replaces another and is lost gets the reason "unfit", so that nobody is brought in for it. */
+/* Takes NODE out of the run. A node that is joining in place of a lost one gets the reason "unfit", so that
+ * nobody is brought in for it. */
 int node_set_take_out(struct node_set *set, struct run_node *node, const char *word,
                       const struct failure *why, struct failure *failure) {
     struct failure ending = {0};

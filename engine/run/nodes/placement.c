@@ -25,7 +25,8 @@ static size_t find_known(const struct node_set *set, const struct run_node *node
     return SIZE_MAX;
 }
 
-/* A node whose cores are not known yet has the places of earlier parts. */
+/* How many units run on NODE at a time. A node whose cores are not known yet has the places of earlier parts.
+ */
 size_t placement_count(const struct node_set *set, const struct run_node *node) {
     size_t known = 0;
     switch (set->experiment->placement) {

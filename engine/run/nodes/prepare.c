@@ -360,7 +360,7 @@ static int run_setup(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : recorded;
 }
 
-/* Packages first, then files, software and setup commands. */
+/* The prepare phase: packages first, then files, software and setup commands. */
 int node_set_prepare(struct node_set *set, struct failure *failure) {
     for (struct run_node *node = NULL; (node = node_set_next(set, node));)
         node->software = cJSON_CreateObject();

@@ -224,7 +224,8 @@ static const char **find_programs(const struct run_node *node, void *context) {
     return words;
 }
 
-/* The values of the first unit are filled in. */
+/* Records the programs that the run command starts, their libraries and hashes, with the values of the first
+ * unit. */
 int software_record_programs(struct node_set *set, struct failure *failure) {
     cleanup(plan_values_clear) struct plan_values values = plan_values_new(set->plan, 1);
     cleanup(clear_programs) struct programs programs = {0};

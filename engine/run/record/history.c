@@ -521,7 +521,7 @@ int run_history_read_from(const struct journal_source *source, struct run_histor
 
 /* ---- The archive ------------------------------------------------------------------------------- */
 
-/* RUN_ARCHIVE_SIZE does not read the archive, RUN_ARCHIVE_HASH does. */
+/* Looks for the archive beside FOLDER and checks its size, or its hash too, which reads all of it. */
 void run_history_find_archive(const struct run_history *history, const char *folder,
                               enum run_archive_check check, char **ret, char **ret_problem) {
     char sha256[HASH_HEX_SIZE];
@@ -620,7 +620,8 @@ static int read_lines(FILE *file, const struct run_history_units *units, struct 
     return 0;
 }
 
-/* A missing results.csv has no lines. history->lost counts units that were done and whose lines are lost. */
+/* Adds the units of results.csv to the ledger. history->lost counts units that were done and whose lines are
+ * lost. */
 int run_history_read_units(const char *folder, const struct run_history_units *units,
                            struct run_history *history, struct failure *failure) {
     cleanup_free char *path = xformat("%s/" ARCHIVE_RESULTS, folder);

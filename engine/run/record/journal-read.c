@@ -62,7 +62,8 @@ bool journal_entry_time(const struct journal_entry *entry, const char *key, int6
     return time_of(find_member(entry, key), ret);
 }
 
-/* A text that is too long is cut between UTF-8 characters. */
+/* Copies the text KEY of ENTRY into BUFFER; false: there is none. A text that is too long is cut between
+ * UTF-8 characters. */
 bool journal_entry_text(const struct journal_entry *entry, const char *key, char *buffer, size_t size) {
     const char *text = cJSON_GetStringValue(find_member(entry, key));
     if (!text)
@@ -123,7 +124,7 @@ static int replay_line(struct replay *replay, const char *line, size_t length, s
     return r;
 }
 
-/* Lines above JOURNAL_LINE_BYTES_MAX count as torn. */
+/* Reads lines from SOURCE and replays them. Lines above JOURNAL_LINE_BYTES_MAX count as torn. */
 int journal_replay_from(const struct journal_source *source, journal_handler *handle, void *context,
                         struct journal_end *end, struct failure *failure) {
     cleanup_free struct json_arena *arena = xmalloc(sizeof *arena);
@@ -162,7 +163,8 @@ static int64_t read_file(void *context, char *buffer, size_t room) {
     return got < 0 ? -errno : got;
 }
 
-/* Goes on from END->bytes. Fails if the file is shorter than that. */
+/* Calls HANDLE for each whole entry of the journal PATH after END->bytes. Fails if the file is shorter than
+ * that. */
 int journal_replay(const char *path, journal_handler *handle, void *context, struct journal_end *end,
                    struct failure *failure) {
     /* O_NONBLOCK: what looks like a journal may be a FIFO, which would block. */

@@ -46,7 +46,7 @@ void ledger_free(struct ledger *ledger) {
     free(ledger);
 }
 
-/* A place is named by core and node together. */
+/* The number of the place that CORE and NODE name; a new one is added. */
 size_t ledger_place(struct ledger *ledger, const char *node, const char *core) {
     cleanup_free char *name = xmalloc(strlen(core) + 1 + strlen(node) + 1);
     const char *end = stpcpy(stpcpy(stpcpy(name, core), "\n"), node);

@@ -129,7 +129,8 @@ int run_lock_take(const char *folder, struct run_lock **ret, struct failure *fai
     return 0;
 }
 
-/* The text is emptied while the lock is still held: the next owner may have written its own otherwise. */
+/* Unlocks. The text is emptied while the lock is still held: the next owner may have written its own
+ * otherwise. */
 void run_lock_free(struct run_lock *lock) {
     if (!lock)
         return;
@@ -143,7 +144,8 @@ void run_lock_cleanup(struct run_lock **lock) {
     run_lock_free(*lock);
 }
 
-/* Where files cannot be locked, the owner in the text counts if it may be alive. */
+/* Reads who has locked FOLDER. Where files cannot be locked, the owner in the text counts if it may be alive.
+ */
 int run_lock_read(const char *folder, struct run_lock_owner *ret, struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);
     struct run_lock_owner owner = {0};
@@ -181,7 +183,8 @@ static bool has_open(int64_t pid, const struct stat *file) {
     return false;
 }
 
-/* The descriptor of the process is opened before the check, so that both are about one process. */
+/* Sends a signal to the process that works on the run. Its descriptor is opened before the check, so that
+ * both are about one process. */
 int run_lock_signal(const char *folder, int signal_number, struct run_lock_owner *ret,
                     struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);

@@ -88,7 +88,7 @@ bool results_row_parse_field(enum results_column column, const char *bytes, size
            number_parse_int64(bytes, length, member);
 }
 
-/* Fields are split at commas outside quotes. */
+/* Reads a line of results.csv into RET; NULL: it is malformed. Fields are split at commas outside quotes. */
 const char *results_row_read(const char *at, const char *end, size_t between, size_t picked,
                              struct results_row *ret) {
     const char *begin = at;

@@ -134,8 +134,8 @@ static int commit(struct run_record *record, struct failure *failure) {
     return r;
 }
 
-/* On a full disk most of the reserve is given up, and all is committed; the first such commit fails
- * nevertheless. */
+/* Commits all records. On a full disk most of the reserve is given up and all is committed, but that call
+ * fails nevertheless. */
 int record_commit(struct run_record *record, struct failure *failure) {
     int r = commit(record, failure);
     if ((r == -ENOSPC || r == -EDQUOT) && record->reserved > RECORD_RESERVE_LAST) {
@@ -158,8 +158,8 @@ char *record_path(const struct run_record *record, const char *name) {
     return name[0] ? xformat("%s/%s", record->folder, name) : xstrdup(record->folder);
 }
 
-/* Quick for a folder that was made last, and for one whose parent is there: a thousand nodes have three each.
- */
+/* Makes the folder NAME. It is quick for the folder that was made last and for one whose parent is there,
+ * since a thousand nodes have three each. */
 int record_make_folder(struct run_record *record, const char *name, struct failure *failure) {
     if (record->made && strcmp(record->made, name) == 0)
         return 0;

@@ -151,7 +151,8 @@ static void find_units(struct samples *samples, const char *path) {
     }
 }
 
-/* Files of a part other than the last call's are read from their beginnings. */
+/* Reads the last samples of NODE, on from the last call. Files of another part are read from their
+ * beginnings. */
 void samples_read(struct samples *samples, const char *folder, const char *node, unsigned part) {
     cleanup_free char *home = archive_node_folder(node, part);
     cleanup_free char *path = xformat("%s/%s/probes", folder, home);

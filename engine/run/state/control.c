@@ -377,7 +377,7 @@ static int set_constant(struct node_set *set, int64_t *proof_ns, struct failure 
     return r < 0 ? r : node_set_read_facts(set, failure);
 }
 
-/* The records are written even if setting fails. */
+/* The control phase: reads, saves and sets the controls. The records are written even if setting fails. */
 int controls_begin(struct node_set *set, struct failure *failure) {
     bool constant = control_settings_any(&set->campaign->controls);
     bool any = constant || controls_vary(set);
@@ -396,7 +396,8 @@ int controls_begin(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : w;
 }
 
-/* The sampler is stopped first: it must know the PUs and the expected values when it starts. */
+/* Brings all nodes into the state of BLOCK. The sampler is stopped first: it must know the PUs and the
+ * expected values when it starts. */
 int controls_set_block(struct watch *watch, const struct design_block *block, size_t number,
                        struct failure *failure) {
     struct node_set *set = watch->set;
@@ -485,7 +486,8 @@ static int merge_restored(struct node_set *set, struct failure *failures, struct
     return node_failures_merge(set->group, failures, "restoring the controls", failure);
 }
 
-/* A node that is not restored is a more important failure than a full disk. */
+/* The restore phase. That a node is not restored is a more important failure than that its record cannot be
+ * written. */
 int controls_restore(struct node_set *set, struct failure *failure) {
     cleanup_free bool *nodes = xcalloc(set->count, sizeof *nodes);
     cleanup_free struct node_change *changes = xcalloc(set->count, sizeof *changes);

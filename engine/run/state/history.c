@@ -88,7 +88,7 @@ void history_forget(struct history *history, int64_t time_ns) {
     history->count -= row;
 }
 
-/* Rows are found by bisection of the times. */
+/* Finds the rows around START_NS to END_NS by bisection. False: there are no rows. */
 bool history_span(const struct history *history, int64_t start_ns, int64_t end_ns, struct history_span *ret) {
     if (history->count == 0)
         return false;

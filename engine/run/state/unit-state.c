@@ -14,7 +14,8 @@ static bool is_needed_by_gates(const struct node_set *set, enum probe_kind kind)
     return false;
 }
 
-/* The load probe may never have a value that gates use; it is then not waited for. */
+/* Have all samples come that the state at END_NS needs? The load probe may never have a value that gates use;
+ * it is then not waited for. */
 bool unit_state_is_known(const struct watch *watch, size_t node, int64_t end_ns) {
     if (!watch_is_live(watch, node))
         return true;
@@ -177,7 +178,7 @@ static bool is_watched(struct view *view) {
     return gated > 0 || any > 0;
 }
 
-/* Only gates that are on are evaluated, and only on probes with samples. */
+/* Evaluates the gates that are on, for the time from START_NS to END_NS on PLACE, on probes with samples. */
 struct unit_state unit_state_of_span(const struct watch *watch, const struct placement_share *place,
                                      int64_t start_ns, int64_t end_ns) {
     struct unit_state state = {.frequency_hz = NAN, .temperature = NAN};
@@ -229,7 +230,7 @@ enum gate_action unit_state_action(const struct gate_settings *settings, unsigne
     return action;
 }
 
-/* The most telling flag comes first. */
+/* A sentence about the most telling of the unit's flags, in BUFFER, which is returned. */
 const char *unit_state_describe(const struct watch *watch, size_t node, const struct unit_state *state,
                                 char *buffer, size_t size) {
     const struct run_node *run_node = &watch->set->items[node];

@@ -457,7 +457,7 @@ static void note_missing(struct watch *watch) {
     node_set_note_grouped(set, &words);
 }
 
-/* A sampler that does not begin in time is only noted. */
+/* Starts the samplers and waits until all have begun. One that does not begin in time is only noted. */
 int watch_start(struct watch *watch, struct failure *failure) {
     struct node_set *set = watch->set;
     if (!probe_settings_any(&set->campaign->probes))
@@ -489,7 +489,7 @@ static bool is_stopped(const struct node_set *set, size_t node) {
     return !set->joining || node_set_has(set, node);
 }
 
-/* Files are written even if a sampler does not end. */
+/* Ends the samplers that are being asked, then writes all files, even if a sampler does not end. */
 int watch_stop(struct watch *watch, struct failure *failure) {
     const struct node_set *set = watch->set;
     for (size_t i = 0; i < watch->count; i++) {
