@@ -24,11 +24,11 @@ struct sample_fold {
 
 void sample_fold_init(struct sample_fold *fold, size_t columns, size_t points);
 void sample_fold_clear(struct sample_fold *fold);
-/* VALUES: of each column; NaN: not known. TIME does not decrease. */
+/* Adds a sample with a value for each column; NaN: not known. TIME does not decrease. */
 void sample_fold_add(struct sample_fold *fold, double time, const double *values);
-/* How many points a column has: a sample that is alone in its bucket is one, others are two each. */
+/* The number of points of a column: a sample alone in its bucket is one point, other buckets are two. */
 size_t sample_fold_points(const struct sample_fold *fold);
-/* X gets their times, and Y the values of COLUMN; NULL: is not wanted. */
+/* Sets X to the times of the points and Y to the values of COLUMN; NULL: not wanted. */
 void sample_fold_read(const struct sample_fold *fold, size_t column, double *x, double *y);
 
 #endif

@@ -16,10 +16,9 @@ struct chart_axes {
 };
 
 struct chart_axes chart_axes_of(const struct chart *chart);
-/* Where VALUE is between the ends: 0 to 1, in the middle where these are one; NaN for what is not on the
- * axis. */
+/* The place of VALUE on the axis, from 0 to 1; 0.5 if both ends are equal; NaN: it is not on the axis. */
 double chart_axis_place(const struct chart_axis *axis, double value);
-/* Y as it is drawn. */
+/* Y, or the edge of the chart if y is beyond y_reach. */
 double chart_clip(const struct chart *chart, double y);
 /* Ticks of an axis: 1, 2 or 5 times a power of ten, or powers of ten alone. Returns how many, at most MAX. */
 size_t chart_axis_ticks(const struct chart_axis *axis, size_t max, double *ret);

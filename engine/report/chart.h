@@ -47,12 +47,12 @@ struct chart {
 struct chart *chart_copy(const struct chart *chart);
 void chart_free(struct chart *copy); /* NULL is fine */
 
-/* Appends its lines; nothing where there is nothing to draw. With UNICODE in braille characters and blocks.
- * Points of several series that all have names are letters, which a legend explains. */
+/* Appends the chart as lines of text; nothing if no point can be drawn. UNICODE: with braille characters and
+ * blocks. Points of several series that all have names are letters, which a legend explains. */
 void chart_append_text(const struct chart *chart, bool unicode, struct text *ret);
-/* Appends one element <svg> that shows the COUNT charts from top to bottom. */
+/* Appends an <svg> element that shows the COUNT charts from top to bottom. */
 void chart_append_svg(const struct chart *charts, size_t count, struct text *ret);
-/* The same of one chart, as a page has it, which styles it. */
+/* Appends an <svg> element with one chart, for a page, which styles it. */
 void chart_append_figure(const struct chart *chart, struct text *ret);
 /* Parts of an <svg> for pictures that are no charts: its beginning, with its size in pixels; an element
  * <text> at X, Y; TEXT with its special characters escaped. */

@@ -55,11 +55,11 @@ struct item {
 };
 
 bool tree_is_pair(const struct item *item);
-/* As people see it, but not yet made safe for a terminal; the caller frees. */
+/* The value of a pair as people see it, not yet safe for a terminal; the caller frees. */
 char *tree_pair_text(const struct item *item);
 char *tree_cell_text(const struct column *column, const struct cell *cell);
 
-/* Whether UNIT is one that people want to see. */
+/* Is UNIT one that people want to see? */
 bool report_has_unit(const char *unit);
 /* A number with DIGITS significant digits, 0: with all of them; "-" for what is not finite. The caller frees.
  */

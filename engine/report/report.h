@@ -42,8 +42,8 @@ void report_cleanup(struct report **report);
  * NULL: the section is not set off; "": by a blank line alone. */
 struct report_section *report_section(struct report_section *in, const char *name, const char *title,
                                       bool detail);
-/* A section that is an array of the sections in it (which need no name) in JSON, and is not printed as text:
- * report_fold() says what they have in common. */
+/* A section that is an array of sections in JSON (they need no name), and is not printed as text;
+ * report_fold() adds what they have in common. */
 struct report_section *report_list(struct report_section *in, const char *name);
 /* Of the pairs below, NAME is the key in JSON, and NULL for what is not there; LABEL is what people see,
  * NULL for NAME, "" where the value stands alone on its line, and " " where it
@@ -51,27 +51,27 @@ struct report_section *report_list(struct report_section *in, const char *name);
  * null. With UNIT By, By/s, s, Hz, flop/s or flop it is printed with a prefix: 57.1 Gflop/s. */
 void report_number(struct report_section *in, const char *name, const char *label, double value,
                    const char *unit, int digits, bool detail);
-/* VALUE NULL: "-" and null. */
+/* A text; VALUE NULL is "-" and null. */
 void report_text(struct report_section *in, const char *name, const char *label, const char *value,
                  bool detail);
 void report_boolean(struct report_section *in, const char *name, const char *label, bool value, bool detail);
 /* Whether what a report is about can be used: "unknown", "usable", "not usable". */
 enum report_grade { REPORT_UNKNOWN, REPORT_USABLE, REPORT_NOT_USABLE };
 const char *report_grade_word(enum report_grade grade);
-/* A sentence that judges, alone on its line; in JSON it is NAME, and `grade` beside it is the word of GRADE.
- */
+/* A sentence with a verdict, alone on its line; in JSON it is NAME, with `grade` beside it. */
 void report_verdict(struct report_section *in, const char *name, enum report_grade grade,
                     const char *sentence);
 /* A sentence on a line of its own: in JSON one of `notes`, or of `warnings`. */
 enum report_severity { REPORT_LINE, REPORT_NOTE, REPORT_WARNING };
+/* A sentence on a line of its own; in JSON one of `notes` or `warnings`. */
 void report_note(struct report_section *in, enum report_severity severity, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* As text a chart is drawn with the characters that the locale of the environment has; in JSON it is its
- * numbers, under NAME. The chart is copied. */
+/* Adds a copy of the chart. As text it is drawn with the characters of the locale; in JSON it is its numbers,
+ * under NAME. */
 void report_chart(struct report_section *in, const char *name, const struct chart *chart);
-/* On a page alone: SVG, an element <svg> with its texts escaped (chart_append_escaped()). */
+/* Adds a picture for pages only: SVG, an <svg> element with its texts escaped (chart_append_escaped()). */
 void report_picture(struct report_section *in, const char *title, const char *svg);
-/* Moves all that is in FROM to the end of TO. */
+/* Moves all items of FROM to the end of TO. */
 void report_move(struct report_section *to, struct report_section *from);
 /* Columns without a name are not in JSON, and have a label; where all labels are "" the table is printed
  * without a head. Types are those of numbers: cells say which columns are texts. */
@@ -82,7 +82,7 @@ void report_cell(struct report_table *table, double value);
 void report_cell_text(struct report_table *table, const char *text);
 void report_cell_none(struct report_table *table); /* "-", and not in JSON */
 
-/* As text all rows of TABLE are printed, however many. */
+/* Has all rows of TABLE printed as text, however many. */
 void report_print_whole(struct report_table *table);
 
 /* Adds to INTO, for people only, what the sections of LIST say, one section of each of NAMES: texts of the
@@ -91,11 +91,11 @@ void report_print_whole(struct report_table *table);
  * folded (host-list.h). */
 void report_fold(struct report_section *into, const struct report_section *list, const char *const *names);
 
-/* DETAIL: all that is in JSON too. */
+/* Prints the report as text; DETAIL: also what otherwise only JSON has. */
 void report_print(const struct report *report, FILE *stream, bool detail);
-/* As text: what report_print() prints. The caller frees. */
+/* The text that report_print() prints; the caller frees. */
 char *report_render(const struct report *report, bool detail);
-/* The JSON of it; the caller deletes it. */
+/* The report as JSON; the caller deletes it. */
 struct cJSON *report_json(const struct report *report);
 
 /* Writes PATH with all charts of REPORT as SVG, one below the other. */
@@ -106,13 +106,13 @@ int report_write_svg(const struct report *report, const char *path, struct failu
 int report_write_page(const struct report *report, const char *title, const char *path,
                       struct failure *failure);
 
-/* The table as CSV, all its columns. */
+/* Appends the table as CSV, with all its columns. */
 int report_table_append_csv(const struct report_table *table, struct text *text, struct failure *failure);
-/* The same as the whole of the file PATH, with the columns' units in PATH.datapackage.json. */
+/* Writes the table as the file PATH, with the columns' units in PATH.datapackage.json. */
 int report_table_write(const struct report_table *table, const char *path, struct failure *failure);
 
-/* What the columns of TABLE are in a file, the caller's array; its texts stay the
- * table's. Texts without help are identifiers. */
+/* The columns of TABLE as they are in a file: an array for the caller to free; its texts stay the table's.
+ * Texts without help are identifiers. */
 struct column *report_table_columns(const struct report_table *table, size_t *ret_count);
 
 /* The same of a file that grows by tables with the same columns; nothing stands under PATH before it is
@@ -128,7 +128,8 @@ int report_file_finish(struct report_file *file, const struct report_table *tabl
 int report_file_commit(struct report_file *file, struct failure *failure); /* without the units beside it */
 void report_file_clear(struct report_file *file);
 
-/* VALUE with DIGITS significant digits, a prefix where UNIT takes one, and the unit's name for people. */
+/* VALUE with DIGITS significant digits, a prefix if UNIT has one, and the unit as people write it; the caller
+ * frees. */
 char *report_format(double value, const char *unit, int digits);
 
 #endif

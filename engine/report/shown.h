@@ -18,14 +18,14 @@ struct shown {
  * "...", where it is too long for the structure. shown(name).text lives until the statement ends. */
 struct shown shown(const char *text);
 
-/* All of TEXT, to STREAM; LINES keeps newlines and tabs as they are. */
+/* Prints TEXT to STREAM, made safe. LINES: newlines and tabs stay. */
 void shown_print(FILE *stream, const char *text, bool lines);
-/* Any LENGTH bytes, a NUL after them, newlines and tabs kept. */
+/* Prints LENGTH bytes, which a NUL follows, made safe; newlines and tabs stay. */
 void shown_write(FILE *stream, const char *bytes, size_t length);
-/* All of TEXT in fresh memory, on one line; the caller frees. */
+/* TEXT made safe, on one line, in fresh memory; the caller frees. */
 char *shown_copy(const char *text);
 
-/* Whether the locale of the environment has more characters than ASCII. */
+/* Does the locale of the environment have more characters than ASCII? */
 bool shown_is_unicode(void);
 
 #endif

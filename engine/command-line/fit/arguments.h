@@ -33,10 +33,10 @@ struct fit_arguments {
  * method is that, whatever files there are; a file of that name is ./METHOD. */
 int fit_arguments_read(const struct verb_arguments *arguments, const char *const *operands, size_t count,
                        struct fit_arguments *ret, struct failure *failure);
-/* Whether WORD is a method that is installed. */
+/* Is WORD an installed method? */
 bool fit_arguments_is_method(const struct installation *installation, const char *word);
-/* Completes them by what TABLE, which was opened, suggests: all of it for the suggested method, sizes and
- * groups for any. */
+/* Completes the arguments by what TABLE suggests: all of it for the suggested method, sizes and groups for
+ * any. */
 int fit_arguments_complete(struct fit_arguments *ret, const struct table *table, struct failure *failure);
 void fit_arguments_clear(struct fit_arguments *arguments);
 

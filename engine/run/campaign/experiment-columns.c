@@ -51,19 +51,19 @@ static bool may_be_a_variable(const char *name) {
 /* Refuses KEY as the name of NOUN ("a factor"): names become environment variables and parts of file names,
  * and must not hide a variable that programs use. */
 static int check_name(const struct experiment_binding *binding, const struct document_node *key,
-                      const char *what) {
+                      const char *noun) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     size_t length = strspn(key->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     if (!key->text[0] || !strchr(letters, key->text[0]) || key->text[length] || length > 64)
         return experiment_refuse(
             binding, key,
             "'%s' cannot name %s, expected up to 64 letters, digits and underscores, a letter first",
-            key->text, what);
+            key->text, noun);
     if (may_be_a_variable(key->text))
         return experiment_refuse(binding, key,
                                  "'%s' cannot name %s, since programs have environment variables of such "
                                  "names; expected a lower-case letter in it",
-                                 key->text, what);
+                                 key->text, noun);
     return 0;
 }
 

@@ -18,13 +18,13 @@ struct experiment_binding {
 /* Refuses NODE, of what is bound, with a sentence. */
 #define experiment_refuse(binding, node, ...)                                                                \
     bind_refuse((binding)->document, node, (binding)->failure, __VA_ARGS__)
-/* NODE, which WHAT names in messages, is an expression over NAMES. */
+/* Binds NODE as an expression over NAMES; WHAT is its name in messages. */
 int experiment_bind_expression(const struct experiment_binding *binding, const struct document_node *node,
                                const char *what, const char *const *names, size_t count,
                                struct expression **ret);
-/* Of a unit, a bind_field's .expect. */
+/* The .expect of a bind_field for units. */
 const char *experiment_expect_unit(const char *key, const char *unit);
-/* Puts the UCUM code in place of UNIT as people write it, FALLBACK in place of NULL. */
+/* Replaces UNIT, as people write it, by its UCUM code; NULL becomes FALLBACK. */
 void experiment_use_unit_code(const char **unit, const char *fallback);
 /* The names of the factors, and room for MORE; the caller frees the array only. */
 const char **experiment_factor_names(const struct experiment *experiment, size_t more);
@@ -38,7 +38,8 @@ enum experiment_items {
     EXPERIMENT_OPTIONS,
     EXPERIMENT_MAXIMA,
 };
-/* Binds that key of an experiment, ROOT. What was bound before a failure is experiment_columns_clear's. */
+/* Binds one kind of items of an experiment, ROOT. After a failure experiment_columns_clear() frees what was
+ * bound. */
 int experiment_bind_items(const struct experiment_binding *binding, enum experiment_items items,
                           const struct document_node *root);
 void experiment_columns_clear(struct experiment *experiment);

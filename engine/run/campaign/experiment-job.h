@@ -70,7 +70,8 @@ struct experiment_shape {
     bool bind;
 };
 
-/* The mapping RUN of an experiment whose factors are bound, as are `bind` and `mpirun`. */
+/* Binds the keys of `run` about units with files and ranks. The factors, `bind` and `mpirun` are bound
+ * before. */
 int experiment_job_bind(const struct experiment_binding *binding, const struct document_node *run);
 void experiment_job_clear(struct experiment_job *job);
 

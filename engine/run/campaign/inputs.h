@@ -43,21 +43,21 @@ struct inputs {
  * experiment/ of this run. SETTINGS: the command line's; NULL: none. */
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
                  struct failure *failure);
-/* The same for PLAN in place of one that was made with guesses. */
+/* Replaces the plan's facts and hashes in inputs.json by those of PLAN, which was made with known facts. */
 int inputs_take_plan(const char *run_folder, const struct plan *plan, struct failure *failure);
-/* The same when copies of files have come from nodes since. */
+/* Updates inputs.json after copies of files have come from nodes. */
 int inputs_take_copies(const char *run_folder, struct failure *failure);
 int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure);
 void inputs_clear(struct inputs *inputs);
 
-/* Appends a sentence for each original that is there and is not what it was, separated by "; ". Nothing when
- * all are the same, or gone. Of folders only the files that were copied count. */
+/* Appends a sentence for each original file that has changed since, separated by "; ". Files that are gone do
+ * not count; of folders only files that were copied do. */
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure);
-/* Of a run whose folder came out of an archive: makes those files executable again. */
+/* For a run whose folder was extracted from an archive: makes the files executable that were so. */
 int inputs_restore_executables(const struct inputs *inputs, struct failure *failure);
-/* Refuses a copy of the source that is not what it was. */
+/* Refuses a copy of the source that has changed. */
 int inputs_check_source(const struct inputs *inputs, struct failure *failure);
-/* Refuses a plan that has another design or another order than the run began with. */
+/* Refuses a plan with another design or order than the run began with. */
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure);
 
 enum inputs_match {
@@ -65,7 +65,7 @@ enum inputs_match {
     INPUTS_CHANGED, /* the same file's, which has other words by now */
     INPUTS_SAME,    /* word for word */
 };
-/* Was a run of these made from this campaign, with this command line? */
+/* Was the run of INPUTS made from CAMPAIGN with this command line? */
 enum inputs_match inputs_match(const struct inputs *inputs, const struct campaign *campaign,
                                const struct campaign_overrides *overrides);
 

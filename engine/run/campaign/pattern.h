@@ -25,9 +25,9 @@ enum {
 /* A pattern beyond a limit, with a back reference, that does not compile or has no group: -EINVAL and the
  * REASON, which follows "the pattern". -ENOMEM. What is compiled is freed with tre_regfree. */
 int pattern_compile(const char *pattern, regex_t *ret, char reason[static PATTERN_REASON_SIZE]);
-/* What the first group of the first match in TEXT is. ^ and $ match at every line; of a match longer than
- * PATTERN_MATCH_MAX a part may be taken. 1; 0: there is none; -ETIMEDOUT: the search has taken more than
- * PATTERN_CPU_SECONDS_MAX of CPU time, during which nothing else was done, and was given up. */
+/* Finds the first group of the first match in TEXT; ^ and $ match at every line. Of a match longer than
+ * PATTERN_MATCH_MAX a part may be found. 1: found; 0: no match; -ETIMEDOUT: the search was given up after
+ * PATTERN_CPU_SECONDS_MAX of processor time. */
 int pattern_find(const regex_t *compiled, const char *text, size_t length, const char **ret_match,
                  size_t *ret_length);
 

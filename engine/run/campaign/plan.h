@@ -42,10 +42,10 @@ struct plan {
  * computed from them are not judged. */
 int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
              struct failure *failure);
-/* Refused: a plan whose processes on one node need more memory than the AVAILABLE bytes. WHERE: "node x". */
+/* Refuses a plan whose processes on one node need more than AVAILABLE bytes of memory. WHERE: "node x". */
 int plan_check_memory(const struct plan *plan, const char *where, double cores, double available,
                       struct failure *failure);
-/* Judges a plan that was made with guesses as a run does on nodes of which these are true. */
+/* Checks a plan that was made with guessed facts as a run would on nodes for which they are true. */
 int plan_check_guess(const struct plan *plan, struct failure *failure);
 /* The facts of nodes like this machine, as many as the campaign says. */
 struct plan_facts plan_guess_facts(const struct campaign *campaign);
@@ -60,8 +60,8 @@ void plan_cleanup(struct plan **plan); /* for the cleanup attribute */
 
 size_t plan_positions(const struct plan *plan); /* rows times repetitions, of which there may be fewer */
 
-/* Appends the experiment's factors of a row, or all columns of the design, which has controls behind them, as
- * CSV fields, each preceded by a comma. */
+/* Appends the factors of a row (plan_append_row(): all columns, controls last) as CSV fields, each with a
+ * comma before it. */
 int plan_append_factors(const struct plan *plan, size_t row, struct text *text);
 int plan_append_row(const struct plan *plan, size_t row, struct text *text);
 
@@ -70,7 +70,7 @@ int plan_append_row(const struct plan *plan, size_t row, struct text *text);
 size_t plan_control_count(const struct plan *plan);
 const char *plan_control_name(const struct plan *plan, size_t i);
 const char *plan_control_value(const struct plan *plan, size_t row, size_t i);
-/* The same as words: "turbo off, governor performance". */
+/* The controls of a row in words: "turbo off, governor performance". */
 int plan_append_state(const struct plan *plan, size_t row, struct text *text);
 
 /* The values that commands may use, besides those of the unit: options, maxima, and `cpus`, the number of
@@ -81,9 +81,9 @@ struct plan_values {
     size_t unit_from; /* where those of the block and the unit begin */
 };
 struct plan_values plan_values_new(const struct plan *plan, size_t cpus);
-/* Adds the number of the BLOCK, from 1, the state of its controls (control_turbo, ...), and, unless a
- * streamed kernel measures all units of the block, what the unit at POSITION is: its factors, the number of
- * its row, its repetition and position. They replace those of an earlier call. */
+/* Sets the values of the block (its number, from 1, and its controls) and of the unit at POSITION: factors,
+ * row, repetition, order. A streamed kernel measures all units of a block, so only the block's are set. They
+ * replace those of an earlier call. */
 void plan_values_set(struct plan_values *values, const struct plan *plan, size_t position, size_t block);
 void plan_values_clear(struct plan_values *values);
 struct experiment_values plan_values_view(const struct plan_values *values); /* borrowed */

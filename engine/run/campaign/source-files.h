@@ -57,19 +57,20 @@ void source_files_describe(const struct source_files *files, struct text *ret);
  * keep. The caller frees. */
 char *source_copy_path(const char *run_folder, const char *name);
 
-/* As the tar PATH; the files are hashed on the way. */
+/* Writes FILES as the tar PATH; they are hashed on the way. */
 int source_files_pack(struct source_files *files, const char *path, struct failure *failure);
-/* Into FOLDER, which will be ARCHIVE_FOLDER in the archive; a name that no member can have is refused. */
+/* Copies FILES into FOLDER, which is ARCHIVE_FOLDER in the archive. A name that no archive member can have is
+ * refused. */
 int source_files_copy(const struct source_files *files, const char *folder, const char *archive_folder,
                       struct failure *failure);
 
-/* The first thing in which two files differ, as a sentence that is the caller's: "'NOW' has changed at line
- * 7: was 'seed: 1', is 'seed: 2'"; NULL when they are the same. */
+/* *RET is a sentence about the first difference of two files, which the caller frees: "'NOW' has changed at
+ * line 7: was 'seed: 1', is 'seed: 2'"; NULL: they are equal. */
 int file_difference(const char *before, const char *now, char **ret, struct failure *failure);
-/* The same for what is in the folder BEFORE, a copy of NOW; what NOW has besides does not count. */
+/* As file_difference() for the folder BEFORE, a copy of NOW. Files that only NOW has do not count. */
 int tree_difference(const char *before, const char *now, char **ret, struct failure *failure);
-/* What has become of FOLDER's files that the file MANIFEST names: "'a.c' has changed", "'a.c' is gone", the
- * caller's; NULL: all are as they were. Files that it does not name do not count. */
+/* *RET says which of FOLDER's files in MANIFEST has changed or is gone, "'a.c' has changed", the caller
+ * frees; NULL: none. Other files do not count. */
 int source_files_difference(const char *manifest, const char *folder, char **ret, struct failure *failure);
 
 #endif

@@ -18,9 +18,9 @@ struct source_origin {
     const char *url, *commit, *at;
 };
 
-/* Replaces what sources.json in RUN_FOLDER says of ORIGIN->name, and writes the listing of a folder. FILES is
- * hashed for that; where it has none, the listing is there already. Of a folder of this machine that is a
- * checkout of git's, the commit is looked up. */
+/* Replaces the entry ORIGIN->name in sources.json of RUN_FOLDER, and writes the listing of a folder, for
+ * which FILES is hashed; if FILES is empty the listing exists already. If a folder of this machine is a git
+ * checkout, its commit is recorded. */
 int sources_record(const char *run_folder, struct source_files *files, const struct source_origin *origin,
                    struct failure *failure);
 

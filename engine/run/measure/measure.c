@@ -186,7 +186,7 @@ static int run_blocks(struct measurement *measurement, struct failure *failure) 
     struct node_set *set = measurement->set;
     const struct design_order *order = set->plan->order;
     const struct run_progress *progress = measurement->progress;
-    int r = reservation_rehearse(set, failure);
+    int r = reservation_estimate_reserve(set, failure);
     set->record->left.estimate_ns = set->record->estimated_ns = -1;
     measurement->times =
         unit_times_new(set->plan->design->row_count,

@@ -54,7 +54,7 @@ void slow_nodes_free(struct slow_nodes *slow); /* NULL is fine */
 /* NODE measured ROW (both from 0) in SECONDS. Rows beyond those that are kept, and times that are not above
  * 0, are passed over. */
 void slow_nodes_add(struct slow_nodes *slow, size_t node, size_t row, double seconds);
-/* What is known of NODE is forgotten: it does not belong to the cluster any more. */
+/* Forgets NODE, which no longer takes part. */
 void slow_nodes_forget(struct slow_nodes *slow, size_t node);
 /* SCORES: one a node. KINDS: of each node, a number from 0 to KIND_COUNT - 1; those of one kind are compared.
  */

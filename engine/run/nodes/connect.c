@@ -362,7 +362,7 @@ int node_set_reserve(struct node_set *set, struct failure *failure) {
             r = node_set_check_names(set, failure);
         node_set_recall_spares(set);
     }
-    return r < 0 ? r : reservation_meet(set, failure);
+    return r < 0 ? r : reservation_read_testbed_deadline(set, failure);
 }
 
 /* Notes that the lease is short. Agents hear nothing while files are synced, and a slow disk could take

@@ -46,17 +46,17 @@ struct deadline {
  * NOW_*: the two clocks, read together. True if another end counts now than before. */
 bool deadline_consider(struct deadline *deadline, enum deadline_source source, int64_t wall_ns,
                        int64_t now_wall_ns, int64_t now_monotonic_ns);
-/* It took so long: the longest counts. */
+/* COST took TOOK_NS; the longest time counts. */
 void deadline_took(struct deadline *deadline, enum deadline_cost cost, int64_t took_ns);
-/* The run's folder has so many by now. */
+/* The run's folder has so many BYTES and FILES now, which sealing will have to read. */
 void deadline_set_size(struct deadline *deadline, uint64_t bytes, uint64_t files);
-/* What must be left. */
+/* The time that must be left for ending the run. */
 int64_t deadline_reserve_ns(const struct deadline *deadline);
 /* How long until the reserve begins; INT64_MAX without a deadline, negative when it has begun. */
 int64_t deadline_left_ns(const struct deadline *deadline, int64_t now_ns);
 /* How long a unit has that is asked to end; part of the reserve. */
 int64_t deadline_grace_ns(const struct deadline *deadline);
-/* The margin itself. */
+/* The margin: that of the campaign, or the default. */
 int64_t deadline_margin_ns(const struct deadline *deadline);
 
 #endif

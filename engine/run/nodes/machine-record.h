@@ -14,15 +14,15 @@ struct machine_files {
 
 struct machine_files machine_files_new(struct node_set *set);
 void machine_files_clear(struct machine_files *files);
-/* Keeps BYTES as raw/NAME of NODE, redacted (archive-format/redaction.h); large ones that another node has,
- * too, only there, which `shared` says. */
+/* Keeps BYTES as raw/NAME of NODE, redacted. A large file that another node has too is kept only there;
+ * `shared` names it. */
 int machine_files_add(struct machine_files *files, const struct run_node *node, const char *name,
                       const char *bytes, size_t length, struct failure *failure);
 
-/* With `provenance: full`, asks all nodes for what MACHINE_SCRIPT lists. Part of inspect. What a node does
- * not show is left out. */
+/* With `provenance: full`: records what MACHINE_SCRIPT prints on each node. Part of inspect. What a node
+ * cannot show is left out. */
 int machine_record(struct machine_files *files, struct failure *failure);
-/* What the kernels have logged since, as raw/kernel-log-during. Part of collect. */
+/* Records what the kernels have logged since inspect, as raw/kernel-log-during. Part of collect. */
 int machine_record_log(struct node_set *set, struct failure *failure);
 
 #endif

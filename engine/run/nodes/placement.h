@@ -40,19 +40,20 @@ struct placement {
     size_t count;
 };
 
-/* How many are NODE's. Of one that was not looked at in this part of the run: those that did units in earlier
- * ones. */
+/* How many placements NODE has. If its cores are not known in this part, those that did units in earlier
+ * parts count. */
 size_t placement_count(const struct node_set *set, const struct run_node *node);
-/* The ledger's number of NODE's I-th. */
+/* The ledger's number of NODE's placement I. */
 size_t placement_place(const struct node_set *set, const struct run_node *node, size_t i);
-/* NODE's I-th; of the job, with all nodes that are in. */
+/* Sets up NODE's placement I; that of a job has all nodes that take part. */
 void placement_init(struct placement *placement, const struct node_set *set, struct run_node *node, size_t i);
 void placement_clear(struct placement *placement);
-/* Is NODE one of its nodes? */
+/* Is NODE one of the placement's nodes? */
 bool placement_has(const struct placement *placement, const struct run_node *node);
-/* Appends the names of the first COUNT nodes, folded. 0 or */
+/* Appends the names of the first COUNT nodes, folded. Negative: TEXT is full. */
 int placement_append_nodes(const struct placement *placement, size_t count, struct text *text);
-/* A time by the first node's monotonic clock, by that of share I; as good as their clocks were measured. */
+/* Converts FIRST_NS, by the first node's monotonic clock, to the clock of share I; as exact as the clocks
+ * were measured. */
 int64_t placement_time_of(const struct placement *placement, size_t i, int64_t first_ns);
 
 #endif

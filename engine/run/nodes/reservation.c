@@ -18,13 +18,13 @@ static const uint64_t missing_line_bytes = 48; /* of a unit that is not done, in
 /* ---- The deadline ----------------------------------------------------------------------------------------
  */
 
-/* Of the files that grow. */
+/* The bytes of the files that grow while units are measured. */
 static uint64_t count_growing(const struct node_set *set) {
     return set->record->results->committed + set->record->results->pending.length +
            set->record->log->committed + journal_committed_bytes(set->record->journal);
 }
 
-/* What sealing will have to do grows all the time. */
+/* Tells the deadline how many bytes and files there are to seal; missing units will have a line each. */
 static void count_folder(struct node_set *set) {
     uint64_t bytes = set->record->files.bytes + count_growing(set);
     if (set->record->units_planned > set->record->units->done)
@@ -74,7 +74,8 @@ static bool is_collecting_too_long(const struct node_set *set) {
 static void follow_testbed(struct node_set *set) {
     char when[CLOCK_TEXT_SIZE];
     int64_t before_ns = set->deadline.wall_ns;
-    if (!set->testbed || !set->deadline.ends[DEADLINE_TESTBED].wall_ns || reservation_meet(set, NULL) < 0)
+    if (!set->testbed || !set->deadline.ends[DEADLINE_TESTBED].wall_ns ||
+        reservation_read_testbed_deadline(set, NULL) < 0)
         return;
     if (set->deadline.wall_ns != before_ns)
         record_note(set->record, "the reservation now ends at %s",
@@ -129,7 +130,7 @@ int reservation_begin(struct node_set *set, int64_t until_ns, struct failure *fa
     return r;
 }
 
-int reservation_meet(struct node_set *set, struct failure *failure) {
+int reservation_read_testbed_deadline(struct node_set *set, struct failure *failure) {
     int64_t wall_ns = set->campaign->testbed.backend->deadline(set->testbed);
     return wall_ns > 0 ? add_deadline(set, DEADLINE_TESTBED, wall_ns, failure) : 0;
 }
@@ -137,7 +138,7 @@ int reservation_meet(struct node_set *set, struct failure *failure) {
 /* ---- Just before the measurements ------------------------------------------------------------------------
  */
 
-/* What the run's folder has by now, of earlier parts too. */
+/* Counts bytes and files in the run's folder, including those of earlier parts. */
 static int measure_folder(struct node_set *set, struct failure *failure) {
     cleanup(staging_clear) struct staging staging = {0};
     uint64_t bytes = 0, growing = count_growing(set);
@@ -149,9 +150,9 @@ static int measure_folder(struct node_set *set, struct failure *failure) {
     return r;
 }
 
-/* Measures how long syncing the folder takes, and notes the deadline and the time kept for restoring and
- * sealing. */
-int reservation_rehearse(struct node_set *set, struct failure *failure) {
+/* Counts what the run's folder has, from which the time for sealing is estimated, and notes when the
+ * reservation ends and how much time is kept for restoring and sealing. */
+int reservation_estimate_reserve(struct node_set *set, struct failure *failure) {
     if (set->deadline.source == DEADLINE_NONE)
         return 0;
     int r = record_commit(set->record, failure);
@@ -171,7 +172,8 @@ int reservation_rehearse(struct node_set *set, struct failure *failure) {
 /* ---- What fits -------------------------------------------------------------------------------------------
  */
 
-/* How long the nodes take to come into a block's state: as long as they did; at first, what is sure. */
+/* How long the nodes will take to come into a block's state: the longest so far, or, before the first, what
+ * the settings say at least. */
 static int64_t expect_state_ns(const struct node_set *set) {
     const struct warm_up_settings *warm_up = &set->campaign->warm_up;
     double seconds = 0;
@@ -185,7 +187,7 @@ static int64_t expect_state_ns(const struct node_set *set) {
     return (int64_t)llround(seconds * 1e9) + set->deadline.costs_ns[DEADLINE_RESTORE];
 }
 
-void reservation_take_state_time(struct node_set *set, int64_t took_ns, int64_t setting_ns) {
+void reservation_add_state_time(struct node_set *set, int64_t took_ns, int64_t setting_ns) {
     if (took_ns > set->state_ns)
         set->state_ns = took_ns;
     deadline_took(&set->deadline, DEADLINE_RESTORE, setting_ns);

@@ -7,10 +7,9 @@
 
 #include "engine/run/nodes/nodes.h"
 
-/* Loads modules and Spack's packages and looks into the prefix on every node, once, and keeps what that
- * changes in the environment. Part of prepare, once the experiment's files are there. A module that cannot be
- * loaded is a FAILURE_INPUT with its node and the message of the tool. What differs between the nodes
- * is noted. */
+/* Loads modules, Spack packages and prefixes on every node, once, and keeps the changes of the environment.
+ * Part of prepare, after the experiment's files were put on the nodes. A module that cannot be loaded is
+ * FAILURE_INPUT with the node and the tool's message. Differences between nodes are noted. */
 int software_load(struct node_set *set, struct failure *failure);
 
 /* What a command of the experiment's is started with on a node, borrowed and NULL-ended: "NAME=VALUE" each,
@@ -18,7 +17,7 @@ int software_load(struct node_set *set, struct failure *failure);
  * go before its own (the container's). Either may be empty. */
 const char *const *software_environment(const struct node_set *set, const struct run_node *node);
 const char *const *software_prefix(const struct node_set *set);
-/* FIRST and then SECOND (each may be NULL), for free(): an array of the same strings. */
+/* FIRST, then SECOND (each may be NULL): an array for free(); the strings are borrowed. */
 const char **software_join(const char *const *first, const char *const *second);
 
 /* The program that starts ranks, and the options that the experiment gives it: owned, NULL-ended, for
@@ -28,13 +27,13 @@ int software_mpirun(const struct node_set *set, char ***ret, struct failure *fai
 /* Records which programs the run command starts and which libraries the loader gives them, with their hashes
  * and packages, and the compiler. Part of prepare, after setup. */
 int software_record_programs(struct node_set *set, struct failure *failure);
-/* The same of libraries whose paths kernels have printed as facts. Part of collect. */
+/* Records the libraries whose paths kernels have printed as facts. Part of collect. */
 int software_record_facts(struct node_set *set, struct failure *failure);
 /* Writes software/versions.json. */
 int software_write(struct node_set *set, struct failure *failure);
 
-/* Adds the Debian package that has the compiler, header or library which FAILURE, of a command, says is
- * missing, and makes it a FAILURE_INPUT. */
+/* If FAILURE, of a command, says that a compiler, header or library is missing: adds the Debian package that
+ * has it, and makes it a FAILURE_INPUT. */
 void software_add_hint(struct failure *failure);
 
 #endif

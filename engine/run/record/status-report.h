@@ -5,7 +5,7 @@
 #include "engine/report/report.h"
 #include "engine/run/record/status.h"
 
-/* All that is known; in JSON every member is there always. The caller frees. */
+/* The report of a status; in JSON every member is always there. The caller frees. */
 struct report *status_describe(const struct run_status *status);
 
 /* "3 of 6", "3" when it is not known of how many. Returns BUFFER. */
@@ -16,7 +16,7 @@ const char *status_describe_when(const struct run_status *status, char buffer[st
 /* "2026-11-20 10:02:03" of a time as clock_format() writes it; "-" for an empty one. Returns BUFFER. */
 const char *status_describe_time(const char *time, char buffer[static CLOCK_TEXT_SIZE]);
 
-/* The same of nanoseconds since 1970; "-" for 0. */
+/* As status_describe_time() for ns since 1970; "-" for 0. */
 const char *status_describe_moment(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include "engine/foundation/failure.h"
 
-/* Adds EVENT to the journal of the run in FOLDER, whose lock the caller has; where a job is asked for,
- * before. SENTENCE says for what the run waits, or is NULL. A journal with a torn end stays as it is: who
- * resumes keeps that end first. */
+/* Adds EVENT to the journal of the run in FOLDER, whose lock the caller holds; before a job is submitted.
+ * SENTENCE: what the run waits for; or NULL. A torn end of the journal is left to 'assay resume', which keeps
+ * it. */
 int submission_journal(const char *folder, const char *event, const char *sentence, struct failure *failure);
 
 #endif

@@ -420,7 +420,7 @@ int controls_set_block(struct watch *watch, const struct design_block *block, si
     if (r == 0)
         r = warm_up(watch, number, failure);
     if (r == 0)
-        reservation_take_state_time(set, clock_monotonic_ns() - begun_ns, setting_ns);
+        reservation_add_state_time(set, clock_monotonic_ns() - begun_ns, setting_ns);
     return r;
 }
 
