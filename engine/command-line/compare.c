@@ -172,7 +172,7 @@ static int check_options(const struct verb_arguments *arguments, bool are_models
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].of_models != are_models &&
             (verb_value_at(arguments, options[i].name, 0) || verb_switch(arguments, options[i].name)))
-            return failure_input(failure, NULL, 0, 0, "%s is an option for comparing %s, and these are %s",
+            return failure_input(failure, NULL, 0, 0, "%s is an option for comparing %s; the inputs are %s",
                                  options[i].name, options[i].of_models ? "models" : "runs",
                                  are_models ? "models" : "runs");
     return 0;

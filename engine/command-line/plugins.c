@@ -46,7 +46,8 @@ static int list(const struct verb_arguments *arguments, struct failure *failure)
     }
     report_print_whole(table);
     if (!verb_switch(arguments, "--json"))
-        report_note(report->root, REPORT_LINE, "'assay plugins show NAME' has inputs, parameters and tables");
+        report_note(report->root, REPORT_LINE,
+                    "'assay plugins show NAME' lists a plugin's inputs, parameters and tables");
     output_report(report, verb_switch(arguments, "--json"), false);
     return 0;
 }

@@ -150,17 +150,18 @@ static void note_past(struct run *run) {
         record_note(&run->record, "%" PRIu64 " units that failed are tried again", run->record.units->failed);
     if (torn > 0)
         record_note(&run->record,
-                    "line %" PRIu64 " of the journal is not whole: its last %" PRIu64 " bytes (%" PRIu64
+                    "the journal is torn at line %" PRIu64 ": the last %" PRIu64 " bytes (%" PRIu64
                     " whole entries among them) are kept in logs/cut",
                     past->journal.entries + 1, torn, past->journal.whole_after);
     if (past->results_end > past->results_bytes)
         record_note(&run->record,
-                    "results.csv had %" PRIu64 " bytes that the journal does not know, kept in logs/cut",
+                    "results.csv had %" PRIu64
+                    " bytes after the last commit in the journal; they are kept in logs/cut",
                     past->results_end - past->results_bytes);
     if (past->lost > 0)
         record_note(&run->record,
-                    "%" PRIu64 " units that the journal has as done are not whole in results.csv, and are "
-                    "measured again",
+                    "%" PRIu64 " units are done by the journal, but have no intact line in results.csv; they "
+                    "are measured again",
                     past->lost);
 }
 

@@ -286,8 +286,8 @@ static int make_design(const struct verb_arguments *arguments, struct failure *f
         fprintf(stderr, "seed %" PRIu64 "\n", seed);
     if (specification->repeat.wanted)
         fprintf(stderr,
-                "%" PRIu64 " repetitions, as 'repeat' has at most: a run stops when a row is known well "
-                "enough, a table cannot (--repetitions R writes another number)\n",
+                "%" PRIu64 " repetitions, the most that 'repeat' allows: a run stops earlier when a row is "
+                "known well enough, a table cannot; --repetitions R writes another number\n",
                 specification->repetitions);
     return design_output(design, order, output, failure);
 }
@@ -314,7 +314,8 @@ static const struct verb_action actions[] = {
 int command_design(const struct verb_arguments *arguments, struct failure *failure) {
     bool from = verb_switch(arguments, "--from");
     if (from && arguments->operand_count > 0)
-        return failure_input(failure, NULL, 0, 0, "both --from and a kind of design, expected one of them");
+        return failure_input(failure, NULL, 0, 0,
+                             "--from and a kind of design are both given; expected one of them");
     if (!from && arguments->operand_count == 0)
         return failure_input(failure, NULL, 0, 0,
                              "expected a kind of design, or --from FILE; see assay design --help");

@@ -57,13 +57,13 @@ static int check_tar(const char *path, uint64_t size, struct failure *failure) {
         return failure_set(failure, -errno, "cannot read '%s': %s", path, strerror(errno));
     if (size < (uint64_t)3 * TAR_BLOCK || size % TAR_BLOCK != 0 || read_block(file, 0, block) < 0 ||
         memcmp(block + TAR_MAGIC_AT, "ustar", 5) != 0)
-        return failure_set(failure, -EBADMSG, "what it sent (%" PRIu64 " bytes) is no tar archive", size);
+        return failure_set(failure, -EBADMSG, "the capture (%" PRIu64 " bytes) is no tar archive", size);
     for (int i = 1; i <= 2; i++) {
         if (read_block(file, (off_t)size - (off_t)i * TAR_BLOCK, block) < 0)
             return failure_set(failure, -EIO, "cannot read '%s'", path);
         for (size_t k = 0; k < TAR_BLOCK; k++)
             if (block[k])
-                return failure_set(failure, -EBADMSG, "what it sent (%" PRIu64 " bytes) has no end", size);
+                return failure_set(failure, -EBADMSG, "the capture (%" PRIu64 " bytes) is cut off", size);
     }
     return 0;
 }

@@ -100,7 +100,7 @@ static int on_listed_agent(size_t node, const char *session, char *at, void *con
     }
     const char *directory = tool_field_next(&at);
     if (!is_line || !at)
-        return failure_set(failure, -EPROTO, "the agent lists '%.100s', which is no line of a list", session);
+        return failure_set(failure, -EPROTO, "the agent's list has the malformed line '%.100s'", session);
     if (is_ours(cleaning, node, session))
         return 0;
     if (list_reserve(&cleaning->found, &cleaning->capacity, cleaning->count + 1, sizeof agent,

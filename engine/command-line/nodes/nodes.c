@@ -128,7 +128,7 @@ static int run_and_report(const struct frame *frame, struct nodes *nodes,
     nodes_doing(nodes, frame->doing);
     int r = frame->run(nodes, arguments, failure);
     nodes_doing(nodes, NULL);
-    /* What was done before a failure of all is worth to be known too. */
+    /* Printed also when the action as a whole failed: nodes may have done a part of it. */
     print_answers(nodes, verb_switch(arguments, "--json"));
     return r < 0 ? r : merge_failures(nodes, frame->doing, failure);
 }

@@ -129,7 +129,7 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
     run->is_recorded = strcmp(hex, run->inputs.campaign.sha256) == 0;
     if (!run->is_recorded && run->temporary)
         return failure_verification(failure, path,
-                                    "its campaign.yaml is not the one that its inputs.json is about");
+                                    "its campaign.yaml has not the SHA-256 that its inputs.json has for it");
     if (!run->is_recorded)
         return 0;
     run->written = run->campaign;

@@ -276,8 +276,8 @@ static int append_phases(const struct plan *plan, struct plan_values *values, st
     const struct experiment *experiment = plan->campaign->experiment;
     const char *each = plan_control_count(plan) ? ", before each block" : "";
     text_append_string(ret,
-                       "\nPhases:\n\n  reserve    the nodes\n  deploy     the agent, where it is not yet\n"
-                       "  connect    to the agents, and their clocks against ours\n"
+                       "\nPhases:\n\n  reserve    the nodes\n  deploy     the agent to nodes without it\n"
+                       "  connect    to the agents, and measure their clocks against ours\n"
                        "  inspect    what the nodes are, whether they differ, and whether the design fits\n"
                        "  prepare    packages, software and source\n");
     int r = append_commands(plan, experiment->setup, experiment->setup_count, values, ret, failure);
@@ -291,7 +291,8 @@ static int append_phases(const struct plan *plan, struct plan_values *values, st
     r = append_start(plan, values, ret, failure);
     if (r == 0)
         r = append_commands(plan, &experiment->run, 1, values, ret, failure);
-    text_append_string(ret, "  collect    clocks again, software, and what the agents cost\n");
+    text_append_string(ret,
+                       "  collect    measure the clocks again; record software and the agents' own cost\n");
     if (r == 0)
         r = append_commands(plan, experiment->teardown, experiment->teardown_count, values, ret, failure);
     text_append_string(ret, "  restore    every control that was changed, as it was found\n"

@@ -211,7 +211,8 @@ static char *describe_line(const struct text *before, const struct text *now, co
                            (int)(a_length < LINE_SHOWN ? a_length : LINE_SHOWN), a,
                            (int)(b_length < LINE_SHOWN ? b_length : LINE_SHOWN), b);
         if (!a[a_length] || !b[b_length])
-            return xformat("'%s' has changed at line %zu: its end is another", name, line);
+            return xformat("'%s' has changed at line %zu: lines were added or removed at its end", name,
+                           line);
         a += a_length + 1;
         b += b_length + 1;
     }

@@ -166,8 +166,7 @@ static int fetch_option(struct node_set *set, const char *name, struct failure *
     }
     if (fetched.status == EXIT_TOO_LARGE) {
         record_note(set->record,
-                    "the archive has no copy of the source '%s', which is larger than %llu MiB, "
-                    "but its hashes",
+                    "the source '%s' is larger than %llu MiB: the archive has its hashes and no copy",
                     written, (unsigned long long)provenance_source_bytes(set->campaign->provenance) >> 20);
         r = file_copy(fetched.file, FILE_REGULAR, listing, failure);
         return r < 0 ? r : sources_record(set->record->folder, &files, &origin, failure);

@@ -226,7 +226,7 @@ static int add_failed_unit(const struct run_history_units *units, const struct j
         return 0;
     return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
                             "line %" PRIu64 " has attempt %" PRId64 " at unit %" PRId64
-                            ", and the plan has no more than %zu units",
+                            ", which is not in the plan of %zu units",
                             entry->sequence, attempt.number, attempt.order, units->positions);
 }
 

@@ -128,7 +128,7 @@ void journal_note(struct journal *journal, const char *event, const char *key, c
 
 int journal_commit(struct journal *journal, struct failure *failure) {
     if (journal->broken < 0)
-        return failure_set(failure, journal->broken, "cannot note_result the journal '%s' in memory: %s",
+        return failure_set(failure, journal->broken, "cannot keep the journal '%s' in memory: %s",
                            journal->file->path, strerror(-journal->broken));
     return append_file_commit(journal->file, failure);
 }

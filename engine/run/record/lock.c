@@ -205,8 +205,8 @@ int run_lock_signal(const char *folder, int signal_number, struct run_lock_owner
     cleanup_close int process = pidfd_open((pid_t)ret->pid, 0);
     if (process < 0 || stat(path, &file) < 0 || !has_open(ret->pid, &file))
         return failure_set_kind(failure, FAILURE_INPUT, -ESRCH,
-                                "the process that works on the run '%s' is not to be seen from here: '%s' "
-                                "names %" PRId64 ", which has not opened it",
+                                "cannot find the process that works on the run '%s': '%s' names process "
+                                "%" PRId64 ", which has not opened that file; stop it where it runs",
                                 folder, path, ret->pid);
     if (pidfd_send_signal(process, signal_number, NULL, 0) < 0)
         return failure_set(failure, -errno, "cannot signal process %" PRId64 ": %s", ret->pid,

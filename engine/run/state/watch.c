@@ -42,8 +42,9 @@ static size_t choose_expectations(const struct watch_node *node) {
            (bytes += strlen(control->expectations[count]) + sizeof "--expect" + 1) <= EXPECTED_BYTES_MAX)
         count++;
     if (count < control->expectation_count)
-        record_log(node->watch->set->record, "node %s: of %zu files that were set, %zu are watched for drift",
-                   node->node->name, control->expectation_count, count);
+        record_log(node->watch->set->record,
+                   "node %s: %zu of the %zu files that were set are watched for drift", node->node->name,
+                   count, control->expectation_count);
     return count;
 }
 

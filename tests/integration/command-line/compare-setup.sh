@@ -119,7 +119,7 @@ refuse "one that is not there" 2 "none.zip'?: No such file" setup "$first" none.
 refuse "a hostile archive" 5 "path-escape.zip" setup "$first" "$ASSAY_SOURCE/archive-format/samples/invalid/path-escape.zip"
 echo '{}' >model.json
 refuse "a model" 2 "model.json: this is no archive, and others are" setup "$first" model.json
-refuse "models" 2 "setup is an option for comparing runs, and these are models" setup model.json model.json
+refuse "models" 2 "setup is an option for comparing runs; the inputs are models" setup model.json model.json
 printf 'm,n,k,duration\n2,3,1,1\n4,5,6,2\n40,50,20,4\n9,50,20,3\n' >calls.csv
 "$ASSAY" fit linear calls.csv --response duration --terms 'm*n*k' --sizes m,n,k -o model.json >.out 2>&1 &&
     "$ASSAY" predict hpl model.json --set P=1 --set Q=1 --set latency=1us --set bandwidth=10GB/s --set N=2000 --set NB=64 --archive predicted.zip >.out 2>&1 ||

@@ -49,7 +49,7 @@ is "runs whose archives have one name are several runs" "$("$ASSAY" report one/r
     "$("$ASSAY" report base.zip slow.zip --json | jq -c .checks)"
 refuse "one run twice" 2 "the last run is one of those before it" "$ASSAY" compare base.zip base.zip
 refuse "what is no archive" 2 "toy.yaml: this is no archive, and others are" "$ASSAY" compare toy.yaml base.zip
-refuse "options of models" 2 "data is an option for comparing models, and these are runs" "$ASSAY" compare base.zip slow.zip --data base.zip
+refuse "options of models" 2 "data is an option for comparing models; the inputs are runs" "$ASSAY" compare base.zip slow.zip --data base.zip
 refuse "a threshold that is none" 2 "threshold '2' is not a share between 0 % and 100 %" "$ASSAY" compare base.zip slow.zip --threshold 2
 campaign other Gflop/s >toy.yaml
 run other 100 200 300

@@ -181,9 +181,9 @@ check "... and leaves no file" [ "$(ls -A "$scratch/captures/all" | xargs)" = "$
 refuse "nor is it a list of controls" 1 "paradoxe-1: the output of the agent's tool lacks lines that were asked for" liar controls -w paradoxe-1
 refuse "nor a restore" 1 "paradoxe-1: the output of the agent's tool lacks lines that were asked for" liar restore -w paradoxe-1
 echo 'head -c 10240 /dev/zero | tr "\0" x' | lies
-refuse "any bytes are none" 1 'what it sent \(10240 bytes\) is no tar archive' liar capture -w paradoxe-1 -o "$scratch/captures/all"
+refuse "any bytes are none" 1 'the capture \(10240 bytes\) is no tar archive' liar capture -w paradoxe-1 -o "$scratch/captures/all"
 echo 'cd / && tar -cf - etc/passwd | head -c 2048' | lies
-refuse "a tar that is cut off is none" 1 'what it sent \(2048 bytes\) has no end' liar capture -w paradoxe-1 -o "$scratch/captures/all"
+refuse "a tar that is cut off is none" 1 'the capture \(2048 bytes\) is cut off' liar capture -w paradoxe-1 -o "$scratch/captures/all"
 echo 'cd / && tar -cf - etc/passwd; echo "the disk is gone" >&2; exit 1' | lies
 refuse "nor one that its tool takes back" 1 'capturing exited with status 1: the disk is gone' liar capture -w paradoxe-1 -o "$scratch/captures/all"
 echo 'head -c 90000000 /dev/zero' | lies

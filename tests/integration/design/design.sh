@@ -149,7 +149,7 @@ refuse "a factor without values" 2 "'n', expected a factor such as" design facto
 refuse "an order that is not there" 2 "order 'sorted', expected random or as-written" design factorial a=1 --order sorted
 refuse "a cap that nothing meets" 2 "cannot have a product of 10000000000, expected a max-size of about" design uniform-product --max-size 10
 refuse "a range for a product" 2 "'m=1..4', expected only the name" design uniform-product m=1..4
-refuse "both --from and a kind" 2 "both --from and a kind" design factorial n=1 --from table.csv
+refuse "both --from and a kind" 2 "--from and a kind of design are both given" design factorial n=1 --from table.csv
 refuse "a file that is not there" 2 "nowhere.yaml" design --from nowhere.yaml
 refuse "a table that is not there" 2 "nowhere.csv" design --from nowhere.csv
 echo 'experiment: dgemm' >none.yaml

@@ -76,7 +76,7 @@ check "... says at most" grep -qF '4 rows x at most 6 repetitions = at most 24 u
 check "... and until when: of the first response, between nodes and blocks" grep -qF "each row until the mean of 'other' between nodes and blocks is known to 2 % (95 %), after 2 to 6 repetitions" plan
 check "... and how long at most" grep -qF 'Time to measure: at most about 24 min' plan
 is "a table has all repetitions" "$("$ASSAY" design --from c.yaml 2>err | wc -l)" 25
-check "... and it is said why" grep -q "6 repetitions, as 'repeat' has at most" err
+check "... and it is said why" grep -q "6 repetitions, the most that 'repeat' allows" err
 is "... unless they are given" "$("$ASSAY" design --from c.yaml --repetitions 2 2>err | wc -l) $(grep -c repeat err)" "9 0"
 
 # ---- Refusals
