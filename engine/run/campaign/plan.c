@@ -98,7 +98,7 @@ static int check_texts(struct plan *plan, struct failure *failure) {
     return 0;
 }
 
-/* What an agent that is killed had set stays set. */
+/* Refuses controls on a testbed that kills agents with the job: what such an agent has set would stay set. */
 static int check_restoring(struct plan *plan, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     const struct testbed_choice *testbed = &campaign->testbed;
