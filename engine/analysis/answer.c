@@ -209,7 +209,7 @@ static int append_lines(const struct measurements *measurements, const struct te
     for (const char *line = output->bytes, *next; line < end; line = next) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         next = newline ? newline + 1 : end;
-        /* What MPI puts before the lines of a rank is passed over. */
+        /* MPI may print a prefix before the lines of a rank; it is skipped. */
         const char *found = memmem(line, (size_t)(next - line), measurements->lines, length);
         if (found && text_append(ret, found + length, (size_t)(next - found) - length) < 0)
             return failure_memory(failure);

@@ -34,8 +34,8 @@ struct effects {
     size_t count;
     bool has_interactions; /* false: too few rows or too many levels for them */
     double residual_squares, residual_freedom, residual_share, total;
-    /* Of factor F with levels: by how much level L is above level 0, from the main effects alone:
-     * level_effects [F][L], in the unit of y. NULL of others. */
+    /* For factor F with levels: level_effects[F][L] is by how much level L is above level 0, from the main
+     * effects alone, in the unit of y. NULL for other factors. */
     double **level_effects;
     size_t factor_count;
 };

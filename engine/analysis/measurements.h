@@ -36,7 +36,7 @@ struct measurements {
     bool most;                           /* more is better */
     bool is_assumed;                     /* neither the experiment nor the caller said so */
 
-    /* Of each row; nodes as codes. */
+    /* An item for each row; nodes as codes. */
     size_t row_count;
     const double *values, *order, *attempt;
     const double *share;                           /* as in struct archive_answer; NULL: there is none */

@@ -14,7 +14,7 @@
 
 enum { PAIRS_MAX = 3, NODE_LINES_MAX = 24 };
 
-/* What all charts are made from. */
+/* The data that all charts are made from. */
 struct plots {
     const struct measurements *m;
     const double *order; /* of each row */

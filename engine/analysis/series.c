@@ -256,7 +256,7 @@ struct reading {
     double value, at;
 };
 
-/* One quantity of one node, over its files. */
+/* The samples of one quantity of one node, over all its files. */
 struct node_samples {
     const struct quantity *quantity;
     char **names; /* of the columns of the first file that are shown */
@@ -317,7 +317,7 @@ static double overview_of(const struct quantity *quantity, double sum, double mo
                                         : sum / (double)count;
 }
 
-/* What is done with a column of a file. */
+/* How a column of a file is used. */
 struct file_column {
     bool is_shown, counts; /* counts: in the line of the node */
     size_t place;          /* of the columns of the first file; SIZE_MAX: it is none of these */

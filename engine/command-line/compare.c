@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What the operands are. */
+/* The kind of each operand. */
 enum kind { KIND_MODEL, KIND_RUN, KIND_PREDICTION };
 
 /* A file that is not called .zip and cannot be opened as an archive is taken for a model, whose reader says

@@ -113,7 +113,7 @@ static int run_program(size_t count, const char *const *argv, struct failure *fa
 int main(int argc, char **argv) {
     if (!hold_standard_descriptors())
         return FAILURE_SYSTEM;
-    /* Of what passes by the buffer of a stream, stdio does not keep why it could not be written. */
+    /* A buffer for standard output: when a write bypasses the buffer, stdio does not keep why it failed. */
     static char buffer[1 << 20];
     if (!isatty(STDOUT_FILENO))
         setvbuf(stdout, buffer, _IOFBF, sizeof buffer);

@@ -23,7 +23,7 @@ int output_check(const char *output, const char *const *inputs, size_t count, st
     return 0;
 }
 
-/* The same name in the same folder. */
+/* Would ONE and OTHER be the same file, because they have the same name in the same folder? */
 static bool would_be_same(const char *one, const char *other) {
     struct stat folders[2];
     const char *const paths[] = {one, other};

@@ -12,7 +12,7 @@
 
 enum { NAMES_MAX = 64 };
 
-/* What to do about WORD, which is none of the COUNT NAMES; the caller frees. */
+/* Advice on WORD, which is none of the COUNT NAMES: the nearest of these, or OTHERWISE; the caller frees. */
 static char *suggest_name(const char *word, const char *const *names, size_t count, const char *otherwise) {
     const char *nearest = text_nearest(word, names, count);
     return nearest ? xformat("did you mean '%s'?", nearest) : xstrdup(otherwise);

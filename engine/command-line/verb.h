@@ -89,7 +89,8 @@ verb_function command_run, command_resume, command_watch, command_stop, command_
 /* All of them, in the order in which help lists them, ended by NULL; and the page of the program itself. */
 extern const struct verb *const verb_table[];
 extern const struct verb verb_assay;
-/* What is not of one command alone, laid out as options are; ended by a NULL. */
+/* Environment variables and exit codes, which belong to all commands, laid out as options; ended by a NULL.
+ */
 extern const struct verb_option verb_environment[], verb_exit_codes[];
 
 /* The command called NAME in *RET, or FAILURE_INPUT with the nearest name. */

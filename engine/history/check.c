@@ -20,7 +20,7 @@
 enum { WHY_BYTES_MAX = 4096, DAY_SIZE = 32 };
 static const double FAMILY_P_MOST = 0.05;
 
-/* What was found in one series. */
+/* The result of testing one series. */
 struct finding {
     char *campaign, *experiment, *response, *unit, *setting, *node;
     size_t runs, run;                /* how many; from 1, the first that is changed */
@@ -260,7 +260,7 @@ static int report_all(struct history_store *store, const struct checking *checki
 
 /* ---- Charts */
 
-/* What is drawn in a second walk over the series, which has the order of the findings. */
+/* State of the second walk over the series, which draws them; it has the order of the findings. */
 struct plotting {
     const struct checking *checking;
     size_t next; /* finding */

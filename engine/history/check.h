@@ -27,7 +27,7 @@ struct history_result {
     size_t series, changed, untested; /* untested: too few runs */
 };
 
-/* What is tested: the series of a store, or where STORE is NULL those of CSV files (series-csv.h). */
+/* The series to test: those of STORE, or, if it is NULL, of CSV files (series-csv.h). */
 struct history_source {
     struct history_store *store;
     const char *const *paths;

@@ -26,8 +26,8 @@ struct non_regression_rule {
     size_t least;      /* earlier rows that a verdict needs: 10, and more than there are factors */
     size_t keep;       /* rows after a cut that are still compared with those before it: 5; at most `least` */
     size_t window;     /* rows of the windowed verdict: 5; at most NON_REGRESSION_WINDOW_MAX */
-    /* In the windowed interval, N is the count of all earlier rows, as the published code has it, instead of
-     * those before the window, from which the mean and deviation are. */
+    /* The N of the windowed interval counts all earlier rows, as the published code does, instead of the rows
+     * before the window, from which mean and deviation are. */
     bool published_count;
 };
 
@@ -43,13 +43,13 @@ enum non_regression_sign {
     NON_REGRESSION_HIGH
 };
 
-/* One verdict. NaN where there is none. */
+/* The result of one test. NaN where it could not be made. */
 struct non_regression_test {
     /* NONE: too few rows to compare with. NORMAL, too, where there is an interval and nothing to compare. Of
      * several factors HIGH stands for any deviation. */
     enum non_regression_sign sign;
     double p; /* probability of a deviation as large or larger, if nothing has changed */
-    /* Of one factor, in its unit: */
+    /* For one factor only, in its unit: */
     double value;       /* that is compared: the row, or the mean of the last rows */
     double mean, sigma; /* of the earlier rows */
     double low, high;   /* the interval */

@@ -12,8 +12,8 @@
 
 enum { WINDOW = 5, DAY_CHARACTERS = 10 };
 
-/* What is drawn of each run: x, the value apart from outliers, the outliers; the mean of the last runs, and
- * the interval of that. */
+/* The lines of a chart, each with a value for every run: the runs, the outliers, the mean of the last runs
+ * and its limits. */
 enum line { RUNS, OUTLIERS, MEANS, LOW, HIGH, LINES };
 
 struct plot {

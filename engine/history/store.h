@@ -29,7 +29,7 @@ void history_store_cleanup(struct history_store **store);
 int history_store_begin(struct history_store *store, struct failure *failure);
 int history_store_commit(struct history_store *store, struct failure *failure);
 
-/* What one archive brought. */
+/* What was added from one archive. */
 struct history_addition {
     bool was_there; /* the same archive; nothing was done */
     uint64_t values;
@@ -66,7 +66,7 @@ typedef int history_store_reporter(struct history_store *store, const char *run,
                                    struct failure *failure);
 history_store_reporter history_store_report_archives, history_store_report_log, history_store_report_run;
 
-/* One response of one setting on one node over time. */
+/* A series: one response of one setting on one node, over time. */
 struct history_series {
     const char *campaign, *experiment, *response, *unit, *setting, *node; /* unit: UCUM, or "" */
     size_t count;

@@ -1,4 +1,4 @@
-/* What many sections have in common, and who differs. */
+/* Folds the sections of many nodes into one text: equal parts once, with the names of those that differ. */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/host-list.h"
 #include "engine/foundation/list.h"

@@ -221,7 +221,7 @@ static void add_picture(struct page *page, const struct item *item) {
 
 /* ---- Tables, numbers and texts */
 
-/* Of columns: with DETAIL, and without any value, a column is seen on demand. */
+/* How a column is shown. Details, and columns without any value, are hidden until they are asked for. */
 struct column_form {
     bool is_text, is_empty, is_detail;
 };

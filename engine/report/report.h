@@ -45,10 +45,10 @@ struct report_section *report_section(struct report_section *in, const char *nam
 /* A section that is an array of sections in JSON (they need no name), and is not printed as text;
  * report_fold() adds what they have in common. */
 struct report_section *report_list(struct report_section *in, const char *name);
-/* Of the pairs below, NAME is the key in JSON, and NULL for what is not there; LABEL is what people see,
- * NULL for NAME, "" where the value stands alone on its line, and " " where it
- * continues the pair above. A number; what is not finite is "-" and
- * null. With UNIT By, By/s, s, Hz, flop/s or flop it is printed with a prefix: 57.1 Gflop/s. */
+/* Adds a number. For this and the following pairs: NAME is the key in JSON (NULL: not in JSON). LABEL is what
+ * people see; NULL: NAME; "": the value stands alone on its line; " ": it continues the pair above. A value
+ * that is not finite is "-" and null. With UNIT By, By/s, s, Hz, flop/s or flop it is printed with a prefix:
+ * 57.1 Gflop/s. */
 void report_number(struct report_section *in, const char *name, const char *label, double value,
                    const char *unit, int digits, bool detail);
 /* A text; VALUE NULL is "-" and null. */
@@ -115,8 +115,8 @@ int report_table_write(const struct report_table *table, const char *path, struc
  * Texts without help are identifiers. */
 struct column *report_table_columns(const struct report_table *table, size_t *ret_count);
 
-/* The same of a file that grows by tables with the same columns; nothing stands under PATH before it is
- * finished, which takes any of these tables. */
+/* A CSV file that grows by tables with the same columns. It appears under PATH only when it is finished, for
+ * which any of these tables is given. */
 struct report_file {
     const char *path;
     struct file_output output;

@@ -23,8 +23,8 @@ void page_entry(struct page *page, const char *name);
 void page_line(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void page_print(const struct page *page);
 
-/* What the experiment, which has a document of its own, declares, but for patterns, descriptions of columns
- * and the content of input files. */
+/* Prints the declarations of an experiment that has a document of its own, without patterns, descriptions of
+ * columns and the content of input files. */
 void experiments_print(const struct experiment *experiment);
 
 /* `assay experiments new NAME`. */

@@ -1,4 +1,4 @@
-/* What the words and options of `assay fit` ask for, and what the inputs suggest where they are silent. */
+/* The arguments of `assay fit`: read from words and options, and completed by what the inputs suggest. */
 #ifndef ASSAY_COMMAND_LINE_FIT_ARGUMENTS_H
 #define ASSAY_COMMAND_LINE_FIT_ARGUMENTS_H
 
@@ -23,7 +23,7 @@ struct fit_arguments {
     struct fit_options options;
     const char *output, *plot;
     bool json, verbose, brief;
-    /* What options and table point to. */
+    /* Owned texts to which `options` and `table` point. */
     struct name_list sizes, by, folds_by, columns;
     const char **settings;
     char *member;

@@ -206,7 +206,8 @@ static const struct verb_action actions[] = {
     {0},
 };
 
-/* What is done is chosen by the first word or a switch; a file of such a name is ./alternatives. */
+/* The first word or a switch chooses an action; a file with the name of an action is given as ./alternatives.
+ */
 int command_fit(const struct verb_arguments *arguments, struct failure *failure) {
     const struct verb_action *action = actions;
     while (action->run != fit &&

@@ -82,7 +82,7 @@ static void start_table(struct eval *eval) {
     free(columns);
 }
 
-/* Where no part has the name that the row gives. */
+/* Fails because no part of the group has the name that the row gives. */
 static int refuse_part(const struct eval *eval, const struct model_group *group, const char *text,
                        const char *file, size_t line, struct failure *failure) {
     cleanup_free const char **names = xcalloc(group->part_count + 1, sizeof *names);

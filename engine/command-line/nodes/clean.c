@@ -35,7 +35,7 @@ struct left_over {
     char session[SESSION_DIGITS + 1];
     enum standing { ALONE, ATTACHED, UNANSWERING } standing;
     uint64_t pid;
-    /* These are not known of one that does not answer. */
+    /* Not known for an agent that does not answer. */
     uint64_t silent_s, lease_s, commands, started; /* started: since 1970 */
     char *directory, *label;                       /* owned */
     bool is_done;                                  /* it was asked to end */

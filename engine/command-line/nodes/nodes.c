@@ -25,7 +25,7 @@ static const struct verb_action actions[] = {
     {0},
 };
 
-/* What those do that share opening, answers and closing. */
+/* The actions that open nodes, print their answers and close them in the same way. */
 static const struct frame {
     const char *name, *doing;
     bool leave_controls;
@@ -111,7 +111,7 @@ static void print_answers(const struct nodes *nodes, bool json) {
 
 /* ---- the actions */
 
-/* One failure about all nodes that have one, FAILURE_SYSTEM and so exit code 1; 0 if there is none. */
+/* Merges the nodes' failures into one of kind FAILURE_SYSTEM, that is exit code 1; 0: no node has failed. */
 static int merge_failures(const struct nodes *nodes, const char *what, struct failure *failure) {
     int r = nodes->failures ? node_failures_merge(nodes->group, nodes->failures, what, failure) : 0;
     if (r < 0 && failure->kind != FAILURE_INTERRUPTED)

@@ -23,7 +23,7 @@ struct nodes {
     struct reserved *reserved; /* reserved.c */
     struct node_group *group;
     int64_t connect_ns; /* how long it took until each was there or had failed */
-    /* What there is to say, printed when the action is over: a section for each node, in a list. */
+    /* The answers, printed when the action is over: a list with a section for each node. */
     struct report *report;
     struct report_section *answers, **sections;
     struct failure *failures; /* one a node, or NULL: what could not be done there */

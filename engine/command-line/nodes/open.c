@@ -180,7 +180,7 @@ static void clear_line(struct nodes *nodes) {
 void nodes_doing(struct nodes *nodes, const char *doing) {
     clear_line(nodes);
     nodes->doing = doing;
-    /* What is over quickly is not worth a line. */
+    /* The first progress is only shown after a period: a short wait is not worth a line. */
     nodes->last_shown_ns = clock_monotonic_ns();
 }
 

@@ -65,7 +65,7 @@ int reserved_open(const struct nodes *nodes, const struct verb_arguments *argume
         return r;
     /* The run's own agents have folders of other names. */
     reserved->id = xformat("%.36s-nodes-%ld", status->run_id, (long)getpid());
-    /* Its end may have moved since it was recorded: the testbed knows. */
+    /* When the reservation ends may have changed since it was recorded, so the testbed is asked. */
     return find_nodes(reserved, nodes, arguments, status->history.held.is_held, leave_controls, failure);
 }
 

@@ -20,7 +20,7 @@
 
 enum { REPEAT_MAX = 1000000, INPUT_MAX = 1 << 30 };
 
-/* What was asked for. */
+/* The command line of 'assay nodes run', parsed. */
 struct request {
     struct nodes_answers_style style;
     struct remote_command_specification specification;

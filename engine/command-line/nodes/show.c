@@ -13,7 +13,7 @@
 
 enum { CPUINFO_MAX = 4 << 20 /* bytes of /proc/cpuinfo; 1,500 per logical CPU is much */ };
 
-/* What is known of all of them. */
+/* What was read of all nodes. */
 struct view {
     size_t count;
     struct node_facts **facts; /* NULL where they are not known */

@@ -46,7 +46,7 @@ static int on_progress(void *context, size_t scenario, double share) {
     return is_stopped ? -ECANCELED : 0;
 }
 
-/* What is done goes to the file and the archive. */
+/* Adds the scenarios that are done to the file and the archive. */
 static int add_to_files(void *context, const struct prediction *prediction, size_t first,
                         struct failure *failure) {
     struct work *work = context;

@@ -24,7 +24,7 @@
 /* ---- A process of its own --------------------------------------------------------------------------------
  */
 
-/* What the engine says once to who began it: that the run has begun, or why it has not. */
+/* The one message of the engine to the process that started it: the run has begun, or why it has not. */
 struct message {
     struct failure failure; /* code 0: none */
     char folder[PATH_MAX];  /* "": there was nothing left to run */
@@ -210,7 +210,8 @@ static int start_engine_job(const struct execution *execution, char **ret_folder
     r = journal(folder, "engine-submitted", sentence, failure);
     if (r == 0)
         r = submit(execution, folder, status->run_id, until, failure);
-    /* Of a job whose submission was given up on nobody knows. */
+    /* If the submission was given up half-way, a job may exist; then the journal keeps saying that an engine
+     * was submitted. */
     if (r < 0 && (failure->kind == FAILURE_INPUT || r == -EREMOTEIO || r == -ENOENT))
         withdraw(folder, is_new);
     if (r == 0)

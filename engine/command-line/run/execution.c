@@ -43,7 +43,7 @@ int execution_check_changes(const struct inputs *inputs, bool as_recorded, struc
 static int run_part(const struct run_request *request, const struct inputs *inputs, struct failure *failure) {
     cleanup_free char *archive = NULL;
     int r = inputs ? run_resume(request, inputs, &archive, failure) : run_execute(request, &archive, failure);
-    /* It was sealed before, and has not been reported yet. */
+    /* The run was sealed before this call, so its archive has not been printed yet. */
     if (r == 0 && archive && !request->outcome->folder)
         printf("%s\n", archive);
     /* A run may have taken days: where its archive is must not be lost with a full disk under standard
@@ -190,7 +190,7 @@ int execution_begin(const struct verb_arguments *arguments,
                      failure);
 }
 
-/* One that was begun in another process, or in a job. */
+/* Starts the engine in another process or in a job, and prints the run's folder. */
 static int detach(const struct execution *execution, struct failure *failure) {
     cleanup_free char *folder = NULL;
     int r = detach_execution(execution, &folder, failure);

@@ -221,7 +221,7 @@ static int read_run(struct following *following, struct followed *run, struct fa
     return 0;
 }
 
-/* All that are not over. */
+/* Reads the status of all runs that have not ended. */
 static int read_runs(struct following *following, struct failure *failure) {
     int r = 0;
     for (size_t i = 0; i < following->count && r == 0; i++)

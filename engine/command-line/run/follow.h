@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One run is shown as a screen (page.h) where PROGRESS has one, else by PROGRESS as if it were carried out
- * here; several with a line each; archives' paths go
- * to standard output. When all have ended, 0 or the failure of the one that ended worst, of the kind that its
- * engine exited with: the smallest number is the worst. An engine that was killed is FAILURE_SYSTEM.
- * SIGINT and SIGTERM end this, and not the runs, with *RET_INTERRUPTED; ENDS_RUNS: they are sent to the runs,
- * which are followed until they have ended. */
+/* Follows runs until all have ended. One run is shown as a screen (page.h) if PROGRESS has one, else as if it
+ * were carried out here; several runs have a line each. The paths of archives go to standard output. Returns
+ * 0, or the failure of the run that ended worst, of the kind that its engine exited with; the smallest number
+ * is the worst. An engine that was killed is FAILURE_SYSTEM. SIGINT and SIGTERM end following, and not the
+ * runs, with *RET_INTERRUPTED; ENDS_RUNS: they are sent to the runs, which are followed until they have
+ * ended. */
 int follow_runs(const char *const *folders, size_t count, struct progress *progress, bool ends_runs,
                 bool *ret_interrupted, struct failure *failure);
 

@@ -103,7 +103,7 @@ static int severity(const struct run_history_node *node) {
     return node->condition != RUN_NODE_IN ? 3 : node->slow ? 2 : node->flags[0] != '\0';
 }
 
-/* Those that are away first, then slow ones, those with flags, and the others, in the run's order. */
+/* Unreachable nodes first, then slow ones, those with flags, and the others, each in the run's order. */
 static int compare_lines(const void *left, const void *right) {
     const struct node_line *a = left, *b = right;
     int order = severity(b->node) - severity(a->node);

@@ -82,7 +82,7 @@ static void print_json(struct progress *progress, const struct run_event *event)
 static void show_counts(struct progress *progress, const struct run_event *event) {
     uint64_t units = event->units_done + event->units_failed;
     bool last = units == event->units_total;
-    /* What waits for a last sample, or measures again, has nothing new to count. */
+    /* Nothing new to count while samples are awaited or units are measured again. */
     if (last && progress->last_units == units && progress->last_done == event->units_done)
         return;
     progress->last_units = units;

@@ -74,7 +74,8 @@ static int find_run(struct fetching *fetching, const char *run, struct failure *
     return r;
 }
 
-/* It comes from there: it must not be hidden, steer a terminal, or lead elsewhere. */
+/* Is NAME, which comes from another host, safe as an archive's name: not hidden, printable, without a slash?
+ */
 static bool is_name_of_archive(const char *name) {
     return !strchr(".-", name[0]) && !strchr(name, '/') && text_ends_in(name, ".zip") &&
            strcmp(shown(name).text, name) == 0;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was read of one item; STATUS is NULL for what cannot be read, and WHY says it. */
+/* One row of the list. STATUS is NULL if the run cannot be read, and WHY says why. */
 struct row {
     const char *path;
     struct run_status *status;

@@ -86,8 +86,8 @@ static char *join_path(const struct campaign *campaign, const char *value) {
     return value[0] == '/' ? xstrdup(value) : file_join(campaign->folder, value);
 }
 
-/* Where VALUE leads from the campaign's folder, resolved; a run's own copy may be hidden (copies.h). NULL: to
- * nothing, and errno says why. The caller frees. */
+/* The path to which VALUE leads from the campaign's folder; the caller frees. A run's own copy may be hidden
+ * (copies.h). NULL: it does not exist, and errno says why. */
 static char *find_path(const struct campaign *campaign, const char *value) {
     cleanup_free char *path = join_path(campaign, value),
                       *hidden = xformat("%s/.%s", campaign->folder, value);

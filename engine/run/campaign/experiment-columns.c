@@ -102,7 +102,7 @@ static int check_name_is_free(const struct experiment_binding *binding, const st
                 : 0;
 }
 
-/* What is declared by names. */
+/* The kinds of items that an experiment declares by name. */
 typedef int bind_item(const struct experiment_binding *binding, const struct document_node *key,
                       const struct document_node *value, void *item);
 struct item_kind {
@@ -452,7 +452,7 @@ static int bind_table(const struct experiment_binding *binding, const struct doc
                                      other->name);
     int r = bind_mapping(binding->document, value, key->text, table_fields, TABLE_FIELD_COUNT, table,
                          binding->failure);
-    /* They stand behind those that say which unit it was, and the factors. */
+    /* The table's own columns come after the unit's and the factors. */
     if (r == 0)
         r = bind_items(binding, value, &kind, table);
     if (r == 0)

@@ -29,8 +29,8 @@ void experiment_use_unit_code(const char **unit, const char *fallback);
 /* The names of the factors, and room for MORE; the caller frees the array only. */
 const char **experiment_factor_names(const struct experiment *experiment, size_t more);
 
-/* In the order in which they are bound: later ones look at earlier ones. Tables may have columns that are
- * called as responses and options are. */
+/* The kinds of items, in the order in which they are bound: later kinds are checked against earlier ones.
+ * Columns of tables may have names of responses and options. */
 enum experiment_items {
     EXPERIMENT_FACTORS,
     EXPERIMENT_TABLES,

@@ -41,7 +41,7 @@ int experiment_commands_bind(const struct document *document, const struct docum
                              struct failure *failure) {
     if (!node || node->kind == DOCUMENT_NULL)
         return 0;
-    /* One line may stand alone; a sequence is a sequence of commands. */
+    /* A single line is one command; a sequence is a sequence of commands. */
     size_t count = node->kind == DOCUMENT_SEQUENCE ? node->count : 1;
     if (count > EXPERIMENT_COMMANDS_MAX)
         return bind_refuse(document, node, failure, "'%s' has %zu commands, expected at most %d", what, count,

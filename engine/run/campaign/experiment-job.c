@@ -81,7 +81,7 @@ int experiment_job_bind(const struct experiment_binding *binding, const struct d
             if (strcmp(job->keep.items[i], job->keep.items[j]) == 0)
                 r = experiment_refuse(binding, document_get(run, "keep"),
                                       "'keep' names '%s' twice; remove one of the two", job->keep.items[i]);
-    /* What ranks need makes no sense for a core, and nothing but ranks needs it. */
+    /* Keys that only ranks need are refused without `ranks`. */
     for (size_t i = 0; r == 0 && i < sizeof needy / sizeof *needy; i++) {
         const struct document_node *node = document_get(run, needy[i]);
         if (node && !ranks)

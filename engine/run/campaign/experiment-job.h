@@ -58,13 +58,12 @@ struct experiment_job {
     struct bind_texts keep; /* names of files that a unit leaves in its working folder */
 };
 
-/* Of the nodes of a run: how many there are, the cores of the one that has fewest, and the bytes of memory
- * that are available on the one that has least. */
+/* Facts of the nodes of a run: their number, the fewest cores, and the least available memory in bytes. */
 struct experiment_facts {
     double run_nodes, node_cores, node_memory;
 };
 
-/* What one unit takes. */
+/* The nodes, ranks and threads that one unit needs. */
 struct experiment_shape {
     size_t nodes, ranks, ranks_per_node, threads;
     bool bind;

@@ -32,7 +32,7 @@ struct experiment_option {
     bool given;                  /* by the campaign */
 };
 
-/* What is read from a unit's output: a response, or a column of a table. */
+/* A value that is read from a unit's output: a response, or a column of a table. */
 struct experiment_response {
     struct column about; /* a number or a string; texts owned; the unit may be any text of the user's own */
     /* The rest is a response's only. */
@@ -50,7 +50,7 @@ struct experiment_table {
     size_t column_count;
 };
 
-/* Where the working folder of setup and run comes from, when not from the experiment's own folder. */
+/* The source that setup builds, if it is not in the experiment's own folder. */
 struct experiment_source {
     char *git;                /* URL, or NULL */
     char *at;                 /* tag, branch or commit; NULL: the remote's default */
@@ -102,7 +102,7 @@ struct experiment {
     struct experiment_source source;
     struct bind_texts inputs;  /* options that name files or folders of which a run takes copies */
     struct bind_texts sources; /* options that may name a source; those that do are inputs too, once set */
-    /* Where the inputs are, absolute, one each; known once the options are set. And as they were written. */
+    /* For each input: its absolute path, known once the options are set; its value as it was written. */
     struct bind_texts input_paths, input_values;
     struct experiment_command *setup, *teardown;
     size_t setup_count, teardown_count;

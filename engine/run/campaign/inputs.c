@@ -89,7 +89,7 @@ static char *name_copy(size_t folder, const char *relative) {
     return folder == 0 ? xstrdup(relative) : file_join(copy_folders[folder], relative);
 }
 
-/* Of the units by position. */
+/* The hash of the order of units by position. */
 static void hash_order(const struct design_order *order, char hex[static HASH_HEX_SIZE]) {
     hash_bytes(order->units, order->count * sizeof *order->units, hex);
 }
@@ -201,7 +201,8 @@ static int take_experiment(struct inputs *inputs, const struct experiment *exper
     return r < 0 ? r : take_executables(inputs, failure);
 }
 
-/* Its table is not what will be measured: a run that dies before it knows better makes it again. */
+/* Was the table made with guessed facts? It is then made again when they are known, also by a part after a
+ * crash. */
 static bool is_guessed(const struct plan *plan) {
     return !plan->facts.known && design_uses_facts(plan->design);
 }

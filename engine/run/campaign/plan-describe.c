@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many units, blocks and lines the listings begin with. */
+/* How many units, blocks and lines are listed at most. */
 enum {
     UNITS_SHOWN = 10,
     BLOCKS_SHOWN = 24,
@@ -199,7 +199,7 @@ static void append_first_units(const struct plan *plan, struct text *ret) {
         text_printf(ret, "  ... and %zu more\n", positions - shown);
 }
 
-/* How many of the rows a block has: each as often as there are repetitions in the block. */
+/* The number of different rows in BLOCK. SEEN has room for all rows; it is all false before and after. */
 static size_t count_rows(const struct plan *plan, const struct design_block *block, bool *seen) {
     size_t rows = 0;
     for (size_t at = block->first; at < block->first + block->count; at++) {
@@ -306,7 +306,7 @@ int plan_describe(const struct plan *plan, const char *runs, struct text *ret, s
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;
     cleanup(plan_values_clear) struct plan_values values = plan_values_new(plan, 1);
-    /* How many cores a node has is not known before it was asked. */
+    /* The number of cores of a node is not known before it was asked. */
     if (experiment->placement == EXPERIMENT_PLACEMENT_NODE) {
         free(values.values[0]);
         values.values[0] = xstrdup("CORES");

@@ -1,4 +1,4 @@
-/* What is guessed of the nodes before they are known: that they are as this machine is. */
+/* Guessed facts of the nodes before they are known: those of this machine. */
 #include "engine/run/campaign/plan.h"
 
 #include "engine/foundation/cleanup.h"

@@ -98,7 +98,7 @@ static int check_texts(struct plan *plan, struct failure *failure) {
     return 0;
 }
 
-/* What an agent that is killed had set stays set. */
+/* Refuses controls on a testbed that kills agents with the job: what such an agent has set would stay set. */
 static int check_restoring(struct plan *plan, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     const struct testbed_choice *testbed = &campaign->testbed;
@@ -162,8 +162,8 @@ static int check_commands(struct plan *plan, struct failure *failure) {
 
 /* The names that expressions may use beside the factors: three facts, then the numeric options. A unit that
  * is placed on one node knows of no others, so run_nodes is 1. */
-static struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
-                                       size_t *ret_count) {
+struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
+                                size_t *ret_count) {
     struct design_given *given = xcalloc(PLAN_FACTS + experiment->option_count, sizeof *given);
     /* A unit that is placed on one node has no others. */
     bool job = experiment->placement == EXPERIMENT_PLACEMENT_JOB;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What of the nodes decides what a plan is: the least over those that the run measures with. */
+/* Facts of the nodes that decide what a plan is: the least over the nodes that the run measures with. */
 struct plan_facts {
     double nodes, cores; /* so many nodes; physical cores of one */
     double memory;       /* bytes of one that are available */

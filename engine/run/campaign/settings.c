@@ -151,7 +151,7 @@ static const char *expect_workspace(const char *key, const char *value) {
     return value[0] == '/' ? NULL : "an absolute path on the nodes";
 }
 
-/* It becomes part of file names. */
+/* Accepts only characters that are safe in file names. NULL: VALUE is accepted; else what is expected. */
 static const char *expect_name(const char *key, const char *value) {
     (void)key;
     size_t length = strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
@@ -440,7 +440,7 @@ void software_settings_describe(const struct software_settings *settings, struct
 /* ---- All of it -------------------------------------------------------------------------------------------
  */
 
-/* What design: takes is easily written beside it. */
+/* Refuses keys of `design` that stand beside it, an easy mistake. */
 static int refuse_misplaced(const struct document *document, struct failure *failure) {
     static const char *const keys[] = {"seed", "order", "repetitions", "repeat"};
     const struct document_node *root = document->root;

@@ -14,7 +14,7 @@ struct source_origin {
                             only the listing is written */
     const char *copy;    /* what the archive has of it; NULL: it is too large for that */
     const char *node;    /* that the copy came from; NULL: this machine */
-    /* Of what was cloned; NULL otherwise. */
+    /* Of a source that was cloned; NULL otherwise. */
     const char *url, *commit, *at;
 };
 

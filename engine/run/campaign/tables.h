@@ -16,7 +16,7 @@
 
 /* Appends the first line of results.csv. 0 or -ENOMEM. */
 int tables_append_header(const struct plan *plan, struct text *text);
-/* How many columns of results.csv are the plan's: factors, controls, responses. */
+/* The number of columns of results.csv that are the plan's: factors, controls, responses. */
 size_t tables_plan_columns(const struct plan *plan);
 /* The columns of results.csv that results/missing.csv has, too, before `why`. */
 enum { TABLES_MISSING_COLUMNS = 5 };

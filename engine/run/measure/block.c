@@ -1,5 +1,4 @@
-/* One block of the measure phase: its state, its lanes from beginning to end, and its two entries in the
- * journal. */
+/* One block of the measure phase: sets its state, runs its lanes, and journals its begin and end. */
 #include "engine/run/measure/measurement.h"
 
 #include "engine/foundation/cleanup.h"
@@ -188,7 +187,7 @@ static void end_lanes(struct measurement *measurement) {
 /* ---- The block -------------------------------------------------------------------------------------------
  */
 
-/* What is still to do, at positions from FIRST on, COUNT of them, with the lanes that the nodes have now. */
+/* The units that are left at some positions. */
 struct units_left {
     uint64_t units;      /* units that nodes of the run can measure */
     uint64_t missing;    /* units of nodes that are out and not replaced */

@@ -22,7 +22,7 @@ static int start_unit(struct lane *lane, struct failure *failure);
 /* ---- The end of a unit -----------------------------------------------------------------------------------
  */
 
-/* Where what the lane's unit printed is kept. The caller frees. */
+/* The path of the file that keeps the output of the lane's unit; the caller frees. */
 static char *name_output(const struct lane *lane, const char *suffix) {
     const struct ledger *ledger = lane->measurement->set->record->ledger;
     size_t position = lane_position(lane, lane->next);
@@ -259,7 +259,8 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         end_lane(lane, failure);
         return;
     }
-    /* It may have ended because one of its nodes is gone, which is not known before the lease is over. */
+    /* The command may have ended because one of its nodes is gone, which is only known when the lease is
+     * over. */
     bool left =
         exit && (exit->signalled || exit->code != 0) && measurement->job && !job_nodes_are_reachable(lane);
     bool is_kept = exit && !left && !measurement_is_over(measurement);

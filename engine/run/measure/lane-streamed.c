@@ -25,7 +25,7 @@ enum {
     FACT_VALUE_MAX = 4 << 10,
 };
 
-/* Of rows that a kernel has been sent and not answered, when there is a deadline. */
+/* With a deadline: how much time the rows that were sent and not answered may take at most. */
 static const int64_t ahead_max_ns = 2 * EVENT_SECOND;
 /* From an answer until the engine has it. */
 static const int64_t answer_delay_ns = 2 * COALESCE_MS * EVENT_MILLISECOND;

@@ -1,5 +1,5 @@
-/* What the two kinds of lanes share: their beginning, the command that they start, and how they end before
- * their time. */
+/* What streamed and command lanes share: how they begin, the command that they start, and how they end early.
+ */
 #include "engine/run/measure/measurement.h"
 
 #include "engine/foundation/cleanup.h"

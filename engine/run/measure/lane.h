@@ -70,7 +70,7 @@ struct lane_unit {
     size_t files_kept;       /* how many of the names in `keep` are done */
     struct text file;        /* the bytes of the next one */
     char *keep_error;        /* owned; why the unit fails for them, or NULL */
-    /* Of units that have ranks (job.h). */
+    /* For units with ranks (job.h). */
     struct experiment_shape shape;
     void (*after_sweep)(struct lane *lane); /* NULL: nothing is swept */
     uint64_t printed;                       /* bytes printed at the last check */

@@ -5,7 +5,7 @@
 #include "engine/run/measure/settling.h"
 #include "engine/run/state/watch.h"
 
-/* How far the measurements have come, over all parts of a run. */
+/* The progress of the measurements, over all parts of a run. */
 struct run_progress {
     struct settling settling;
     double *expected_seconds; /* owned; of a unit of each row, by a model; NULL: none was named */

@@ -24,7 +24,7 @@ struct measurement {
     regex_t *patterns;                            /* one a response, compiled; NULL when streamed */
     struct text_set texts; /* of responses that are texts: such a response is the code of its label */
 
-    /* Of all blocks and parts; the blocks to come are taken to have as many lanes as this one. */
+    /* Over all blocks and parts; later blocks are taken to have as many lanes as this one. */
     uint64_t units_total;
     uint64_t failed_in_part; /* units that failed in this part */
     bool opened;             /* the lanes are those of this block */

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where a design does not say `repeat`, there is no rule, and none of this does anything. */
+/* Without `repeat` in the design the rule is NULL, and all functions here do nothing. */
 struct settling {
     struct run_record *record;
     const struct plan *plan;
@@ -39,7 +39,7 @@ int settling_add_row(const struct results_row *row, void *context, struct failur
 /* Is POSITION not needed any more, because its row is settled? */
 bool settling_skips(const struct settling *settling, size_t position);
 
-/* What is not needed any more, of one placement. */
+/* Rows that are settled, and their remaining positions, for one placement. */
 struct settling_saving {
     uint64_t rows, positions;
 };

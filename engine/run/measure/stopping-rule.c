@@ -21,7 +21,7 @@ static void add_value(struct moments *moments, double value) {
     moments->squares += distance * (value - moments->mean);
 }
 
-/* What is known of a row on one node, or on all, in the repetitions that are over. */
+/* The mean of a row on one node, or on all, over the repetitions that are over. */
 struct cell {
     double mean;
     uint32_t count;

@@ -59,7 +59,7 @@ struct stopping_estimate {
     double relative;    /* half width / |mean|: 0 for equal values, else inf for a mean of 0 */
     bool narrow;        /* it is as narrow as is wanted, after as many repetitions */
 };
-/* What is known of ROW from the repetitions that are over. */
+/* The mean of ROW and its interval, from the repetitions that are over. */
 struct stopping_estimate stopping_rule_estimate(struct stopping_rule *rule, size_t row);
 
 /* If what is known of ROW is enough, it is settled. Returns the number of the first repetition, from BEFORE

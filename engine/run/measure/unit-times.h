@@ -32,8 +32,8 @@ void unit_times_add(struct unit_times *times, size_t row, int64_t took_ns);
 void unit_times_plan(struct unit_times *times, size_t row, int64_t units);
 /* No units are to be measured. */
 void unit_times_plan_none(struct unit_times *times);
-/* One of the units of ROW that were to be measured has ended. It kept its lane busy for SECONDS, from the end
- * of the unit before it; negative: not known. */
+/* A unit of ROW that was to be measured has ended. It kept its lane busy for SECONDS since the end of the
+ * unit before; negative: not known. */
 void unit_times_end(struct unit_times *times, size_t row, double seconds);
 /* Seconds that one lane would need for one unit of ROW, and for all that are left; negative: not known. */
 double unit_times_mean(const struct unit_times *times, size_t row);

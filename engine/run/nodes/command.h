@@ -8,11 +8,11 @@
 #include "engine/run/nodes/nodes.h"
 
 struct node_command {
-    /* The same on every node. */
+    /* The command line, the same on every node. */
     const char *const *arguments;
     const char *const *environment; /* additions; NULL: none */
     const char *folder;             /* below the agent's own; NULL: that */
-    /* It works in RUN_WORK_FOLDER, with the software that the experiment has loaded, in its container. */
+    /* Run it in RUN_WORK_FOLDER, with the experiment's software loaded, in its container. */
     bool in_software;
     /* When not NULL, asked for each node: sets the first three of these in *RET, to what stays until the next
      * call, or until the command is over. */
@@ -20,9 +20,9 @@ struct node_command {
                    struct failure *failure);
     void *context;
     const bool *nodes; /* which; NULL: all that are there */
-    /* What it does, in a word that a folder can be called by: it may take a day, must exit with 0 on every
-     * node, and what it wrote is kept in logs/commands/, once for all nodes on which it wrote the same. NULL:
-     * a question about the node, ended after a minute; no answer is an answer too. */
+    /* A word for what the command does, used in names of folders. The command may take a day and must exit
+     * with 0 on every node; its output is kept in logs/commands/, once for all nodes on which it is the same.
+     * NULL: a question about the node, which may take a minute and may fail. */
     const char *name;
     const char
         *shown;  /* read by people in place of the arguments; it may take a day too. NULL: the arguments */

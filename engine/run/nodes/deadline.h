@@ -36,7 +36,7 @@ struct deadline {
     int64_t wall_ns;   /* the same, for people and records */
     int64_t margin_ns; /* negative: the default */
     int64_t costs_ns[DEADLINE_COSTS];
-    /* What each source says; wall_ns 0: nothing. */
+    /* The end that each source names; wall_ns 0: none. */
     struct deadline_end {
         int64_t end_ns, wall_ns;
     } ends[DEADLINE_SOURCES];

@@ -1,5 +1,5 @@
-/* What differs between the nodes of a run. It is noted and journalled, because results of unlike nodes are
- * easily compared without knowing. */
+/* Notes and journals the differences between the nodes of a run, since results of unlike nodes are easily
+ * compared unknowingly. */
 #include "engine/run/nodes/nodes.h"
 
 #include "engine/foundation/cleanup.h"
@@ -34,7 +34,8 @@ static char *logical_cpus(const struct node_set *set, const struct run_node *nod
     return xformat("%zu", node->facts->pu_count);
 }
 
-/* Of a node, that of the smallest which its own exceeds by no more than the tolerance. */
+/* The memory of NODE, rounded down to that of the smallest node within the tolerance, so that small
+ * differences do not count. */
 static char *memory(const struct node_set *set, const struct run_node *node) {
     char text[NUMBER_TEXT_SIZE];
     double own = (double)node->facts->memory_total, least = own;

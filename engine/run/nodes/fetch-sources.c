@@ -47,7 +47,7 @@ static const char pack_script[] =
 
 static const char git_prefix[] = "git+";
 
-/* What came of a source. */
+/* The result of fetching a source. */
 struct fetched {
     char *file; /* what was printed; NULL: nothing */
     char commit[HASH_HEX_SIZE];

@@ -173,7 +173,7 @@ static int write_facts(struct reading *reading, const struct run_node *node, str
     return record_write_node_json(reading->set->record, node->name, ARCHIVE_NODE_FACTS, object, failure);
 }
 
-/* One sentence for all nodes that are alike. */
+/* Notes what the nodes are, in one sentence for all equal nodes. */
 static void note_nodes(struct node_set *set) {
     cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
     for (struct run_node *node = NULL; (node = node_set_next(set, node));) {

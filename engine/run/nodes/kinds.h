@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* One text a node, owned; NULL: nothing is said of that node. */
+/* A text for each node, owned; NULL: none. */
 struct node_texts {
     char **items;
     size_t count;

@@ -37,7 +37,7 @@
 
 enum run_clock { RUN_CLOCK_START, RUN_CLOCK_END, RUN_CLOCKS };
 
-/* What part a node has in the run. */
+/* The part that a node has in the run. */
 enum node_state {
     NODE_IN,
     NODE_SPARE,       /* not connected; replaces a node that is lost */
@@ -47,7 +47,7 @@ enum node_state {
     NODE_REPLACED,    /* out, and another node measures its units; or a spare that was never used */
 };
 
-/* What is known of the controls of a node. Zeroed memory: nothing yet. */
+/* The controls of a node, as far as they are known. Zeroed memory: not at all. */
 struct node_control_record {
     bool kept;                           /* the values found are saved on the node, for restoring */
     double target_min_hz, target_max_hz; /* of a busy PU; 0: not known */
@@ -95,7 +95,7 @@ struct run_node {
     "%s: unreachable; an agent on it restores the controls when its lease expires; check with "              \
     "'assay nodes restore -w NODE'"
 
-/* Where setup and run commands work, below the agent's folder. */
+/* The working folder of setup and run commands, below the agent's folder. */
 #define RUN_WORK_FOLDER "work"
 
 struct node_set {

@@ -11,7 +11,7 @@
 static const uint64_t end_ms = 60000; /* commands have their grace, and controls are put back */
 enum { IS_GONE = 69 };                /* exit status of the agent's --end when there is no such agent */
 
-/* One of them on each node that is there, ended at once. */
+/* The old agents that are ended at once: at most one on each node. */
 struct ending {
     const struct run_history_agent **agents; /* of each node */
     const char *arguments[4];

@@ -280,7 +280,7 @@ static int prepare_files(struct node_set *set, struct failure *failure) {
         r = make_work_folders(set, failure);
     if (r == 0)
         r = sources_fetch(set, failure);
-    /* Those that the archive keeps, and those that it does not. */
+    /* Copies that the archive keeps, and hidden ones that it does not. */
     static const char *const folders[] = {ARCHIVE_INPUT_FILES, "." ARCHIVE_INPUT_FILES};
     for (size_t i = 0; r == 0 && i < 2; i++) {
         cleanup_free char *inputs = record_path(set->record, folders[i]);

@@ -1,4 +1,4 @@
-/* How much time a run has, what of it must be left for ending, and whether something still fits into it. */
+/* The time of a run: its deadline, what must be left for ending, and whether something still fits. */
 #include "engine/run/nodes/reservation.h"
 
 #include "archive-format/staging.h"

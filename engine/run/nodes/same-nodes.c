@@ -71,7 +71,7 @@ static const char *text_of(const struct document_node *node, const char *key) {
     return value && value->text && value->kind != DOCUMENT_NULL ? value->text : "unknown";
 }
 
-/* What decides about the numbers: which processors there are, and of which kind. */
+/* Are the processors the same? They decide whether results can be compared. */
 static bool same_processors(const struct document_node *before, const struct document_node *now) {
     static const char *const members[] = {"index", "core", "package", "numa_node"};
     const struct document_node *a = document_get(before, "pus"), *b = document_get(now, "pus");

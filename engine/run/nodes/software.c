@@ -65,7 +65,7 @@ static const char list_script[] =
     "        END { for (file in names) print names[file] \": \" file }'\n"
     "exit 0\n";
 
-/* Where LINE, which ends in "BETWEEN PATH", begins in TEXT; NULL: there is none. */
+/* The beginning of the line of TEXT that ends in "BETWEEN PATH"; NULL: there is none. */
 static const char *find_line(const char *text, const char *between, const char *path) {
     char end[PATH_LENGTH_MAX];
     snprintf(end, sizeof end, "%s%s\n", between, path);
@@ -192,7 +192,7 @@ int software_mpirun(const struct node_set *set, char ***ret, struct failure *fai
                                         ret, failure);
 }
 
-/* What a unit starts; MPIRUN is NULL where that starts no ranks. */
+/* The programs that a unit starts; MPIRUN is NULL if it starts no ranks. */
 struct programs {
     char **arguments, **mpirun;
 };

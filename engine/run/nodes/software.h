@@ -12,9 +12,9 @@
  * FAILURE_INPUT with the node and the tool's message. Differences between nodes are noted. */
 int software_load(struct node_set *set, struct failure *failure);
 
-/* What a command of the experiment's is started with on a node, borrowed and NULL-ended: "NAME=VALUE" each,
- * or "NAME" for what is taken away, before all else that is added to its environment; and the arguments that
- * go before its own (the container's). Either may be empty. */
+/* What is added to a command of the experiment on a node, borrowed and NULL-ended, perhaps empty. The
+ * environment: "NAME=VALUE", or "NAME" to remove it, before all other additions. The prefix: arguments before
+ * its own, of the container. */
 const char *const *software_environment(const struct node_set *set, const struct run_node *node);
 const char *const *software_prefix(const struct node_set *set);
 /* FIRST, then SECOND (each may be NULL): an array for free(); the strings are borrowed. */

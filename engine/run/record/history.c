@@ -192,7 +192,7 @@ double run_history_rate(const struct run_history *history) {
     return seconds > 0 && units > 0 ? units / seconds : NAN;
 }
 
-/* One attempt at a unit: of an entry of the journal, or of a line of the results. */
+/* An attempt at a unit, from an entry of the journal or a line of the results. */
 struct attempt {
     int64_t order, number;
     char node[NAME_SIZE], core[NAME_SIZE], flags[NAME_SIZE];
@@ -249,7 +249,7 @@ static void on_start(struct run_history *history, const struct journal_entry *en
     history->parts = grow(history->parts, number - 1, sizeof *history->parts);
     history->parts[number - 1] = part;
     history->part_count = number;
-    /* It says how much of the results it has found: commits that spoke of more are void. */
+    /* The part says how many bytes of results it has found: commits beyond that are void. */
     journal_entry_integer(entry, "results_bytes", &results_bytes);
     while (history->commit_count > 0 &&
            history->commits[history->commit_count - 1].bytes > (uint64_t)results_bytes)
@@ -409,7 +409,7 @@ static const struct {
     {"engine-submitted", "sentence", TEXT(reservation)},
 };
 
-/* What else the events mean, after that. */
+/* The handlers of the other events; they are called after the members were copied. */
 static const struct {
     const char *event;
     void (*handle)(struct run_history *history, const struct journal_entry *entry);

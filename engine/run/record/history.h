@@ -99,7 +99,7 @@ struct run_left {
     int64_t at_ns;       /* monotonic, of the engine */
 };
 
-/* What an entry `results` says. */
+/* The content of an entry `results`. */
 struct run_history_commit {
     uint64_t bytes;       /* results.csv is durable up to here */
     uint32_t crc;         /* CRC-32C of what was added since the entry before */

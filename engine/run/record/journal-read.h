@@ -38,7 +38,7 @@ static inline bool journal_entry_is(const struct journal_entry *entry, const cha
 }
 /* False when the member is not there, or is not a whole number up to 2^53. */
 bool journal_entry_integer(const struct journal_entry *entry, const char *key, int64_t *ret);
-/* What journal_time() wrote: a whole number of 64 bits, as a text. */
+/* Reads what journal_time() wrote: a whole number of 64 bits, as a text. False: it is none. */
 bool journal_entry_time(const struct journal_entry *entry, const char *key, int64_t *ret);
 /* Unescaped, ended by NUL, cut at SIZE, between two characters. False when the member is not there, or is not
  * a text. */
@@ -60,8 +60,8 @@ typedef int journal_handler(const struct journal_entry *entry, void *context, st
 int journal_replay(const char *path, journal_handler *handle, void *context, struct journal_end *end,
                    struct failure *failure);
 
-/* The same from any source, which begins at END: READ puts at most ROOM bytes into BUFFER and returns how
- * many, 0 at the end, or a negative errno. NAME is for the sentences. */
+/* A source of a journal other than a file, which begins at END: READ puts at most ROOM bytes into BUFFER and
+ * returns how many; 0 at the end; or a negative errno. NAME is for messages. */
 struct journal_source {
     const char *name;
     int64_t (*read)(void *context, char *buffer, size_t room);

@@ -26,7 +26,7 @@ struct ledger_totals {
     uint64_t repeated, repeats_failed; /* attempts at units that were done before */
 };
 
-/* One attempt that has ended. */
+/* An attempt at a unit that has ended. */
 struct ledger_attempt {
     size_t place, position;
     unsigned attempt; /* from 1 to LEDGER_ATTEMPTS_MAX */
@@ -52,7 +52,8 @@ void ledger_add_attempt(struct ledger *ledger, const struct ledger_attempt *atte
 bool ledger_is_done(const struct ledger *ledger, size_t place, size_t position);
 /* Has the unit ended without ever being done, on a node that was not replaced? */
 bool ledger_has_failed(const struct ledger *ledger, size_t place, size_t position);
-/* How many attempts have ended; the flags of the last one that was done. */
+/* ledger_attempts(): how many attempts have ended; ledger_flags(): the flags of the last one that was done.
+ */
 unsigned ledger_attempts(const struct ledger *ledger, size_t place, size_t position);
 unsigned ledger_flags(const struct ledger *ledger, size_t place, size_t position);
 /* Units of PLACE that are done, from position FIRST on, COUNT of them. */

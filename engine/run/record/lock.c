@@ -56,7 +56,7 @@ static int write_text(int file) {
 
 /* ---- The lock ---------------------------------------------------------------------------------- */
 
-/* What fcntl says where the file system cannot lock. */
+/* Does the errno CODE of fcntl say that the file system cannot lock? */
 static bool cannot_lock(int code) {
     return code == ENOLCK || code == ENOSYS || code == EOPNOTSUPP || code == EINVAL;
 }

@@ -45,7 +45,7 @@ struct results_row {
     struct results_text picked; /* reading: the column of the plan that was asked for */
 };
 
-/* What datapackage.json says of COLUMN. */
+/* The description of COLUMN for datapackage.json. */
 const struct column *results_column_describe(enum results_column column);
 /* Appends the fields of the columns from FROM to before TO, each behind a comma but for RESULTS_ROW. When the
  * text is full, text_keep() says so. */

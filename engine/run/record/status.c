@@ -120,7 +120,7 @@ int64_t run_status_begun_ns(const char *folder) {
 
 /* Looks for the archive of the run beside its folder. */
 static int find_archive(struct run_status *status, enum run_archive_check check, struct failure *failure) {
-    /* What the user calls the folder may have no name in it: ".", for one. */
+    /* The user's path may have no name in it, such as ".". */
     const char *folder = status->folder;
     cleanup_free char *real = realpath(folder, NULL);
     if (!real)
@@ -152,7 +152,7 @@ static char *describe_left(const struct run_status *status) {
         return xstrdup("");
     if (status->left + status->failed == 0)
         return xstrdup(": all units are done, and left to be sealed");
-    /* One that was replaced is out, too: then what is left is its spare's, which may be lost in turn. */
+    /* A node that was replaced is out, too; its units are then its spare's, which may be lost in turn. */
     return xformat(": %" PRIu64 " of %" PRIu64 " units are left%s", status->left + status->failed,
                    status->planned,
                    status->nodes_out > 0 ? "; --spares names others for nodes that are gone for good" : "");

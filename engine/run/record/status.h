@@ -64,8 +64,8 @@ struct run_status {
     size_t node_count;
     size_t nodes_out_of_reach, nodes_lost, nodes_out, nodes_slow;
 
-    /* Of the units of the last part, lately; by the monotonic clock, so that a wall clock that was set does
-     * nothing. */
+    /* The rate and time left of the last part, by the monotonic clock, so that setting the wall clock does no
+     * harm. */
     double rate;         /* units a second; nan: not known */
     double seconds_left; /* until all units have ended; negative: not known */
 

@@ -1,5 +1,5 @@
-/* What is journalled of a run that no engine works on: "engine-submitted", by which it is queued until the
- * job's engine begins, or "engine-withdrawn"; and "reservation-released". */
+/* Journals events of a run on which no engine works: "engine-submitted" (it is queued until the job's engine
+ * begins), "engine-withdrawn", and "reservation-released". */
 #ifndef ASSAY_RECORD_SUBMISSION_H
 #define ASSAY_RECORD_SUBMISSION_H
 
