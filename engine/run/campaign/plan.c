@@ -162,8 +162,8 @@ static int check_commands(struct plan *plan, struct failure *failure) {
 
 /* The names that expressions may use beside the factors: three facts, then the numeric options. A unit that
  * is placed on one node knows of no others, so run_nodes is 1. */
-struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
-                                size_t *ret_count) {
+static struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
+                                       size_t *ret_count) {
     struct design_given *given = xcalloc(PLAN_FACTS + experiment->option_count, sizeof *given);
     /* A unit that is placed on one node has no others. */
     bool job = experiment->placement == EXPERIMENT_PLACEMENT_JOB;
