@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Of this version archives are written; every minor version of its major version is read. */
-#define ARCHIVE_VERSION "1.0"
+#define ARCHIVE_VERSION "1.1"
 
 enum { ARCHIVE_ID_SIZE = 40 };
 

@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/secret.h"
 #include "engine/run/nodes/nodes.h"
 #include "engine/run/nodes/software.h"
 
@@ -134,6 +135,63 @@ static void log_command(const struct lane *lane, const char *const *arguments) {
                line.bytes);
 }
 
+char *lane_name_nodes(const struct lane *lane, size_t count) {
+    struct text names;
+    text_init(&names, 16 << 20);
+    if (lane->measurement->set->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
+        return xstrdup(lane->at.node->name);
+    (void)placement_append_nodes(&lane->at, count, &names); /* of a few nodes, so that it always fits */
+    return text_take(&names);
+}
+
+/* Journals ITEMS as member KEY, or null where they have too many bytes; nothing when they are those of LAST,
+ * the hash of the last that the node had. */
+static void journal_changed(struct journal *journal, const char *key, const char *const *items,
+                            char last[static HASH_HEX_SIZE]) {
+    char hash[HASH_HEX_SIZE];
+    cleanup(text_clear) struct text joined;
+    int r = 0;
+    text_init(&joined, NODE_CALL_BYTES_MAX);
+    for (size_t i = 0; r == 0 && items[i]; i++)
+        r = text_append(&joined, items[i], strlen(items[i]) + 1);
+    hash_bytes(joined.bytes, joined.length, hash);
+    if (strcmp(hash, last) == 0)
+        return;
+    memcpy(last, hash, sizeof hash);
+    if (r == 0)
+        journal_strings(journal, key, items);
+    else
+        journal_string(journal, key, NULL);
+}
+
+/* Journals the command of the lane's unit, or of the kernel that measures several. From ENVIRONMENT, which is
+ * cut, go what may be a secret, and the unit's own VALUES, which its line of the results has. */
+static void journal_command(struct lane *lane, const struct plan_values *values, const char *const *arguments,
+                            const char **environment) {
+    struct node_set *set = lane->measurement->set;
+    struct journal *journal = set->record->journal;
+    size_t position = lane_position(lane, lane->next), kept = 0, from = values->unit_from;
+    const struct experiment_values own = plan_values_view(&(struct plan_values){
+        .names = values->names + from, .values = values->values + from, .count = values->count - from});
+    cleanup_free char *nodes = lane_name_nodes(lane, lane->shares);
+    for (size_t i = 0; environment[i]; i++)
+        if (!secret_is_variable(environment[i]) &&
+            !experiment_values_get(&own, environment[i], strcspn(environment[i], "=")))
+            environment[kept++] = environment[i];
+    environment[kept] = NULL;
+    journal_begin(journal, "unit-command");
+    journal_string(journal, "node", nodes);
+    journal_string(journal, "core", lane->at.core);
+    journal_integer(journal, "block", (int64_t)lane->measurement->progress->block_number);
+    journal_integer(journal, set->experiment->streamed ? "first" : "order", (int64_t)position + 1);
+    if (!set->experiment->streamed)
+        journal_integer(journal, "attempt",
+                        ledger_attempts(set->record->ledger, lane->at.place, position) + 1);
+    journal_changed(journal, "arguments", arguments, lane->at.node->last_arguments);
+    journal_changed(journal, "environment", environment, lane->at.node->last_environment);
+    journal_end(journal);
+}
+
 /* Starts the run command with the unit's values as arguments and environment. Ranks run in the software's
  * container, mpirun does not. */
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
@@ -164,7 +222,10 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
     }
     if (lane->pass == 1 && lane_position(lane, lane->next) == 0)
         log_command(lane, prefixed);
-    return remote_command_start(lane->at.node->link, specification, callbacks, lane, &lane->command, failure);
+    r = remote_command_start(lane->at.node->link, specification, callbacks, lane, &lane->command, failure);
+    if (r == 0)
+        journal_command(lane, &values, prefixed, added);
+    return r;
 }
 
 /* ---- Failures --------------------------------------------------------------------------------------------

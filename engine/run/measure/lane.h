@@ -122,10 +122,12 @@ bool lane_repeat(struct lane *lane);
  * then ends before it. */
 bool lane_out_of_time(struct lane *lane, size_t k, int64_t busy_ns);
 
+/* The node of a unit of LANE, or, of a job, its first COUNT nodes, folded. The caller frees. */
+char *lane_name_nodes(const struct lane *lane, size_t count);
 /* The values of the next unit; of a streamed lane, of its block. The caller clears them. */
 struct plan_values lane_values(const struct lane *lane);
 /* Starts the experiment's run command with the lane's values, in its node's work folder, pinned to its PUs.
- * SPECIFICATION holds the rest. The first of a measurement is logged. */
+ * SPECIFICATION holds the rest. It is journalled; the first of a measurement is logged, too. */
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
                 const struct remote_command_callbacks *callbacks, struct failure *failure);
 

@@ -20,17 +20,6 @@ static const int64_t sample_timeout_min_ns = 3 * EVENT_SECOND, check_period_ns =
 /* ---- Lines -----------------------------------------------------------------------------------------------
  */
 
-/* The node, or "a-[1-4]"; the caller frees. */
-static char *name_nodes(const struct lane *lane, const struct measured_unit *unit) {
-    struct text names;
-    text_init(&names, 16 << 20);
-    if (lane->measurement->set->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
-        return xstrdup(lane->at.node->name);
-    (void)placement_append_nodes(&lane->at, unit->node_count,
-                                 &names); /* of a few nodes, so that it always fits */
-    return text_take(&names);
-}
-
 static void append_response(const struct measurement *measurement, int type, double value,
                             struct text *text) {
     const char *label = type == COLUMN_STRING ? measurement->texts.texts[(size_t)value] : NULL;
@@ -126,7 +115,7 @@ static void write_unit(struct measurement *measurement, const struct lane *lane,
                        const struct measured_unit *unit, const struct unit_state *state) {
     struct node_set *set = measurement->set;
     struct text *pending = &set->record->results->pending;
-    cleanup_free char *nodes = name_nodes(lane, unit);
+    cleanup_free char *nodes = lane_name_nodes(lane, unit->node_count);
     struct failure failure = {0};
     if (unit->responses && append_unit(measurement, lane, unit, state, nodes) < 0) {
         failure_set(&failure, -ENOMEM,

@@ -22,8 +22,7 @@ enum {
     TAIL_BYTES = 4096,     /* of what it wrote, where it failed */
     TAIL_LINES = 20,
     LINE_BYTES_MAX = 64 << 10,
-    CALL_BYTES_MAX = 64 << 10, /* of arguments and of environment, journalled; a line has 1 MiB */
-    CALL_TEXTS = 2,            /* the arguments of a node, then what is added to its environment */
+    CALL_TEXTS = 2, /* the arguments of a node, then what is added to its environment */
 };
 
 struct issue {
@@ -55,12 +54,12 @@ static char *describe(const char *const *arguments) {
     return xstrdup(line.bytes);
 }
 
-/* Keeps ITEMS, for the journal, without variables that may be secrets; beyond CALL_BYTES_MAX none. */
+/* Keeps ITEMS, for the journal, without variables that may be secrets; beyond NODE_CALL_BYTES_MAX none. */
 static void keep_texts(struct bind_texts *ret, const char *const *items, bool are_variables) {
     size_t bytes = 0;
     for (size_t i = 0; items && items[i]; i++)
         bytes += strlen(items[i]);
-    for (size_t i = 0; items && items[i] && bytes <= CALL_BYTES_MAX; i++)
+    for (size_t i = 0; items && items[i] && bytes <= NODE_CALL_BYTES_MAX; i++)
         if (!are_variables || !secret_is_variable(items[i]))
             bind_texts_add(ret, items[i]);
 }

@@ -77,6 +77,7 @@ struct run_node {
     cJSON *software;                       /* what software/versions.json says of this node */
     char **environment;                    /* software_environment(); NULL: nothing is changed */
     struct agent_clock clocks[RUN_CLOCKS]; /* exchanges is 0: not known */
+    char last_arguments[HASH_HEX_SIZE], last_environment[HASH_HEX_SIZE]; /* of entries `unit-command` */
 
     enum node_state state;   /* changed by node_set_enter() */
     const char *left_reason; /* why it takes no part any more: NODE_OUT_...; NULL: it takes part */
@@ -94,6 +95,9 @@ struct run_node {
 #define NODE_SET_UNREACHABLE_SENTENCE                                                                        \
     "%s: unreachable; an agent on it restores the controls when its lease expires; check with "              \
     "'assay nodes restore -w NODE'"
+
+/* Of the arguments of a command, and of its environment, that are journalled; a line has 1 MiB. */
+enum { NODE_CALL_BYTES_MAX = 64 << 10 };
 
 /* The working folder of setup and run commands, below the agent's folder. */
 #define RUN_WORK_FOLDER "work"

@@ -1,6 +1,7 @@
 #include "engine/run/record/trace.h"
 
 #include "engine/documents/csv.h"
+#include "engine/documents/json.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/host-list.h"
@@ -15,6 +16,9 @@
 
 enum {
     BLOCKS_MAX = 1 << 26,
+    COMMANDS_MAX = 1 << 26,     /* of units */
+    NODES_BYTES_MAX = 64 << 10, /* of the nodes of a unit, folded */
+    CORE_BYTES_MAX = 32,
     COMMIT_BYTES_MAX = 256 << 20, /* between two entries `results`; the engine adds some 4 MiB */
     DESIGN_BYTES_MAX = 1 << 30,
 };
@@ -33,7 +37,10 @@ struct trace {
     struct text design; /* design.csv; "": there is none */
     const char **rows;  /* of the design, each up to its newline */
     size_t row_count, row_capacity;
-    size_t plan_columns;    /* of results.csv, between those that every run has */
+    size_t plan_columns; /* of results.csv, between those that every run has */
+    /* Of the entries `unit-command` that say a command line: the units, as name_unit() has them, and the
+     * nodes whose arguments are known from the entry on. */
+    struct text_set commands, commanded;
     struct text_set folded; /* lists of nodes, "a-[1-4]", that the run had all of */
     uint64_t line;          /* of results.csv, from 1 */
 };
@@ -42,10 +49,54 @@ struct trace {
 
 /* ---- The journal */
 
-/* Adds the block that an entry "block-started" of the journal begins. Refused: numbers that do not rise. */
-static int take_block(const struct journal_entry *entry, void *context, struct failure *failure) {
+/* The unit of ORDER and ATTEMPT; 0: any unit of BLOCK, which one kernel measures. */
+static char *name_unit(int64_t block, int64_t order, int64_t attempt, const char *node, size_t node_length,
+                       const char *core, size_t core_length) {
+    return order ? xformat("%" PRId64 " %" PRId64 " %.*s %.*s", order, attempt, (int)core_length, core,
+                           (int)node_length, node)
+                 : xformat("block %" PRId64 " %.*s %.*s", block, (int)core_length, core, (int)node_length,
+                           node);
+}
+
+/* Notes the unit of an entry `unit-command`, if it has arguments or an entry of the same node had some. */
+static int take_command(struct trace *trace, const struct journal_entry *entry) {
+    cleanup_free char *node = xmalloc(NODES_BYTES_MAX);
+    char core[CORE_BYTES_MAX];
+    uint32_t number;
+    int64_t block, order = 0, attempt = 0;
+    if (!journal_entry_text(entry, "node", node, NODES_BYTES_MAX) ||
+        !journal_entry_text(entry, "core", core, sizeof core) ||
+        !journal_entry_integer(entry, "block", &block))
+        return 0;
+    if (cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(entry->members, "arguments")) > 0)
+        text_set_add(&trace->commanded, node, strlen(node));
+    journal_entry_integer(entry, "order", &order);
+    journal_entry_integer(entry, "attempt", &attempt);
+    cleanup_free char *unit = name_unit(block, order, attempt, node, strlen(node), core, strlen(core));
+    if (text_set_find(&trace->commanded, node, strlen(node), &number) && trace->commands.count < COMMANDS_MAX)
+        text_set_add(&trace->commands, unit, strlen(unit));
+    return 0;
+}
+
+/* Whether the journal has the command line of the unit of ROW, or of the kernel that measured it. */
+static bool has_command(const struct trace *trace, const struct results_row *row) {
+    bool is_found = false;
+    uint32_t number;
+    for (int i = 0; i < 2 && !is_found; i++) {
+        cleanup_free char *unit = name_unit(row->block, i ? 0 : row->order, row->attempt, row->node.bytes,
+                                            row->node.length, row->core.bytes, row->core.length);
+        is_found = text_set_find(&trace->commands, unit, strlen(unit), &number);
+    }
+    return is_found || strcmp(archive_run(trace->archive)->version, "1.0") == 0;
+}
+
+/* Takes a unit's command, or adds the block that an entry "block-started" begins. Refused: numbers of blocks
+ * that do not rise. */
+static int take_entry(const struct journal_entry *entry, void *context, struct failure *failure) {
     struct trace *trace = context;
     struct block block = {0};
+    if (journal_entry_is(entry, "unit-command"))
+        return take_command(trace, entry);
     if (!journal_entry_is(entry, "block-started"))
         return 0;
     bool is_whole = journal_entry_integer(entry, "block", &block.number) &&
@@ -66,7 +117,7 @@ static int take_block(const struct journal_entry *entry, void *context, struct f
     return 0;
 }
 
-/* Reads the journal: once for the history of the run, once for its blocks. */
+/* Reads the journal: once for the history of the run, once for its blocks and commands. */
 static int read_journal(struct trace *trace) {
     for (int pass = 0; pass < 2; pass++) {
         cleanup(archive_member_cleanup) struct archive_member *member = NULL;
@@ -76,7 +127,7 @@ static int read_journal(struct trace *trace) {
             return r;
         const struct journal_source source = {ARCHIVE_JOURNAL, archive_member_read, member};
         r = pass == 0 ? run_history_read_from(&source, &trace->history, trace->failure)
-                      : journal_replay_from(&source, take_block, trace, &end, trace->failure);
+                      : journal_replay_from(&source, take_entry, trace, &end, trace->failure);
         if (r < 0)
             return r;
     }
@@ -209,6 +260,11 @@ static int check_line(struct trace *trace, const char *line, const struct result
                       " is of the node '%.*s', which the journal does not "
                       "have",
                       trace->line, (int)(row->node.length < 128 ? row->node.length : 128), row->node.bytes);
+    if (!has_command(trace, row))
+        return refuse(trace,
+                      "line %" PRIu64 " of " ARCHIVE_RESULTS
+                      " has no entry 'unit-command' in " ARCHIVE_JOURNAL " with the command line of its unit",
+                      trace->line);
     if (!has_factors(trace, line, row->row))
         return refuse(trace,
                       "line %" PRIu64 " of " ARCHIVE_RESULTS " has other factors than row %" PRId64
@@ -313,6 +369,8 @@ static int check_results(struct trace *trace) {
 
 static void trace_clear(struct trace *trace) {
     run_history_clear(&trace->history);
+    text_set_clear(&trace->commands);
+    text_set_clear(&trace->commanded);
     text_set_clear(&trace->folded);
     text_clear(&trace->design);
     free(trace->blocks);

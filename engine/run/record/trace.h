@@ -2,9 +2,9 @@
  * Where the results of an archive come from: its journal against its results.
  *
  * Each line of results/results.csv must lie in bytes that an entry `results` of the journal vouches for by
- * their checksum; its unit must lie in the block of the journal that it names, on nodes that the run had; and
- * its factors must be those of its row in design.csv, by which the run command of campaign.resolved.json was
- * started.
+ * their checksum; its unit must lie in the block of the journal that it names, on nodes that the run had; its
+ * factors must be those of its row in design.csv; and, since version 1.1 of the format, the journal must have
+ * the command line that it was measured by.
  */
 #ifndef ASSAY_RECORD_TRACE_H
 #define ASSAY_RECORD_TRACE_H

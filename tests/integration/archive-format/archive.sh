@@ -11,6 +11,8 @@ check_shown() { check "$@"; cp .out shown; }
 # ---- what works ------------------------------------------------------------------------------------------------
 check_shown "verify takes the valid sample" "$ASSAY" archive verify "$good"
 check "and says what it is" grep -q "verified: completed run of dgemm, 18 files" shown
+check_shown "verify takes that of version 1.1" "$ASSAY" archive verify "$samples/valid/small-1.1.zip"
+check "and traces its results" grep -q ", 2 results traced$" shown
 check_shown "verify --json" "$ASSAY" archive verify --json "$good"
 check "gives one line" test "$(wc -l <shown)" -eq 1
 sha256=$(sha256sum <"$good"); sha256=${sha256%% *}
@@ -65,7 +67,15 @@ if command -v ssh-keygen >/dev/null; then
     ssh-keygen -q -Y sign -f key -n git small-1.0/manifest-sha256.txt 2>/dev/null && mv small-1.0/manifest-sha256.txt.sig signed.zip.sig
     refuse "a signature for another purpose" 5 "its signature is not of this manifest" "$ASSAY" archive verify signed.zip --signers signers
     echo garbage >signed.zip.sig
-    refuse "no signature" 5 "its signature is of nobody that the allowed signers have" "$ASSAY" archive verify signed.zip --signers signers
+    refuse "no signature" 5 "'[^']*signed.zip.sig' has no SSH signature; 'assay archive sign' makes one" "$ASSAY" archive verify signed.zip --signers signers
+    : >signed.zip.sig
+    refuse "an empty signature" 5 "'[^']*signed.zip.sig' is empty; 'assay archive sign' makes one" "$ASSAY" archive verify signed.zip --signers signers
+    "$ASSAY" archive sign signed.zip --key key >/dev/null
+    for wrong in "" "# nobody" me@example.org "me@example.org ssh-ed25519 AAAAx" "$(cat key.pub)"; do
+        echo "$wrong" >malformed
+        refuse "signers '$wrong'" 2 "the allowed signers 'malformed' cannot be read: (line 1: (missing|invalid) key|there is no key in it); expected lines of a name and a public key, such as 'me@example.org ssh-ed25519 AAAA" \
+            "$ASSAY" archive verify signed.zip --signers malformed
+    done
     refuse "an archive without one" 5 "there is no signature: neither the file '[^']*small-1.0.zip.sig' nor the member" "$ASSAY" archive verify "$good" --signers signers
     refuse "no file of signers" 2 "cannot read the allowed signers 'nobody'" "$ASSAY" archive verify signed.zip --signers nobody
     refuse "no key" 2 "no key is given; expected --key FILE" "$ASSAY" archive sign signed.zip
@@ -146,6 +156,26 @@ peanut=$data/peanut/peanut_yeti.zip
 if [ -f "$peanut" ]; then
     refuse "somebody else's zip" 5 "not an assay archive: no run.json in it" "$ASSAY" archive list "$peanut"
 else skip "somebody else's zip" "the test data are not here"; fi
+
+# ---- The command line of each row ------------------------------------------------------------------------------
+cat >traced.yaml <<'Y'
+experiment:
+  name: traced
+  factors: {n: {type: integer}, word: {type: text}}
+  options: {library: {type: text, default: blis}, api_token: {type: text, default: hidden}}
+  run: [printf, 'y %s %s\n', '{n}', '{word}']
+  responses: {y: {pattern: '^y ([0-9]+)'}}
+design: {factors: {n: [1, 2], word: ["a b", '$(c)']}, repetitions: 2}
+probes: none
+Y
+traced=$("$ASSAY" run traced.yaml -q -o traced 2>err) || sed 's/^/# /' err
+"$ASSAY" archive cat "$traced" journal.jsonl | grep unit-command >commands
+is "the journal has the arguments of each unit, as it was started" \
+    "$(jq -rn 'foreach inputs as $unit (null; $unit.arguments // .; "\($unit.order),\(.[2]),\(.[3])")' commands | sort)" \
+    "$("$ASSAY" archive cat "$traced" results/results.csv | sed 1d | cut -d, -f3,10,11 | sort)"
+is "... and once what all have in their environment, without what may be a secret" "$(jq -rc '.environment // empty | map(select(startswith("cpus=") | not))' commands)" '["library=blis"]'
+check_shown "verify traces each row" "$ASSAY" archive verify "$traced"
+check "... and counts the rows" grep -q ", 8 results traced$" shown
 
 refuse "no action" 2 "" "$ASSAY" archive
 refuse "another action" 2 "did you mean 'list'" "$ASSAY" archive lst "$good"

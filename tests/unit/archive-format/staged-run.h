@@ -20,7 +20,7 @@ static const char staged_results[] =
     "2,1,2,1,1,n-1.site.example,all,2025-11-20T10:00:02.000000002Z,,300,200,100,z,0.5,,,\n";
 
 static const char run_json[] =
-    "{\"archive_version\":\"1.0\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10\",\"name\":\"dgemm on "
+    "{\"archive_version\":\"1.1\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10\",\"name\":\"dgemm on "
     "n-1\",\"engine\":{\"name\":\"assay\",\"version\":\"0.1.0\",\"commit\":null},\"status\":\"completed\","
     "\"error\":null,\"started\":\"2025-11-20T10:00:00.123+00:00\",\"ended\":\"2025-11-20T10:02:03.456+00:"
     "00\",\"seed\":\"18446744073709551615\",\"generator\":\"xoshiro256**\",\"order\":\"as-written\","
@@ -85,9 +85,16 @@ static inline void stage_journal(const char *name, const char *const *entries, s
     put(name, "journal.jsonl", journal.bytes);
 }
 
-/* The journal of a run whose results are TABLE; where TABLE is NULL, those above. */
-static inline void stage_run_journal(const char *name, const char *table) {
-    const char *bytes = table ? table : staged_results;
+static const char *const staged_commands[] = {
+    "\"event\":\"unit-command\",\"node\":\"n-1.site.example\",\"core\":\"all\",\"block\":1,\"order\":1,"
+    "\"attempt\":"
+    "1,\"arguments\":[\"./dgemm\",\"100\"],\"environment\":[\"library=openblas\"]",
+    "\"event\":\"unit-command\",\"node\":\"n-1.site.example\",\"core\":\"all\",\"block\":1,\"order\":2,"
+    "\"attempt\":"
+    "1"};
+
+/* The journal of a run whose results are TABLE, of units that had these COMMANDS. */
+static inline void stage_run_journal(const char *name, const char *bytes, const char *const commands[2]) {
     cleanup_free char *committed = text_format(
         "\"event\":\"results\",\"bytes\":%zu,\"bytes_crc32c\":\"%08x\",\"units_done\":2,\"units_failed\":0",
         strlen(bytes), checksum_crc32c(bytes, strlen(bytes)));
@@ -96,6 +103,8 @@ static inline void stage_run_journal(const char *name, const char *table) {
         "\"event\":\"node\",\"name\":\"n-1.site.example\"",
         "\"event\":\"phase-started\",\"phase\":\"measure\"",
         "\"event\":\"block-started\",\"block\":1,\"first\":1,\"last\":2",
+        commands[0],
+        commands[1],
         committed,
         "\"event\":\"block-ended\",\"block\":1,\"status\":\"done\"",
         "\"event\":\"phase-ended\",\"phase\":\"measure\",\"status\":\"done\"",
@@ -108,7 +117,7 @@ static inline void stage_run_journal(const char *name, const char *table) {
 static inline const char *stage(const char *name) {
     for (size_t i = 0; i < sizeof staged / sizeof *staged; i++)
         put(name, staged[i].name, staged[i].content);
-    stage_run_journal(name, NULL);
+    stage_run_journal(name, staged_results, staged_commands);
     const struct column columns[] = {
         {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, .help = "line of design.csv"},
         {"repetition", COLUMN_INTEGER, "", COLUMN_ROLE_ID, .label = NULL},

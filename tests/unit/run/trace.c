@@ -36,6 +36,8 @@ static const struct {
     {"results/results.csv", "0.25", "0.26", "of results/results.csv are not those of journal.jsonl", false},
     {"results/results.csv", ",z,0.5", ",z,0.55", "are not those of journal.jsonl", false},
     {"results/results.csv", "2,1,2,1,1", "2,1,3,1,1", "has order 3; block 1 of the journal has 1 to 2", true},
+    {"results/results.csv", "2,1,2,1,1", "2,1,2,1,2",
+     "line 3 of results/results.csv has no entry 'unit-command'", true},
     {"results/results.csv", "2,1,2,1,1", "2,1,2,2,1", "is of block 2, which the journal did not start", true},
     {"results/results.csv", "n-1.site", "n-2.site",
      "line 2 of results/results.csv is of the node 'n-2.site.example'", true},
@@ -69,11 +71,43 @@ TEST(lies_are_found) {
                     at + strlen(lies[i].text));
         put(name, lies[i].file, after.bytes);
         if (lies[i].trusted)
-            stage_run_journal(name, after.bytes);
+            stage_run_journal(name, after.bytes, staged_commands);
         test_forget();
         assert_true(check(staging, test_path(zip), &lines) < 0);
         assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
         assert_says(test_failure.text, lies[i].reason);
+    }
+}
+
+/* The journal of a kernel, which has all units of its core in a block, and journals that say no command line.
+ */
+TEST(commands_of_units) {
+    static const struct {
+        const char *entry, *version, *reason;
+    } cases[] = {
+        {"\"core\":\"all\",\"block\":1,\"first\":1,\"arguments\":[\"./kernel\"]", "1.1", ""},
+        {"\"core\":\"all\",\"block\":1,\"first\":1", "1.1", "line 2 of results/results.csv has no entry"},
+        {"\"core\":\"3\",\"block\":1,\"first\":1,\"arguments\":[\"./kernel\"]", "1.1", "line 2 of "},
+        {"\"core\":\"all\",\"block\":2,\"first\":1,\"arguments\":[\"./kernel\"]", "1.1", "line 2 of "},
+        {"\"core\":\"3\",\"block\":1,\"first\":1", "1.0", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup_free char *name = text_format("command-%zu", i), *zip = text_format("command-%zu.zip", i);
+        const char *staging = stage(name);
+        cleanup_free char *path = file_join(staging, "run.json"),
+                          *entry = text_format("\"event\":\"unit-command\",\"node\":\"n-1.site.example\",%s",
+                                               cases[i].entry);
+        const char *const commands[] = {entry, entry};
+        cleanup(text_clear) struct text run;
+        uint64_t lines;
+        text_init(&run, 1 << 20);
+        assert_ok(file_read(path, &run, &test_failure));
+        memcpy(strstr(run.bytes, "1.1"), cases[i].version, 3);
+        put(name, "run.json", run.bytes);
+        stage_run_journal(name, staged_results, commands);
+        test_forget();
+        assert_int_equal(check(staging, test_path(zip), &lines) < 0, cases[i].reason[0] != '\0');
+        assert_says(test_failure.text, cases[i].reason);
     }
 }
 
@@ -95,10 +129,13 @@ TEST(commits_cover_the_results) {
         cleanup_free char *entry =
             text_format("\"event\":\"results\",\"bytes\":%zu,\"bytes_crc32c\":\"%08x\",%s", cases[i].said,
                         checksum_crc32c(staged_results, cases[i].bytes), counts);
-        const char *const entries[] = {started, "\"event\":\"node\",\"name\":\"n-1.site.example\"",
+        const char *const entries[] = {started,
+                                       "\"event\":\"node\",\"name\":\"n-1.site.example\"",
                                        "\"event\":\"block-started\",\"block\":1,\"first\":1,\"last\":2",
+                                       staged_commands[0],
+                                       staged_commands[1],
                                        entry};
-        stage_journal(name, entries, 4);
+        stage_journal(name, entries, sizeof entries / sizeof *entries);
         assert_true(check(staging, test_path(zip), &lines) < 0);
         assert_says(test_failure.text, cases[i].reason);
     }
