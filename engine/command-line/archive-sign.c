@@ -17,7 +17,12 @@
 
 /* Of signatures by ssh-keygen: they are of this kind of thing, and of nothing else. */
 #define NAMESPACE "file"
-enum { SIGNATURE_BYTES_MAX = 64 << 10, PRINCIPAL_BYTES_MAX = 4 << 10, MANIFEST_BYTES_MAX = 256 << 20 };
+enum {
+    SIGNATURE_BYTES_MAX = 64 << 10,
+    PRINCIPAL_BYTES_MAX = 4 << 10,
+    MANIFEST_BYTES_MAX = 256 << 20,
+    SIGNERS_BYTES_MAX = 1 << 20
+};
 
 /* ---- ssh-keygen */
 
@@ -112,15 +117,40 @@ int archive_sign(const struct verb_arguments *arguments, struct failure *failure
 
 /* The signature beside the archive, or else the member that another program has put into it. */
 static int read_signature(struct archive_reader *archive, struct text *ret, struct failure *failure) {
+    static const char begin[] = "-----BEGIN SSH SIGNATURE-----";
     cleanup_free char *path = xformat("%s.sig", archive_path(archive));
     text_init(ret, SIGNATURE_BYTES_MAX);
-    if (file_exists(path))
-        return file_read(path, ret, failure);
-    if (archive_find(archive, ARCHIVE_SIGNATURE, NULL))
-        return archive_read_member(archive, ARCHIVE_SIGNATURE, ret, failure);
-    return failure_verification(
-        failure, archive_path(archive),
-        "there is no signature: neither the file '%s' nor the member " ARCHIVE_SIGNATURE, path);
+    bool is_beside = file_exists(path);
+    if (!is_beside && !archive_find(archive, ARCHIVE_SIGNATURE, NULL))
+        return failure_verification(
+            failure, archive_path(archive),
+            "there is no signature: neither the file '%s' nor the member " ARCHIVE_SIGNATURE, path);
+    int r = is_beside ? file_read(path, ret, failure)
+                      : archive_read_member(archive, ARCHIVE_SIGNATURE, ret, failure);
+    if (r == 0 && strncmp(ret->bytes, begin, sizeof begin - 1) != 0)
+        return failure_verification(failure, archive_path(archive), "'%s' %s; 'assay archive sign' makes one",
+                                    is_beside ? path : ARCHIVE_SIGNATURE,
+                                    ret->length ? "has no SSH signature" : "is empty");
+    return r;
+}
+
+/* Why nobody was found in SIGNERS, a file: it has no key, or ERRORS of ssh-keygen begin with one of its
+ * lines. 0: it is as it should be. */
+static int check_signers(const char *signers, const struct text *errors, struct failure *failure) {
+    cleanup(text_clear) struct text keys;
+    cleanup_free char *place = xformat("%s:", signers);
+    text_init(&keys, SIGNERS_BYTES_MAX);
+    int r = file_read(signers, &keys, failure);
+    bool is_malformed = strncmp(errors->bytes, place, strlen(place)) == 0;
+    const char *line = is_malformed ? errors->bytes + strlen(place) : "";
+    if (r < 0 || (!is_malformed && strstr(keys.bytes, "AAAA"))) /* as every public key begins */
+        return r;
+    cleanup_free char *why = is_malformed ? xformat("line %.*s", (int)strcspn(line, "\r\n"), line)
+                                          : xstrdup("there is no key in it");
+    return failure_input(failure, NULL, 0, 0,
+                         "the allowed signers '%s' cannot be read: %s; expected lines of a name and a public "
+                         "key, such as 'me@example.org ssh-ed25519 AAAA...' (ssh-keygen(1), ALLOWED SIGNERS)",
+                         signers, why);
 }
 
 int archive_check_signature(struct archive_reader *archive, const char *signers, char **ret_who,
@@ -144,6 +174,10 @@ int archive_check_signature(struct archive_reader *archive, const char *signers,
     /* Of a key of several principals, the first. */
     cleanup_free char *principal = xstrndup(who.bytes, strcspn(who.bytes, "\n"));
     if (r > 0 || !principal[0])
+        r = check_signers(signers, &errors, failure);
+    if (r < 0)
+        return r;
+    if (!principal[0])
         return refuse(archive, &errors, "its signature is of nobody that the allowed signers have", failure);
     const char *const verify[] = {"ssh-keygen", "-Y", "verify", "-n", NAMESPACE, "-I",
                                   principal,    "-s", path,     "-f", signers,   NULL};
