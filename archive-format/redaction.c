@@ -8,6 +8,7 @@
 #include "engine/foundation/hash.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/secret.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -148,9 +149,9 @@ static int append_hashed(const struct redaction *redaction, const char *value, s
 /* Are the LENGTH bytes at AT in LINE part of a name that is kept? */
 static bool is_kept(const struct redaction *redaction, const char *line, const char *at, size_t length) {
     for (size_t i = 0; i < redaction->kept_count; i++) {
-        size_t kept = strlen(redaction->kept[i]);
-        for (const char *name = line; (name = strstr(name, redaction->kept[i])) && name <= at; name++)
-            if (at + length <= name + kept)
+        size_t kept = strlen(redaction->kept[i]), before = (size_t)(at - line);
+        for (size_t skip = 0; skip + length <= kept && skip <= before; skip++)
+            if (strncmp(at - skip, redaction->kept[i], kept) == 0)
                 return true;
     }
     return false;
@@ -164,6 +165,18 @@ static bool may_match(size_t rule, const char *line) {
     for (; (line = strchr(line, ':')); line++)
         colons++;
     return colons >= COLONS_MIN;
+}
+
+/* LINE becomes CHANGED and REST, unless COUNT, of the places that were changed, is 0. COUNT, or R where that
+ * is negative. */
+static int replace_line(struct text *line, struct text *changed, const char *rest, int count, int r) {
+    if (r == 0 && count > 0)
+        r = text_append_string(changed, rest);
+    if (r == 0 && count > 0) {
+        text_reset(line);
+        r = text_append(line, changed->bytes, changed->length);
+    }
+    return r < 0 ? r : count;
 }
 
 /* Replaces in LINE, which is NUL-ended, what RULE says. The places that were changed, or a negative errno. */
@@ -194,13 +207,24 @@ static int apply_rule(struct redaction *redaction, size_t rule, struct text *lin
         count += !is_done;
         at += match->rm_eo;
     }
-    if (r == 0 && count > 0)
-        r = text_append_string(&changed, at);
-    if (r == 0 && count > 0) {
-        text_reset(line);
-        r = text_append(line, changed.bytes, changed.length);
+    return replace_line(line, &changed, at, count, r);
+}
+
+/* The same of tokens of known services (secret.h). A private key, of which this is one line of many, stays: a
+ * file with one is not sealed. */
+static int hide_tokens(struct text *line) {
+    static const char of_token[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    cleanup(text_clear) struct text changed;
+    const char *at = line->bytes, *what;
+    size_t offset;
+    int count = 0, r = 0;
+    text_init(&changed, line->limit);
+    while (r == 0 && (what = secret_find(at, strlen(at), &offset)) && strcmp(what, "a token") == 0) {
+        r = text_printf(&changed, "%.*s[redacted]", (int)offset, at);
+        at += offset + strspn(at + offset, of_token);
+        count++;
     }
-    return r < 0 ? r : count;
+    return replace_line(line, &changed, at, count, r);
 }
 
 static bool is_of_name(char character) {
@@ -228,11 +252,7 @@ static int hide_user(const struct redaction *redaction, const char *user, struct
         at += length;
         from = is_word ? at : from;
     }
-    if (r == 0 && count > 0 && (r = text_append_string(&changed, from)) == 0) {
-        text_reset(line);
-        r = text_append(line, changed.bytes, changed.length);
-    }
-    return r < 0 ? r : count;
+    return replace_line(line, &changed, from, count, r);
 }
 
 int redaction_apply(struct redaction *redaction, const char *bytes, size_t length, struct text *ret) {
@@ -247,6 +267,8 @@ int redaction_apply(struct redaction *redaction, const char *bytes, size_t lengt
         r = text_append(&line, at, (size_t)((newline ? newline : end) - at));
         for (size_t i = 0; r >= 0 && i<RULES; i++, count += r> 0 ? r : 0)
             r = apply_rule(redaction, i, &line);
+        if (r >= 0 && (r = hide_tokens(&line)) > 0)
+            count += r;
         for (size_t i = 0; r >= 0 && i<redaction->user_count; i++, count += r> 0 ? r : 0)
             r = hide_user(redaction, redaction->users[i], &line);
         if (r >= 0)
@@ -293,7 +315,7 @@ static int renew_checksums(const struct text *journal, struct text *ret) {
 }
 
 static int copy_redacted(struct redaction *redaction, const char *from, const char *to, const char *name,
-                         size_t *places, struct failure *failure) {
+                         struct failure *failure) {
     cleanup(text_clear) struct text content, redacted, journal;
     text_init(&content, COPY_MAX);
     text_init(&redacted, 2 * (size_t)COPY_MAX);
@@ -308,7 +330,6 @@ static int copy_redacted(struct redaction *redaction, const char *from, const ch
     if (count < 0 || r < 0)
         return failure_set(failure, count < 0 ? count : r, "cannot redact '%s': %s", from,
                            strerror(count < 0 ? -count : -r));
-    *places += (size_t)count;
     return file_replace(to, result->bytes, result->length, 0644, failure);
 }
 
@@ -333,35 +354,57 @@ static int renew_hash(const char *from, const char *to, struct failure *failure)
     return file_replace(inputs, content.bytes, content.length, 0644, failure);
 }
 
-/* Whether FILE has the bytes of the file NAME: the campaign often lies in the experiment's folder. */
-static bool is_copy(const struct staging *staging, const struct staged_file *file, const char *name) {
-    char hex[HASH_HEX_SIZE], other_hex[HASH_HEX_SIZE];
-    const struct staged_file *other = staging_find(staging, name);
-    if (!other || other->folder || file->folder || file->size != other->size)
-        return false;
-    cleanup_free char *path = file_join(staging->folder, file->name),
-                      *other_path = file_join(staging->folder, name);
-    return hash_file(path, hex, NULL, NULL) == 0 && hash_file(other_path, other_hex, NULL, NULL) == 0 &&
-           strcmp(hex, other_hex) == 0;
+/* Whether the file at PATH is one that is read whole, and its CONTENT. */
+static bool read_text(const char *path, struct text *content) {
+    text_init(content, COPY_MAX);
+    return file_read(path, content, NULL) == 0;
 }
 
-int redaction_copy(struct redaction *redaction, const char *from, const char *to, size_t *ret,
+/* Campaigns often lie in the experiment's folder: whether the file NAME, at PATH, is there, and a line of it
+ * begins as one of theirs. */
+static bool is_campaign(const char *path, const char *name) {
+    static const char folder[] = ARCHIVE_EXPERIMENT "/", key[] = "\nexperiment:";
+    cleanup(text_clear) struct text content = {0};
+    return strncmp(name, folder, strlen(folder)) == 0 && read_text(path, &content) &&
+           (strncmp(content.bytes, key + 1, strlen(key + 1)) == 0 || strstr(content.bytes, key));
+}
+
+/* Adds NAME to STAYED if the file at PATH, which is not redacted, has the name of a user. */
+static void note_user(const struct redaction *redaction, const char *path, const char *name,
+                      struct text *stayed) {
+    cleanup(text_clear) struct text content;
+    bool is_found = false;
+    if (!read_text(path, &content))
+        return;
+    for (size_t i = 0; i < redaction->user_count; i++) {
+        const char *user = redaction->users[i], *at = content.bytes, *end = at + content.length;
+        size_t length = strlen(user);
+        for (; !is_found && (at = memmem(at, (size_t)(end - at), user, length)); at++)
+            is_found = !is_kept(redaction, content.bytes, at, length);
+    }
+    if (is_found) /* a list that is too long just ends */
+        (void)text_printf(stayed, "%s%s", stayed->length ? ", " : "", name);
+}
+
+int redaction_copy(struct redaction *redaction, const char *from, const char *to, struct text *stayed,
                    struct failure *failure) {
     cleanup(staging_clear) struct staging staging = {0};
-    *ret = 0;
     int r = file_make_folders(to, failure);
     if (r == 0)
         r = staging_scan(from, &staging, failure);
     for (size_t i = 0; r == 0 && i < staging.count; i++) {
         const struct staged_file *file = &staging.files[i];
         cleanup_free char *source = file_join(from, file->name), *target = file_join(to, file->name);
-        bool is_campaign = is_copy(&staging, file, ARCHIVE_CAMPAIGN);
+        bool is_changed =
+            file->size <= COPY_MAX && (is_redacted(file->name) || is_campaign(source, file->name));
         if (file->folder)
             r = file_make_folders(target, failure);
-        else if ((is_redacted(file->name) || is_campaign) && file->size <= COPY_MAX)
-            r = copy_redacted(redaction, source, target, file->name, ret, failure);
+        else if (is_changed)
+            r = copy_redacted(redaction, source, target, file->name, failure);
         else if (link(source, target) < 0)
             r = file_copy(source, FILE_REGULAR, target, failure);
+        if (!file->folder && !is_changed)
+            note_user(redaction, source, file->name, stayed);
     }
     return r < 0 ? r : renew_hash(from, to, failure);
 }

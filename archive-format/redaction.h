@@ -1,7 +1,8 @@
 /*
- * What is taken out of texts before they are passed on: passwords in addresses and options, and serial
- * numbers and hardware addresses, which name a machine's owner and not its performance, but tell whether two
- * machines are the same one. For strangers (`--redact`) also names of users and addresses of the network.
+ * What is taken out of texts before they are passed on: passwords in addresses and options, tokens, and
+ * serial numbers and hardware addresses, which name a machine's owner and not its performance, but tell
+ * whether two machines are the same one. For strangers (`--redact`) also names of users and addresses of the
+ * network.
  */
 #ifndef ASSAY_ARCHIVE_FORMAT_REDACTION_H
 #define ASSAY_ARCHIVE_FORMAT_REDACTION_H
@@ -30,10 +31,10 @@ void redaction_free(struct redaction **redaction); /* for cleanup(); NULL is fin
 int redaction_apply(struct redaction *redaction, const char *bytes, size_t length, struct text *ret);
 
 /* Makes TO, a folder that is not there, a copy of the staging folder FROM whose files are redacted; but for
- * the user's own (of the experiment, inputs, models), tables and packed files. The campaign is redacted
- * wherever it lies. The journal gets new
- * checksums. *RET: how many places were changed. */
-int redaction_copy(struct redaction *redaction, const char *from, const char *to, size_t *ret,
+ * the user's own (of the experiment, inputs, models), tables and packed files. Campaigns in the experiment's
+ * folder are redacted, too. The journal gets new checksums. STAYED gets the names of files that were not
+ * redacted and have the name of a user. */
+int redaction_copy(struct redaction *redaction, const char *from, const char *to, struct text *stayed,
                    struct failure *failure);
 
 #endif

@@ -1,7 +1,6 @@
 #include "archive-format/crate/describe.h"
 
 #include "archive-format/layout.h"
-#include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
@@ -99,13 +98,20 @@ static const char *fact(const struct document *facts, const char *name) {
     return node && node->text && node->kind != DOCUMENT_NULL ? node->text : "?";
 }
 
+struct document *describe_read(const struct staging *staging, const char *name) {
+    cleanup_free char *path = file_join(staging->folder, name);
+    struct document *document = NULL;
+    if (staging_find(staging, name))
+        (void)document_read_json(path, &document, NULL);
+    return document;
+}
+
 /* Nodes say these things themselves: a long one is cut. */
 char *describe_machine(const struct staging *staging, const char *name) {
-    cleanup_free char *path = file_join(staging->folder, name);
-    cleanup(document_cleanup) struct document *facts = NULL;
+    cleanup(document_cleanup) struct document *facts = describe_read(staging, name);
     char memory[NUMBER_TEXT_SIZE];
     int64_t bytes;
-    if (document_read_json(path, &facts, NULL) < 0)
+    if (!facts)
         return NULL;
     const char *total = fact(facts, "memory_total_bytes");
     if (!number_parse_int64(total, strlen(total), &bytes))

@@ -4,6 +4,7 @@
 
 #include "archive-format/staging.h"
 #include "archive-format/writer.h"
+#include "engine/documents/document.h"
 #include "engine/foundation/text.h"
 
 /* The files of an archive that is being sealed, and what is known of it. All borrowed. */
@@ -23,6 +24,9 @@ int describe_result(const struct sealed_content *content, struct text *ret);
 /* Appends a line each on status, flags and failures, for people. 0, or text_append()'s error. */
 int describe_outcome(const struct sealed_content *content, struct text *ret);
 
+/* The JSON file NAME of the staging folder; NULL where it is not there or cannot be read. The caller frees.
+ */
+struct document *describe_read(const struct staging *staging, const char *name);
 /* Whether NAME is nodes/NODE/facts.json, and not that of a later part. */
 bool describe_is_facts(const char *name);
 /* "AMD EPYC, 2 physical cores, 23.5 GiB of memory, Linux 6.1.0", of the staged file NAME that is a node's

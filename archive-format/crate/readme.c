@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first three files are made after this one. */
-static const char how_to_open[] =
+/* These are made after this one. */
+static const char last_files[] =
     "- `ro-crate-preview.html`: this page for a browser, with every file\n"
     "- `ro-crate-metadata.json`: description for programs: Process Run Crate 0.5 (RO-Crate 1.1)\n"
-    "- `manifest-sha256.txt`: SHA-256 of every other file\n"
-    "\nTimes are nanoseconds since 1970, or UTC; units are UCUM codes.\n\n"
-    "## Open and verify it\n\n"
-    "With assay:\n\n"
-    "    assay archive verify ARCHIVE.zip\n"
-    "    assay archive list ARCHIVE.zip\n"
-    "    assay archive extract ARCHIVE.zip -C FOLDER\n\n"
-    "With what every system has:\n\n"
-    "    unzip ARCHIVE.zip -d FOLDER\n"
-    "    cd FOLDER && sha256sum -c manifest-sha256.txt\n\n";
+    "- `manifest-sha256.txt`: SHA-256 of every other file\n";
+static const char how_to_open[] = "\nTimes are nanoseconds since 1970, or UTC; units are UCUM codes.\n\n"
+                                  "## Open and verify it\n\n"
+                                  "With assay:\n\n"
+                                  "    assay archive verify ARCHIVE.zip\n"
+                                  "    assay archive list ARCHIVE.zip\n"
+                                  "    assay archive extract ARCHIVE.zip -C FOLDER\n\n"
+                                  "With what every system has:\n\n"
+                                  "    unzip ARCHIVE.zip -d FOLDER\n"
+                                  "    cd FOLDER && sha256sum -c manifest-sha256.txt\n\n";
 static const char how_to_use[] =
     "## Use it\n\n"
     "    assay fit ARCHIVE.zip\n\n"
@@ -63,6 +63,17 @@ static int print_machines(const struct staging *staging, struct text *ret) {
     }
     return r == 0 && count > MACHINES_SHOWN ? text_printf(ret, "- and %zu more\n", count - MACHINES_SHOWN)
                                             : r;
+}
+
+/* Files that are in no copy, as inputs.json has them. */
+static int print_left_out(const struct staging *staging, struct text *ret) {
+    cleanup(document_cleanup) struct document *inputs = describe_read(staging, ARCHIVE_INPUTS);
+    const struct document_node *names = inputs ? document_get(inputs->root, "left_out") : NULL;
+    int r = 0;
+    for (size_t i = 0; r == 0 && names && i < names->count; i++)
+        r = text_printf(ret, "%s`%s`", i == 0 ? "\nLeft out, because they may hold secrets: " : ", ",
+                        names->items[i]->text);
+    return r == 0 && names && names->count > 0 ? text_append_string(ret, "\n") : r;
 }
 
 /* The result as it would stand on a terminal; then a line each on status, flags and failures. */
@@ -107,6 +118,9 @@ static int print(const struct sealed_content *content, struct text *ret) {
         if (part)
             r = text_printf(ret, "- `%s%s`: %s\n", place->path, part->folder ? "/" : "", place->description);
     }
+    r = r == 0 ? text_append_string(ret, last_files) : r;
+    if (r == 0)
+        r = print_left_out(staging, ret);
     if (r == 0)
         r = text_append_string(ret, how_to_open);
     if (r == 0)

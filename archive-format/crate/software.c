@@ -3,7 +3,6 @@
 #include "archive-format/crate/crate-private.h"
 
 #include "archive-format/layout.h"
-#include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
@@ -126,15 +125,6 @@ static void add_facts(struct software *software, const struct document_node *fac
                                       .description = "Ran the commands on a node"});
 }
 
-/* The JSON file NAME of the staging folder; NULL where it is not there or cannot be read. */
-static struct document *read_staged(const struct crate *crate, const char *name) {
-    cleanup_free char *path = file_join(crate->staging->folder, name);
-    struct document *document = NULL;
-    if (staging_find(crate->staging, name))
-        (void)document_read_json(path, &document, NULL);
-    return document;
-}
-
 void crate_describe_software(struct crate *crate, cJSON *instrument) {
     struct software software = {.crate = crate, .instrument = instrument};
     const struct archive_prediction *prediction = crate->of->prediction;
@@ -142,7 +132,7 @@ void crate_describe_software(struct crate *crate, cJSON *instrument) {
         add(&software, &(struct piece){.name = prediction->plugin,
                                        .version = prediction->version,
                                        .description = "Plugin that predicted"});
-    cleanup(document_cleanup) struct document *versions = read_staged(crate, ARCHIVE_VERSIONS);
+    cleanup(document_cleanup) struct document *versions = describe_read(crate->staging, ARCHIVE_VERSIONS);
     const struct document_node *nodes = versions ? document_get(versions->root, "nodes") : NULL;
     for (size_t i = 0; nodes && nodes->kind == DOCUMENT_MAPPING && i < nodes->count; i++)
         add_node(&software, nodes->items[i]);
@@ -150,7 +140,8 @@ void crate_describe_software(struct crate *crate, cJSON *instrument) {
     for (size_t i = 0; i < crate->staging->count && read < FACTS_READ_MAX; i++) {
         if (!describe_is_facts(crate->staging->files[i].name))
             continue;
-        cleanup(document_cleanup) struct document *facts = read_staged(crate, crate->staging->files[i].name);
+        cleanup(document_cleanup) struct document *facts =
+            describe_read(crate->staging, crate->staging->files[i].name);
         if (facts)
             add_facts(&software, facts->root);
         read++;

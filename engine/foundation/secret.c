@@ -8,6 +8,7 @@
 
 enum {
     TOKEN_LENGTH_MIN = 20, /* of a token in a file */
+    PASSWORD_LENGTH_MIN = 6,
     KEY_DASHES = 5,
     KEY_LINE_MAX = 64,
 };
@@ -38,7 +39,8 @@ static const struct {
     {"glpat-", 4}, {"xoxa-", 4},  {"xoxb-", 4},     {"xoxe-", 4},    {"xoxo-", 4},  {"xoxp-", 4},
     {"xoxr-", 4},  {"xoxs-", 4},  {"AKIA", 12},     {"ASIA", 12},    {"AIza", 30},  {"hf_", 20},
     {"npm_", 20},  {"pypi-", 20}, {"dckr_pat_", 4}, {"sk-", 20},     {"glptt-", 4}, {"gldt-", 4},
-    {"glrt-", 4},  {"xapp-", 4},  {"sk_live_", 4},  {"rk_live_", 4}, {"ATATT", 20},
+    {"glrt-", 4},  {"xapp-", 4},  {"sk_live_", 4},  {"rk_live_", 4}, {"ATATT", 20}, {"hvs.", 20},
+    {"hvb.", 20},  {"glsa_", 20}, {"dop_v1_", 20},  {"ya29.", 20},
 };
 
 static const char *const file_patterns[] = {
@@ -88,14 +90,19 @@ static bool has_user(const char *scheme, const char *authority) {
     return at && (*scheme == 'h' || memchr(authority, ':', (size_t)(at - authority)));
 }
 
-/* AT begins a word of token characters. */
-static bool is_token(const char *at) {
+static size_t span_token(const char *at) {
     size_t length = 0;
     while (is_token_character(at[length]))
         length++;
+    return length;
+}
+
+/* AT begins a word of token characters. */
+static bool is_token(const char *at) {
+    size_t length = span_token(at);
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
         size_t beginning = strlen(tokens[i].beginning);
-        if (length >= beginning + tokens[i].rest && strncmp(at, tokens[i].beginning, beginning) == 0)
+        if (strncmp(at, tokens[i].beginning, beginning) == 0 && span_token(at + beginning) >= tokens[i].rest)
             return true;
     }
     /* A JSON Web Token (RFC 7519): base64 of '{"', a dot, and more. */
@@ -138,6 +145,23 @@ static bool is_random_token(const char *at, size_t length) {
     return upper && digit && (lower || at[0] == 'A') && is_token(at);
 }
 
+/* "password=VALUE", as in connection strings and files of settings: NAME has LENGTH characters. A value is of
+ * letters and digits at least; what code passes under that name (a variable, a call) is none. */
+static bool is_password(const char *name, size_t length) {
+    static const char *const names[] = {"PASSWORD", "PASSWD", "PASSPHRASE"};
+    const char *value = name + length + 1;
+    bool letter = false, digit = false, is_named = false;
+    for (size_t i = 0; name[length] == '=' && i < sizeof names / sizeof *names; i++)
+        is_named |= length >= strlen(names[i]) &&
+                    strncasecmp(value - 1 - strlen(names[i]), names[i], strlen(names[i])) == 0;
+    size_t size = is_named ? strcspn(value, " \t\r\n&\"'") : 0;
+    for (size_t i = 0; i < size; i++) {
+        letter |= isalpha((unsigned char)value[i]) != 0;
+        digit |= isdigit((unsigned char)value[i]) != 0;
+    }
+    return size >= PASSWORD_LENGTH_MIN && letter && digit && strcspn(value, "${}()<>[],;`") >= size;
+}
+
 /* What begins at AT, a word of LENGTH token characters, in a text that is NUL-ended; NULL: nothing. */
 static const char *name_secret(const char *at, size_t length) {
     static const char key[] = "-----BEGIN ";
@@ -146,20 +170,22 @@ static const char *name_secret(const char *at, size_t length) {
         end = strstr(at, "PRIVATE KEY");
         return end && end - at < KEY_LINE_MAX ? "a private key" : NULL;
     }
-    return is_random_token(at, length) ? "a token" : NULL;
+    if (is_password(at, length))
+        return "a password";
+    /* "hvs.": the rest is behind the dot. */
+    size_t rest = length < KEY_DASHES && at[length] == '.' ? 1 + span_token(at + length + 1) : 0;
+    return is_random_token(at, length + rest) ? "a token" : NULL;
 }
 
 const char *secret_find(const char *text, size_t length, size_t *ret_offset) {
-    const char *end = text + length, *what = NULL;
-    for (const char *at = text; at < end && !what; at++) {
-        const char *word = at;
-        if (!is_token_character(*at))
+    const char *what = NULL;
+    for (const char *at = text, *end = text + length; at < end && !what; at++) {
+        size_t word = span_token(at);
+        if (word == 0)
             continue;
-        while (at < end && is_token_character(*at))
-            at++;
-        if (at - word >= KEY_DASHES)
-            what = name_secret(word, (size_t)(at - word));
-        *ret_offset = (size_t)(word - text);
+        what = name_secret(at, word);
+        *ret_offset = (size_t)(at - text);
+        at += word;
     }
     return what;
 }

@@ -16,9 +16,9 @@ bool secret_is_variable(const char *variable);
  * token of a known service, or a key in PEM? */
 bool secret_is_text(const char *text);
 
-/* The first private key in PEM (RFC 7468), or token of a known service, in the LENGTH bytes of TEXT, behind
- * which a NUL follows: "a private key" or "a token", and where it begins. NULL: none. It is stricter than
- * secret_is_text(): words that only begin like a token are none. */
+/* The first private key in PEM (RFC 7468), token of a known service, or "password=VALUE", in the LENGTH bytes
+ * of TEXT, behind which a NUL follows: "a private key", "a token" or "a password", and where it begins. NULL:
+ * none. It is stricter than secret_is_text(): words that only begin like a token are none. */
 const char *secret_find(const char *text, size_t length, size_t *ret_offset);
 
 /* Does a file or folder of this NAME (without folders) usually hold secrets: .env, id_rsa, .aws? */

@@ -14,6 +14,7 @@
 #include "engine/foundation/number.h"
 #include "engine/run/campaign/copies.h"
 #include "engine/run/campaign/plan-describe.h"
+#include "engine/run/campaign/source-files.h"
 #include "engine/run/campaign/tables.h"
 #include "engine/run/measure/unit-tables.h"
 #include "engine/run/record/summary.h"
@@ -43,17 +44,25 @@ int run_record_design(struct run *run, struct failure *failure) {
 }
 
 /* Copies the experiment and its sources into the run's folder. What was left out is logged or noted. */
-static int make_copies(struct run *run, struct failure *failure) {
+static int make_copies(struct run *run, struct bind_texts *left_out, struct failure *failure) {
     cleanup(text_clear) struct text experiment, source;
     text_init(&experiment, FAILURE_TEXT_SIZE);
     text_init(&source, FAILURE_TEXT_SIZE);
-    int r =
-        copies_make(run->set.experiment, run->record.folder, run->request->folder,
-                    provenance_source_bytes(run->set.campaign->provenance), &experiment, &source, failure);
+    int r = copies_make(run->set.experiment, run->record.folder, run->request->folder,
+                        provenance_source_bytes(run->set.campaign->provenance), left_out, &experiment,
+                        &source, failure);
     if (r == 0 && experiment.length)
         record_log(&run->record, "%s", experiment.bytes);
     if (r == 0 && source.length)
         record_note(&run->record, "%s", source.bytes);
+    if (r == 0 && left_out->count > 0) {
+        cleanup(text_clear) struct text names;
+        text_init(&names, FAILURE_TEXT_SIZE);
+        source_files_list_secrets(left_out, &names);
+        record_note(&run->record,
+                    "left out of the archive, and of what nodes get, because they may hold secrets:%s",
+                    names.bytes);
+    }
     return r;
 }
 
@@ -68,16 +77,19 @@ int run_record_plan(struct run *run, struct failure *failure) {
  * than when everything is measured. */
 int run_record_inputs(struct run *run, struct failure *failure) {
     cleanup_free char *path = record_path(&run->record, ARCHIVE_CAMPAIGN);
+    cleanup(bind_texts_clear) struct bind_texts left_out = {0};
     const struct text *campaign = &run->set.campaign->bytes;
     int r = file_replace(path, campaign->bytes, campaign->length, 0666, failure);
     if (r == 0)
         r = run_record_design(run, failure);
     if (r == 0) /* sooner than when all is measured */
         r = secrets_check_file(path, run->set.campaign->path, failure);
+    if (r == 0 && file_exists(run->set.experiment->file)) /* which would be left out of the copies */
+        r = secrets_check_file(run->set.experiment->file, run->set.experiment->file, failure);
     if (r == 0)
-        r = make_copies(run, failure);
+        r = make_copies(run, &left_out, failure);
     if (r == 0)
-        r = inputs_write(run->record.folder, run->set.plan, run->request->overrides, failure);
+        r = inputs_write(run->record.folder, run->set.plan, run->request->overrides, &left_out, failure);
     if (r == 0)
         r = tables_write_package(run->set.plan, run->record.folder, failure);
     if (r == 0)
@@ -177,7 +189,8 @@ static int copy_redacted(struct run *run, char **const *texts, char **ret, struc
     cleanup(redaction_free) struct redaction *redaction = NULL;
     cleanup_free char *folder = record_path(&run->record, ".redacted");
     const char *const users[] = {find_user(run->set.campaign), NULL};
-    size_t places = 0;
+    cleanup(text_clear) struct text stayed;
+    text_init(&stayed, FAILURE_TEXT_SIZE);
     int r = redaction_new(true, users, &redaction, failure);
     if (r < 0)
         return r;
@@ -187,13 +200,19 @@ static int copy_redacted(struct run *run, char **const *texts, char **ret, struc
     redaction_keep(redaction, run->set.experiment->name);
     r = file_remove_tree(folder, failure);
     if (r == 0)
-        r = redaction_copy(redaction, run->record.folder, folder, &places, failure);
+        r = redaction_copy(redaction, run->record.folder, folder, &stayed, failure);
     for (; r == 0 && *texts; texts++)
         r = redact_text(redaction, *texts, failure);
     if (r < 0)
         return r;
     record_report_text(&run->record, RUN_EVENT_NOTE,
                        "the archive is redacted; the run's folder still has everything");
+    if (stayed.length > 0)
+        record_note(
+            &run->record,
+            "not redacted, though the name of a user is in them, because the run was made from them or "
+            "measured them as they are: %s",
+            stayed.bytes);
     *ret = take_pointer(folder);
     return 0;
 }

@@ -10,12 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Adds the names of FILES that may hold secrets to RET, as if they were in the folder COPY. */
+static void take_left_out(const struct source_files *files, const char *copy, struct bind_texts *ret) {
+    for (size_t i = 0; i < files->secrets.count; i++) {
+        cleanup_free char *name = file_join(copy, files->secrets.items[i]);
+        bind_texts_add(ret, name);
+    }
+}
+
 static int copy_experiment(const struct experiment *experiment, const char *folder, const char *runs,
-                           struct text *words, struct failure *failure) {
+                           struct bind_texts *left_out, struct text *words, struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
     cleanup_free char *copy = xformat("%s/" ARCHIVE_EXPERIMENT, folder);
     struct source_choice choice = {.folder = experiment->folder, .skip_hidden = true, .runs = runs};
     int r = source_files_read(&choice, &files, failure);
+    take_left_out(&files, ARCHIVE_EXPERIMENT, left_out);
     text_printf(words, "experiment '%s': ", experiment->folder);
     source_files_describe(&files, words);
     return r < 0 ? r : source_files_copy(&files, copy, ARCHIVE_EXPERIMENT, failure);
@@ -29,7 +38,8 @@ static char *choose_name(const char *name, uint64_t bytes, uint64_t kept) {
 /* Packs the experiment's source into FOLDER and records its origin. WORDS gets what was packed and left out.
  */
 static int pack_source(const struct experiment_source *source, const char *folder, const char *runs,
-                       uint64_t kept, struct text *words, struct failure *failure) {
+                       uint64_t kept, struct bind_texts *left_out, struct text *words,
+                       struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
     struct source_choice choice = {.folder = source->folder, .ignore = &source->ignore, .runs = runs};
     int r = source_files_read(&choice, &files, failure);
@@ -39,6 +49,7 @@ static int pack_source(const struct experiment_source *source, const char *folde
                                    .copy = files.bytes > kept ? NULL : ARCHIVE_SOURCE};
     if (r == 0)
         r = source_files_pack(&files, tar, failure);
+    take_left_out(&files, ARCHIVE_SOURCE, left_out);
     text_printf(words, "source '%s': ", source->folder);
     source_files_describe(&files, words);
     return r < 0 ? r : sources_record(folder, &files, &origin, failure);
@@ -71,7 +82,7 @@ static int copy_recorded_source(const struct experiment_source *source, const ch
  * the files that source_files_read() leaves out. The origin of a source is recorded, unless the run that is
  * repeated has recorded it. */
 static int copy_input(const struct experiment *experiment, size_t i, const char *folder, const char *runs,
-                      uint64_t kept, struct failure *failure) {
+                      uint64_t kept, struct bind_texts *left_out, struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
     const char *option = experiment->inputs.items[i], *path = experiment->input_paths.items[i];
     bool is_source = bind_texts_have(&experiment->sources, option);
@@ -82,6 +93,7 @@ static int copy_input(const struct experiment *experiment, size_t i, const char 
         return r;
     cleanup_free char *below = xformat(ARCHIVE_INPUT_FILES "/%s", option),
                       *name = choose_name(below, files.bytes, kept), *copy = file_join(folder, name);
+    take_left_out(&files, below, left_out);
     const char *written = experiment->input_values.items[i];
     bool is_recorded = experiment->source.recorded && strncmp(written, below, strlen(below)) == 0;
     const struct source_origin origin = {
@@ -95,14 +107,17 @@ static int copy_input(const struct experiment *experiment, size_t i, const char 
 }
 
 int copies_make(const struct experiment *experiment, const char *folder, const char *runs, uint64_t kept,
-                struct text *experiment_words, struct text *source_words, struct failure *failure) {
+                struct bind_texts *left_out, struct text *experiment_words, struct text *source_words,
+                struct failure *failure) {
     const struct experiment_source *source = &experiment->source;
-    int r = experiment->folder ? copy_experiment(experiment, folder, runs, experiment_words, failure) : 0;
+    int r = experiment->folder
+                ? copy_experiment(experiment, folder, runs, left_out, experiment_words, failure)
+                : 0;
     if (r == 0 && source->recorded)
         r = copy_recorded_source(source, folder, source_words, failure);
     else if (r == 0 && source->folder)
-        r = pack_source(source, folder, runs, kept, source_words, failure);
+        r = pack_source(source, folder, runs, kept, left_out, source_words, failure);
     for (size_t i = 0; r == 0 && i < experiment->inputs.count; i++)
-        r = copy_input(experiment, i, folder, runs, kept, failure);
+        r = copy_input(experiment, i, folder, runs, kept, left_out, failure);
     return r;
 }

@@ -15,9 +15,11 @@
 
 /* Copies them into FOLDER. RUNS is where runs are made, which is left out. What has more than KEPT bytes gets
  * a hidden name, so that the nodes have it and the archive does not (source_copy_path()); where each source
- * came from is recorded (sources.h). EXPERIMENT_WORDS and SOURCE_WORDS get a sentence each about what was
+ * came from is recorded (sources.h). LEFT_OUT gets the members that are in no copy because they may hold
+ * secrets: "experiment/id_rsa". EXPERIMENT_WORDS and SOURCE_WORDS get a sentence each about what was
  * copied, or stay empty. */
 int copies_make(const struct experiment *experiment, const char *folder, const char *runs, uint64_t kept,
-                struct text *experiment_words, struct text *source_words, struct failure *failure);
+                struct bind_texts *left_out, struct text *experiment_words, struct text *source_words,
+                struct failure *failure);
 
 #endif

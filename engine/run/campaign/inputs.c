@@ -36,6 +36,7 @@ static const struct bind_field fields[] = {
     {BIND_ROW("testbed", BIND_TEXT, inputs, testbed)},
     {BIND_ROW("again", BIND_TEXT, inputs, again)},
     {BIND_ROW("executables", BIND_TEXTS, inputs, executables)},
+    {BIND_ROW("left_out", BIND_TEXTS, inputs, left_out)},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
@@ -210,7 +211,7 @@ static bool is_guessed(const struct plan *plan) {
 /* Writes inputs.json. The hashes of the table and its order let a resumed run refuse to measure another plan.
  */
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
-                 struct failure *failure) {
+                 const struct bind_texts *left_out, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     static const struct campaign_overrides none = {0};
     char order[HASH_HEX_SIZE];
@@ -221,6 +222,7 @@ int inputs_write(const char *run_folder, const struct plan *plan, const struct c
     inputs.order_sha256 = xstrdup(order);
     take_texts(&inputs.settings, overrides->options, overrides->option_count);
     take_texts(&inputs.nodes, overrides->nodes, overrides->node_count);
+    take_texts(&inputs.left_out, (const char *const *)left_out->items, left_out->count);
     inputs.testbed = xstrdup_or_null(overrides->testbed_text);
     inputs.again = overrides->again ? xstrdup(overrides->again->path) : NULL;
     int r = take_file(campaign->path, &inputs.campaign, failure);

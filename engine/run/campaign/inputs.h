@@ -35,14 +35,15 @@ struct inputs {
     char *again;                       /* the archive or folder of the run that this one repeats, absolute */
     struct bind_texts executables;     /* files of the copied experiment: members of archives have no
                                           permission bits */
+    struct bind_texts left_out;        /* members that are in no copy, since they may hold secrets */
     struct plan_facts
         facts; /* that the design was made with, once they are known and if it depends on them */
 };
 
 /* Writes inputs.json into RUN_FOLDER, which has the campaign.yaml and, where there is one, the design.csv and
- * experiment/ of this run. SETTINGS: the command line's; NULL: none. */
+ * experiment/ of this run. OVERRIDES: the command line's; NULL: none. LEFT_OUT as in copies.h. */
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
-                 struct failure *failure);
+                 const struct bind_texts *left_out, struct failure *failure);
 /* Replaces the plan's facts and hashes in inputs.json by those of PLAN, which was made with known facts. */
 int inputs_take_plan(const char *run_folder, const struct plan *plan, struct failure *failure);
 /* Updates inputs.json after copies of files have come from nodes. */

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MANIFEST_BYTES_MAX = 64 << 20, LINE_SHOWN = 120 };
+enum { MANIFEST_BYTES_MAX = 64 << 20, LINE_SHOWN = 120, LIST_SHOWN = 240 };
 
 /* ---- What is left out ------------------------------------------------------------------------------------
  */
@@ -49,13 +49,6 @@ static bool is_archive(const char *path) {
 static bool is_secret(const char *path, const char *name, bool is_file) {
     return secret_is_file_name(name) ||
            (is_file && secrets_check_file(path, name, &(struct failure){0}) == -EKEYREJECTED);
-}
-
-static void name_secret(struct source_files *files, const char *relative) {
-    size_t used = strlen(files->secrets);
-    snprintf(files->secrets + used, sizeof files->secrets - used, "%s%s", used ? ", " : "", relative);
-    if (strlen(files->secrets) == sizeof files->secrets - 1)
-        memcpy(files->secrets + sizeof files->secrets - 4, "...", 3);
 }
 
 static bool is_version_control(const char *name) {
@@ -97,7 +90,7 @@ static bool is_left_out(void *context, const char *path, const char *relative, c
         return false;
     choosing->files->left_out[why]++;
     if (why == SOURCE_SECRETS)
-        name_secret(choosing->files, relative);
+        bind_texts_add(&choosing->files->secrets, relative);
     return true;
 }
 
@@ -131,6 +124,14 @@ int source_files_read(const struct source_choice *choice, struct source_files *r
 
 void source_files_clear(struct source_files *files) {
     local_tree_clear(&files->tree);
+    bind_texts_clear(&files->secrets);
+}
+
+void source_files_list_secrets(const struct bind_texts *names, struct text *ret) {
+    cleanup(text_clear) struct text list;
+    text_init(&list, LIST_SHOWN);
+    text_append_words(&list, (const char *const *)names->items);
+    text_printf(ret, " (%s%s)", list.bytes, list.error ? ", ..." : "");
 }
 
 void source_files_describe(const struct source_files *files, struct text *ret) {
@@ -150,7 +151,7 @@ void source_files_describe(const struct source_files *files, struct text *ret) {
         if (files->left_out[i] > 0) {
             text_printf(ret, "%s %zu %s", before, files->left_out[i], words[i]);
             if (i == SOURCE_SECRETS)
-                text_printf(ret, " (%s)", files->secrets);
+                source_files_list_secrets(&files->secrets, ret);
             before = ",";
         }
 }

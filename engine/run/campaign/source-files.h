@@ -42,7 +42,7 @@ struct source_files {
     struct local_tree tree;
     uint64_t bytes;
     size_t left_out[SOURCE_LEFT_OUT_KINDS];
-    char secrets[240]; /* the paths of what holds secrets: ".env, keys/id_rsa", as many as fit */
+    struct bind_texts secrets; /* the paths of what may hold secrets: ".env", "keys/id_rsa" */
 };
 
 #define SOURCE_FILES_NONE ((struct source_files){.tree = LOCAL_TREE_NONE})
@@ -52,6 +52,9 @@ int source_files_read(const struct source_choice *choice, struct source_files *r
 void source_files_clear(struct source_files *files);
 /* "3 files, 12.1 KiB; left out: 2 of runs, 1 that may hold secrets (.env)" */
 void source_files_describe(const struct source_files *files, struct text *ret);
+
+/* " (.env, keys/id_rsa)": NAMES, as many as fit on a line. */
+void source_files_list_secrets(const struct bind_texts *names, struct text *ret);
 
 /* The path of NAME in RUN_FOLDER, or of .NAME where there is only that: a copy that the archive does not
  * keep. The caller frees. */

@@ -38,6 +38,19 @@ printf 'a\n-----BEGIN EC PRIVATE KEY-----\nMHc\n' >source/notes.txt
 "$ASSAY" run leaky.yaml -q -o sources >out 2>err
 is "a source file with a key in it is left out" "$("$ASSAY" archive cat "$(<out)" source.tar | tar tf - | xargs)" value
 check "... and named" grep -q "1 that may hold secrets (notes.txt)" sources/*/logs/engine.log
+mkdir kept
+printf 'name: kept\nrun: echo y 5\nresponses: {y: {pattern: "^y ([0-9]+)"}}\n' >kept/experiment.yaml
+printf 'experiment: ./kept\ndesign: {repetitions: 2}\nprobes: none\n' >kept.yaml
+echo "key hvs.CAESIJ1a2b3c4d5e6f7g8h9iAbCd" >kept/vault
+touch kept/id_rsa
+"$ASSAY" run kept.yaml -o kept-runs >out 2>err
+check "files that an experiment's copy lacks are named on the terminal" \
+    contains err "left out of the archive, and of what nodes get, because they may hold secrets: \(experiment/id_rsa, experiment/vault\)$"
+check "... and in README.md of the archive" \
+    contains <("$ASSAY" archive cat kept-runs/*.zip README.md) '^Left out, because they may hold secrets: `experiment/id_rsa`, `experiment/vault`$'
+echo "# password=hunter22" >>kept/experiment.yaml
+refuse "a password in the experiment itself is found before anything is measured" 2 \
+    "kept/experiment.yaml' has what looks like a password on line 4; remove it there" "$ASSAY" run kept.yaml -q -o none
 
 # For strangers.
 mkdir -p home/alicia && cd home/alicia || exit 1
@@ -56,6 +69,12 @@ is "... nor are addresses" "$(cat "$scratch"/open/results/raw/1-*.out)" "$(print
 check "... it verifies" "$ASSAY" archive verify "$archive"
 check "... its journal is whole" "$ASSAY" status "$archive"
 check "... and it is run again" "$ASSAY" run "$archive" -q -o again
+sed 's/^probes/testbed: {hosts: [localhost], user: [user]}\n&/' "$scratch/open/campaign.yaml" >"$scratch/open/edited.yaml"
+refuse "what a redacted archive leaves out has to be written before its campaign is run" 2 \
+    "'user' is a sequence, expected text; '\[user\]' and '\[redacted\]' stand where a redacted archive leaves out names" \
+    "$ASSAY" run "$scratch/open/edited.yaml" -q -o none
+sed -i 's/user: .user./user: "[user]"/' "$scratch/open/edited.yaml"
+refuse "... also as a text" 2 "'testbed' has '\[user\]'; '\[user\]' and" "$ASSAY" run "$scratch/open/edited.yaml" -q -o none
 check "the run's folder has everything" grep -q 'alicia at 10.1.2.3' "${archive%.zip}"/results/raw/1-*.out
 is "... and 'redact: people' says that the next part is redacted, too" "$(grep -o '"redact": *"[a-z]*"' "${archive%.zip}/campaign.resolved.json")" '"redact": "people"'
 

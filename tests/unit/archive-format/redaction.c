@@ -25,6 +25,8 @@ TEST(secrets_and_numbers_of_machines) {
            "clone https://[redacted]@host/x and http://h/y\n", 1);
     expect(false, "a password=one,b\nPASSWD: two c", "a password=[redacted],b\nPASSWD: [redacted] c", 2);
     expect(false, "--token=x --secret=y z", "--token=[redacted] --secret=[redacted] z", 2);
+    expect(false, "a hvs.CAESIJ1a2b3c4d5e6f7g8h9iAbCd, x", "a [redacted], x", 1);
+    expect(false, "{\"a\":\"ghp_aB3dE5fG7hI9jK1lM3nO5p\\\"\"}", "{\"a\":\"[redacted]\\\"\"}", 1);
     expect(false,
            "Serial Number: S 1 \nSerial Number: S 1", /* printf '%s' '0123456789-0123456789-0123456789-012 S
                                                          1' | sha256sum */
@@ -64,10 +66,10 @@ TEST(folders) {
     static const char line[] = "{\"seq\":1,\"event\":\"note\",\"sentence\":\"of alice, \\\"crc32c\\\"\"";
     static const char expected[] = "{\"seq\":1,\"event\":\"note\",\"sentence\":\"of [user], ";
     char tail[64], hash[HASH_HEX_SIZE];
-    size_t places = 0;
     cleanup(redaction_free) struct redaction *redaction = NULL;
-    cleanup(text_clear) struct text journal, inputs, campaign;
+    cleanup(text_clear) struct text journal, inputs, campaign, other, stayed;
     setenv("XDG_STATE_HOME", test_path("state"), 1);
+    text_init(&stayed, 256);
     snprintf(tail, sizeof tail, ",\"crc32c\":\"%08x\"}\n", checksum_crc32c(line, strlen(line)));
     cleanup_free char *whole = xformat("%s%s%s%s", line, tail, line, tail);
     hash_bytes("user: alice\n", 12, hash);
@@ -76,12 +78,15 @@ TEST(folders) {
     test_put("run/campaign.yaml", "user: alice\n");
     test_put("run/inputs.json", record);
     test_put("run/experiment/a.c", "/* alice */\n");
-    test_put("run/experiment/c.yaml", "user: alice\n");
+    test_put("run/experiment/other.yaml", "name: x\nexperiment: .\ntestbed: {user: alice}\n");
+    test_put("run/design.csv", "node\nalice-pc\n");
+    test_put("run/source.tar", "alice\n");
     test_put("run/results/results.csv", "node\nalice\n");
     assert_ok(redaction_new(true, users, &redaction, &test_failure));
+    redaction_keep(redaction, "alice-pc");
     cleanup_free char *from = xstrdup(test_path("run")), *to = xstrdup(test_path("copy"));
-    assert_ok(redaction_copy(redaction, from, to, &places, &test_failure));
-    assert_int_equal(places, 4);
+    assert_ok(redaction_copy(redaction, from, to, &stayed, &test_failure));
+    assert_string_equal(stayed.bytes, "experiment/a.c, results/results.csv, source.tar");
     read("copy/journal.jsonl", &journal);
     for (const char *at = journal.bytes; *at; at = strchr(at, '\n') + 1) {
         const char *mark = strstr(at, ",\"crc32c\":");
@@ -92,8 +97,10 @@ TEST(folders) {
     hash_bytes("user: [user]\n", 13, hash);
     read("copy/inputs.json", &inputs);
     assert_non_null(strstr(inputs.bytes, hash));
-    read("copy/experiment/c.yaml", &campaign);
+    read("copy/campaign.yaml", &campaign);
     assert_string_equal(campaign.bytes, "user: [user]\n");
+    read("copy/experiment/other.yaml", &other);
+    assert_string_equal(other.bytes, "name: x\nexperiment: .\ntestbed: {user: [user]}\n");
     assert_true(file_is_same(test_path("run/experiment/a.c"), test_path("copy/experiment/a.c")));
     assert_true(file_is_same(test_path("run/results/results.csv"), test_path("copy/results/results.csv")));
 }
