@@ -1,15 +1,19 @@
 /* Whether what the members of an archive say of each other holds: tables by their descriptions, the crate by
- * its rules. A member is read once, for this and for its hash. */
+ * its rules, JSON by its schemas. A table is read once, for this and for its hash. */
 #include "archive-format/crate/check.h"
 #include "archive-format/datapackage.h"
+#include "archive-format/layout.h"
 #include "archive-format/reader-private.h"
+#include "archive-format/schemas.h"
 #include "engine/documents/csv.h"
+#include "engine/documents/schema.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +130,47 @@ static int check_package(struct check *check, const struct zip_entry *package) {
     return r;
 }
 
+/* ---- Schemas */
+
+static const struct {
+    const char *pattern, *schema; /* of names; '*' stands for any number of folders */
+} schemas[] = {
+    {ARCHIVE_RUN, text_run_schema_json},
+    {ARCHIVE_DATAPACKAGE, text_datapackage_schema_json},
+    {ARCHIVE_NODES "/*/" ARCHIVE_DATAPACKAGE, text_datapackage_schema_json},
+    {ARCHIVE_INPUTS, text_inputs_schema_json},
+    {ARCHIVE_SOURCES, text_sources_schema_json},
+    {ARCHIVE_VERSIONS, text_versions_schema_json},
+    {ARCHIVE_NODES "/*/" ARCHIVE_NODE_FACTS, text_facts_schema_json},
+    {ARCHIVE_NODES "/*/" ARCHIVE_NODE_CLOCK, text_clock_schema_json},
+    {ARCHIVE_NODES "/*/" ARCHIVE_NODE_CONTROLS, text_controls_schema_json},
+    {ARCHIVE_NODES "/*/" ARCHIVE_NODE_WARM_UP, text_warm_up_schema_json},
+};
+
+/* Holds the members that SCHEMA is for against it. */
+static int check_schema(struct check *check, const char *pattern, const char *text) {
+    cleanup(document_cleanup) struct document *schema = NULL;
+    int r = document_parse_json(pattern, text, strlen(text), &schema, check->failure);
+    for (size_t i = 0; r == 0 && i < archive_member_count(check->archive); i++) {
+        cleanup(document_cleanup) struct document *document = NULL;
+        const char *name = archive_member_name(check->archive, i);
+        if (fnmatch(pattern, name, 0) != 0 || strstr(name, "/raw/"))
+            continue;
+        r = archive_read_document(check->archive, name, &document, check->failure);
+        r = r < 0 ? r : schema_check(schema, document, check->failure);
+    }
+    if (r < 0 && check->failure)
+        check->failure->kind = FAILURE_VERIFICATION;
+    return r;
+}
+
+static int check_schemas(struct check *check) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < sizeof schemas / sizeof *schemas; i++)
+        r = check_schema(check, schemas[i].pattern, schemas[i].schema);
+    return r;
+}
+
 /* ---- The whole */
 
 static int check_crate(struct check *check) {
@@ -151,5 +196,6 @@ int archive_check(struct archive_reader *archive, struct failure *failure) {
                 archive_entry_stream(archive, &zip->entries[i]);
             r = drain(&check, member);
         }
-    return r < 0 ? r : check_crate(&check);
+    r = r < 0 ? r : check_crate(&check);
+    return r < 0 || archive_run_minor(archive_run(archive)) < 1 ? r : check_schemas(&check);
 }

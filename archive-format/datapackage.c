@@ -106,6 +106,8 @@ int archive_write_datapackage(const char *path, const char *name, const struct a
     json_add_string(package, "$schema", "https://datapackage.org/profiles/2.0/datapackage.json");
     json_add_string(package, "name", name);
     cJSON *resources = json_add_array(package, "resources");
+    if (count == 0)
+        return 0;
     for (size_t i = 0; i < count; i++) {
         int r = check_table(&tables[i], failure);
         if (r < 0)
@@ -219,6 +221,9 @@ int archive_package_columns(const struct document *document, const char *table_p
 int archive_table_columns(struct archive_reader *archive, const char *table_path, struct archive_columns *ret,
                           struct failure *failure) {
     cleanup(document_cleanup) struct document *document = NULL;
+    if (!archive_find(archive, ARCHIVE_DATAPACKAGE, NULL))
+        return failure_input(failure, archive_path(archive), 0, 0,
+                             "there is no table '%s'; the archive has none", table_path);
     int r = archive_read_document(archive, ARCHIVE_DATAPACKAGE, &document, failure);
     return r < 0 ? r : archive_package_columns(document, table_path, ret, failure);
 }

@@ -19,7 +19,8 @@ struct archive_table {
     size_t column_count;
 };
 
-/* Writes PATH (atomically) for a data package called NAME. A column name that is empty or given twice in a
+/* Writes PATH (atomically) for a data package called NAME; nothing without tables, since the standard wants
+ * one at least. A column name that is empty or given twice in a
  * table is -EINVAL. Units that unit_find knows also get their QUDT URI. */
 int archive_write_datapackage(const char *path, const char *name, const struct archive_table *tables,
                               size_t count, struct failure *failure);

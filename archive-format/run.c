@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAJOR_VERSION = 1 };
@@ -196,6 +197,10 @@ static int check_version(const struct document *document, struct failure *failur
             "the archive is of version %s; this assay reads version %d.x, a newer one is needed", version,
             MAJOR_VERSION);
     return 0;
+}
+
+int archive_run_minor(const struct archive_run *run) {
+    return atoi(strchr(run->version, '.') + 1); /* check_version() has seen it */
 }
 
 int archive_run_read(const struct document *document, struct archive_run *ret, struct failure *failure) {

@@ -87,7 +87,7 @@ static bool has_command(const struct trace *trace, const struct results_row *row
                                             row->node.length, row->core.bytes, row->core.length);
         is_found = text_set_find(&trace->commands, unit, strlen(unit), &number);
     }
-    return is_found || strcmp(archive_run(trace->archive)->version, "1.0") == 0;
+    return is_found || archive_run_minor(archive_run(trace->archive)) < 1;
 }
 
 /* Takes a unit's command, or adds the block that an entry "block-started" begins. Refused: numbers of blocks

@@ -219,7 +219,7 @@ int watch_describe_files(struct watch_node *node, struct failure *failure) {
     cleanup_free char *home = archive_node_folder(node->node->name, set->record->part);
     cleanup_free char *path = xformat("%s/%s/probes/" ARCHIVE_DATAPACKAGE, set->record->folder, home);
     cleanup_free char *title = xformat("probes-%s", node->node->name);
-    int r = count ? archive_write_datapackage(path, title, tables, count, failure) : 0;
+    int r = archive_write_datapackage(path, title, tables, count, failure);
     if (r < 0)
         failure->kind = FAILURE_SYSTEM; /* what a node says is not the user's input */
     node->described = true;

@@ -197,6 +197,38 @@ TEST(many_files) {
     assert_true(document_get(crate->root, "@graph")->count < CRATE_ENTITIES_MAX + 64);
 }
 
+/* Members of JSON that break their schemas. */
+TEST(members_keep_to_their_schemas) {
+    static const struct {
+        const char *file, *text, *reason;
+    } cases[] = {
+        {"nodes/n-1.site.example/facts.json", "{\"host_name\":\"n-1\"}", "one with the member kernel_name"},
+        {"nodes/n-1.site.example/part-2/clock.json", "{\"start\":null}", "one with the member end"},
+        {"nodes/n-1.site.example/controls.json", "{\"found\":[{\"control\":\"x\"}]}", "the member status"},
+        {"nodes/n-1.site.example/warm-up.json", "[{\"seconds\":-1}]", "expected one with the member steady"},
+        {"nodes/n-1.site.example/raw/facts.json", "{}", ""},
+        {"software/versions.json", "{\"nodes\":{\"n-1\":{\"mpi\":1}}}",
+         "'mpi' is '1'; expected the type string"},
+        {"software/sources.json", "{\"hpl\":{\"written\":\"x\"}}", "one with the member sha256"},
+        {"inputs.json", "{\"campaign\":{\"sha256\":\"x\"}}", "the member seed"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct archive_description description = describe();
+        cleanup_free char *name = text_format("schema-%zu", i), *zip = text_format("schema-%zu.zip", i);
+        const char *staging = stage(name);
+        cleanup(archive_cleanup) struct archive_reader *archive = NULL;
+        char sha256[HASH_HEX_SIZE];
+        put(name, cases[i].file, cases[i].text);
+        assert_ok(archive_seal(staging, test_path(zip), &description, sha256, &test_failure));
+        assert_ok(archive_open(test_path(zip), &archive, &test_failure));
+        test_forget();
+        assert_int_equal(archive_check(archive, &test_failure) < 0, cases[i].reason[0] != '\0');
+        assert_says(test_failure.text, cases[i].reason);
+        if (cases[i].reason[0])
+            assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
+    }
+}
+
 /* ---- Crates that break a rule */
 
 /* Of the entity called ID in the crate: member MEMBER becomes VALUE (JSON), or goes where that is NULL. */

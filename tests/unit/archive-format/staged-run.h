@@ -32,7 +32,8 @@ static const char run_json[] =
     "\"2025-11-20T10:02:03.000+00:00\",\"status\":\"completed\"}]}\n";
 
 #define STAGED_FACTS                                                                                         \
-    "{\"host_name\":\"n-1\",\"kernel_name\":\"Linux\",\"kernel_release\":\"6.1.0\",\"cpu_model\":\"Model "   \
+    "{\"host_name\":\"n-1\",\"kernel_name\":\"Linux\",\"kernel_release\":\"6.1.0\",\"machine\":\"x86_64\","  \
+    "\"pus\":[{\"index\":0}],\"cpu_model\":\"Model "                                                         \
     "<T>\","                                                                                                 \
     "\"physical_cores_usable\":2,\"memory_total_bytes\":8589934592,\"agent\":{\"version\":\"0.1.0\","        \
     "\"sha256\":"                                                                                            \
