@@ -6,9 +6,11 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +19,22 @@
 enum { LIST_BYTES_MAX = 256 << 20 }; /* of a list of all files, with their hashes */
 
 /* ---- The folder */
+
+/* Removes what a process that is gone has left of a folder of this name: FOLDER/.NAME.PID.part. */
+static void remove_leftovers(const char *folder, const char *name) {
+    cleanup_free char *beginning = xformat(".%s.", name);
+    size_t length = strlen(beginning);
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        char *end = entry->d_name;
+        long process = strncmp(end, beginning, length) == 0 ? strtol(end + length, &end, 10) : 0;
+        cleanup_free char *path = file_join(folder, entry->d_name);
+        if (process > 0 && strcmp(end, ".part") == 0 && kill((pid_t)process, 0) < 0 && errno == ESRCH)
+            file_remove_tree(path, NULL);
+    }
+    if (entries)
+        closedir(entries);
+}
 
 int export_folder_begin(const char *target, struct export_folder *ret, struct failure *failure) {
     cleanup(export_folder_clear) struct export_folder folder = {.target = xstrdup(target)};
@@ -30,16 +48,13 @@ int export_folder_begin(const char *target, struct export_folder *ret, struct fa
     if (lstat(folder.target, &status) == 0)
         return failure_set_kind(failure, FAILURE_INPUT, -EEXIST,
                                 "'%s' exists; expected the name of a new folder (-o FOLDER)", folder.target);
-    cleanup_free char *path = xformat("%s.part", folder.target);
+    const char *name = file_base_name(folder.target);
+    cleanup_free char *parent = xformat("%.*s.", (int)(name - folder.target), folder.target),
+                      *path = xformat("%s%s.%ld.part", parent, name, (long)getpid());
+    remove_leftovers(parent, name);
     int r = mkdir(path, 0777) < 0 ? -errno : 0;
-    if (r == -EEXIST)
-        return failure_set_kind(
-            failure, FAILURE_INPUT, r,
-            "'%s' exists: it is being made, or an earlier attempt was interrupted; remove "
-            "it, or name another folder (-o FOLDER)",
-            path);
     if (r < 0)
-        return failure_set_kind(failure, FAILURE_INPUT, r, "cannot make the folder '%s': %s", path,
+        return failure_set_kind(failure, FAILURE_INPUT, r, "cannot make the folder '%s': %s", folder.target,
                                 strerror(-r));
     folder.path = take_pointer(path);
     *ret = folder;

@@ -19,11 +19,11 @@ enum export_form { EXPORT_BAGIT, EXPORT_FRICTIONLESS, EXPORT_FOLDER };
 int archive_export(struct archive_reader *archive, enum export_form form, const char *target,
                    struct failure *failure);
 
-/* A new folder that has its name when all is in it. Until then it is PATH, which is TARGET.part. */
+/* A new folder that has its name when all is in it. Until then it is PATH, .NAME.PID.part beside it. */
 struct export_folder {
     char *path, *target;
 };
-/* Refuses a TARGET, or a TARGET.part, that exists. */
+/* Refuses a TARGET that exists. Removes what a process that was killed has left of it. */
 int export_folder_begin(const char *target, struct export_folder *ret, struct failure *failure);
 /* Writes the file NAME in it. */
 int export_folder_write(const struct export_folder *folder, const char *name, const char *bytes,

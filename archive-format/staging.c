@@ -6,7 +6,9 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -66,6 +68,15 @@ static int scan_name(struct staging *staging, int parent, const char *last, cons
     return add(staging, path, false, (uint64_t)status.st_size, failure);
 }
 
+/* ".run.json.123.part": what file_replace() of a process that was killed has left. */
+static bool is_leftover(const char *name) {
+    const char *end = name + strlen(name), *part = text_ends_in(name, ".part") ? end - strlen(".part") : name;
+    const char *digits = part;
+    while (digits > name && isdigit((unsigned char)digits[-1]))
+        digits--;
+    return name[0] == '.' && digits < part && digits > name + 1 && digits[-1] == '.';
+}
+
 static int scan_folder(struct staging *staging, int parent, const char *name, const char *path,
                        struct failure *failure) {
     cleanup_close int descriptor =
@@ -85,6 +96,8 @@ static int scan_folder(struct staging *staging, int parent, const char *name, co
                                strerror(errno));
         if (!entry)
             break;
+        if (is_leftover(entry->d_name))
+            unlinkat(here, entry->d_name, 0);
         if (entry->d_name[0] == '.')
             continue;
         cleanup_free char *below = *path ? xformat("%s/%s", path, entry->d_name) : xstrdup(entry->d_name);

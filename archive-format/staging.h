@@ -23,7 +23,8 @@ struct staging {
 };
 
 /* Finds the files below FOLDER and the folders that they are in, by the rules of archive_seal (writer.h),
- * sorted by the bytes of their names. The caller clears *RET, which borrows FOLDER. */
+ * sorted by the bytes of their names. Removes hidden files there that a killed process was about to rename
+ * (file_replace()). The caller clears *RET, which borrows FOLDER. */
 int staging_scan(const char *folder, struct staging *ret, struct failure *failure);
 void staging_clear(struct staging *staging);
 

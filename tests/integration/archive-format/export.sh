@@ -40,7 +40,7 @@ is "the bag says which run it is, and how much" "$(grep -E '^(External|Payload)'
     "External-Identifier: urn:uuid:$id
 Payload-Oxum: $(find plain -type f -printf '%s\n' | awk '{bytes += $1} END {printf "%d.%d", bytes, NR}')"
 refuse "not twice to one place" 2 "'$name.bag' exists; expected the name of a new folder" export_ bagit "$archive"
-refuse "not into a folder that takes none" 2 "cannot make the folder '/sys/bag.part': (Operation not permitted|Permission denied|Read-only file system)$" \
+refuse "not into a folder that takes none" 2 "cannot make the folder '/sys/bag': (Operation not permitted|Permission denied|Read-only file system)$" \
     export_ bagit "$archive" -o /sys/bag
 refuse "not without a name" 2 "the name of the folder is empty; expected that of a new folder" export_ bagit "$archive" -o ''
 
@@ -61,13 +61,16 @@ check "... and the tables' bytes" cmp tables/results/results.csv plain/results/r
 check "a folder" export_ folder "$archive" -o folder
 check "... is what unzip gives" diff -r plain folder
 
+sh -c 'echo $$' >gone
+mkdir -p ".killed.$(<gone).part/x" ".killed.$$.part" .killed.mine.part
+check "an export after one that was killed" export_ folder "$archive" -o killed
+is "... removes what that left, and nothing else" "$(ls -d .killed.* | xargs)" "$(printf '%s\n' ".killed.$$.part" .killed.mine.part | xargs)"
+rmdir .killed.*
+
 # ---- What is refused leaves nothing
 refuse "another form" 2 "an archive cannot be exported as 'tar'; expected bagit, frictionless or folder" export_ tar "$archive"
 refuse "the folder of a run" 2 "this is the folder of a run, which has no hashes" export_ bagit "${archive%.zip}" -o no
-mkdir no.part
-refuse "a folder that is being made" 2 "'no.part' exists: it is being made, or an earlier attempt was interrupted; remove it" export_ folder "$archive" -o no
-rmdir no.part
-refuse "a place that is none" 2 "cannot make the folder 'none/no.part': No such file" export_ folder "$archive" -o none/no
+refuse "a place that is none" 2 "cannot make the folder 'none/no': No such file" export_ folder "$archive" -o none/no
 "$ASSAY" archive extract "$good" -C made >/dev/null
 for form in bagit frictionless folder; do
     for sample in hash-wrong path-escape kind-symlink bomb-lying crc-wrong; do
@@ -78,7 +81,7 @@ done
 truncated=$scratch/half.zip
 head -c 5000 "$archive" >"$truncated"
 refuse "a truncated archive" 5 "truncated" export_ bagit "$truncated" -o no
-is "nothing is left of these" "$(ls -d no* escaped* 2>/dev/null)" ""
+is "nothing is left of these" "$(ls -d no* .no* escaped* 2>/dev/null)" ""
 
 # ---- Zenodo
 publish() { "$ASSAY" archive publish "$@"; }

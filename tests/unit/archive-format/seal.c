@@ -37,7 +37,13 @@ static void expect_failure(const char *staging, const char *target, const char *
 TEST(round_trip) {
     const char *staging = stage("round"), *target = test_path("round.zip"), *into = test_path("round.out");
     char sha256[HASH_HEX_SIZE], found[HASH_HEX_SIZE];
+    put("round", ".run.json.123.part", "what a killed process left");
+    put("round", "results/.x.1.part", "likewise");
+    put("round", ".name.part", "not so");
     seal(staging, target, sha256);
+    assert_false(file_exists(test_path("round/.run.json.123.part")));
+    assert_false(file_exists(test_path("round/results/.x.1.part")));
+    assert_true(file_exists(test_path("round/.name.part")));
     assert_ok(hash_file(target, found, NULL, &test_failure));
     assert_string_equal(sha256, found);
     cleanup(archive_cleanup) struct archive_reader *archive = open_archive(target);
