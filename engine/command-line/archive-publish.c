@@ -29,14 +29,13 @@ struct publication {
     struct document *campaign; /* campaign.resolved.json; NULL: there is none */
     char sha256[HASH_HEX_SIZE];
     cJSON *metadata;
-    char *license; /* as Zenodo calls it */
+    const char *license, *license_text; /* as Zenodo calls it; as the user or the campaign has it */
 };
 
 static void publication_clear(struct publication *publication) {
     cJSON_Delete(publication->metadata);
     document_free(publication->campaign);
     archive_close(publication->archive);
-    free(publication->license);
     free(publication->path);
 }
 
@@ -49,25 +48,20 @@ static const char *campaign_text(const struct publication *publication, const ch
 
 /* ---- Creators */
 
-/* "0000-0002-1825-0097": 15 digits and a check digit by ISO 7064, MOD 11-2. */
-static bool is_orcid(const char *text) {
-    int total = 0, digits = 0;
-    size_t length = strlen(text);
-    for (size_t i = 0; i < length; i++) {
-        bool is_last = i + 1 == length;
-        if (i % 5 == 4 ? text[i] != '-' : !isdigit((unsigned char)text[i]) && !(is_last && text[i] == 'X'))
-            return false;
-        if (i % 5 == 4 || is_last)
-            continue;
-        total = (total + text[i] - '0') * 2 % 11;
-        digits++;
-    }
-    int check = (12 - total) % 11;
-    return length == ORCID_LENGTH && digits == 15 && text[length - 1] == (check == 10 ? 'X' : '0' + check);
-}
-
 static bool looks_like_orcid(const char *text) {
     return strlen(text) == ORCID_LENGTH && strspn(text, "0123456789-X") == ORCID_LENGTH;
+}
+
+/* "0000-0002-1825-0097": 15 digits and a check digit by ISO 7064, MOD 11-2. */
+static bool is_orcid(const char *text) {
+    int total = 0;
+    for (size_t i = 0; i + 1 < ORCID_LENGTH; i++) {
+        if (i % 5 == 4 ? text[i] != '-' : !isdigit((unsigned char)text[i]))
+            return false;
+        if (i % 5 != 4)
+            total = (total + text[i] - '0') * 2 % 11;
+    }
+    return text[ORCID_LENGTH - 1] == "0123456789X"[(12 - total) % 11];
 }
 
 /* "NAME; AFFILIATION; ORCID", the last two in any order, or not there. */
@@ -124,47 +118,77 @@ static int add_creators(struct publication *publication, struct failure *failure
 
 /* ---- Licence */
 
-/* The identifier of a URI of creativecommons.org or spdx.org, or of an identifier; NULL: not known. */
-static char *find_license(const char *text) {
-    static const struct {
-        const char *part, *id;
-    } licenses[] = {
-        {"creativecommons.org/licenses/by/4.0", "cc-by-4.0"},
-        {"creativecommons.org/licenses/by-sa/4.0", "cc-by-sa-4.0"},
-        {"creativecommons.org/licenses/by-nc/4.0", "cc-by-nc-4.0"},
-        {"creativecommons.org/licenses/by-nd/4.0", "cc-by-nd-4.0"},
-        {"creativecommons.org/licenses/by-nc-sa/4.0", "cc-by-nc-sa-4.0"},
-        {"creativecommons.org/licenses/by-nc-nd/4.0", "cc-by-nc-nd-4.0"},
-        {"creativecommons.org/publicdomain/zero/1.0", "cc0-1.0"},
-    };
-    for (size_t i = 0; i < sizeof licenses / sizeof *licenses; i++)
-        if (strstr(text, licenses[i].part))
-            return xstrdup(licenses[i].id);
-    const char *spdx = strstr(text, "spdx.org/licenses/"), *name = spdx ? file_base_name(spdx) : text;
-    char *id = xstrndup(name, strlen(name) - (text_ends_in(name, ".html") ? strlen(".html") : 0));
-    for (char *at = id; *at; at++) {
-        *at = (char)tolower((unsigned char)*at);
-        if (!isalnum((unsigned char)*at) && !strchr(".+-", *at)) {
-            free(id);
-            return NULL;
-        }
-    }
-    return id;
+/* As Zenodo calls those that people use: https://zenodo.org/api/vocabularies/licenses */
+static const char *const licenses[] = {"cc-by-4.0",
+                                       "cc-by-sa-4.0",
+                                       "cc-by-nc-4.0",
+                                       "cc-by-nd-4.0",
+                                       "cc-by-nc-sa-4.0",
+                                       "cc-by-nc-nd-4.0",
+                                       "cc0-1.0",
+                                       "odbl-1.0",
+                                       "odc-by-1.0",
+                                       "pddl-1.0",
+                                       "etalab-2.0",
+                                       "mit",
+                                       "apache-2.0",
+                                       "bsd-2-clause",
+                                       "bsd-3-clause",
+                                       "isc",
+                                       "gpl-2.0-only",
+                                       "gpl-2.0-or-later",
+                                       "gpl-3.0-only",
+                                       "gpl-3.0-or-later",
+                                       "lgpl-2.1-or-later",
+                                       "lgpl-3.0-or-later",
+                                       "agpl-3.0-only",
+                                       "agpl-3.0-or-later",
+                                       "mpl-2.0",
+                                       "epl-2.0",
+                                       "eupl-1.2",
+                                       "cecill-2.1",
+                                       "cecill-b",
+                                       "cecill-c",
+                                       NULL};
+#define OTHER_LICENSE "other-open"
+
+/* The one of them that TEXT is, an identifier or an address of creativecommons.org or spdx.org; for another
+ * address OTHER_LICENSE; NULL: it is none. */
+static const char *find_license(const char *text) {
+    char id[64], kind[16], version[8];
+    const char *creative = strstr(text, "creativecommons.org/licenses/"),
+               *spdx = strstr(text, "spdx.org/licenses/");
+    if (strstr(text, "creativecommons.org/publicdomain/zero/1.0"))
+        return "cc0-1.0";
+    snprintf(id, sizeof id, "%s", spdx ? file_base_name(spdx) : text);
+    if (creative && sscanf(creative, "creativecommons.org/licenses/%15[a-z-]/%7[0-9.]", kind, version) == 2)
+        snprintf(id, sizeof id, "cc-%s-%s", kind, version);
+    if (text_ends_in(id, ".html"))
+        id[strlen(id) - strlen(".html")] = '\0';
+    for (size_t i = 0; licenses[i]; i++)
+        if (strcasecmp(licenses[i], id) == 0)
+            return licenses[i];
+    return strncmp(text, "https://", 8) == 0 || strncmp(text, "http://", 7) == 0 ? OTHER_LICENSE : NULL;
 }
 
 static int add_license(struct publication *publication, struct failure *failure) {
-    const char *given = verb_value(publication->arguments, "--license"),
-               *own = campaign_text(publication, "license"), *text = given ? given : own;
+    const char *given = verb_value(publication->arguments, "--license"), *text = given;
+    cleanup(text_clear) struct text known;
+    text_init(&known, FAILURE_TEXT_SIZE);
+    text_append_words(&known, licenses);
+    if (!text)
+        text = campaign_text(publication, "license");
     if (!text)
         return failure_input(failure, archive_path(publication->archive), 0, 0,
                              "the archive does not say under which licence it is; add --license ID, such as "
                              "cc-by-4.0 or cc0-1.0");
     publication->license = find_license(text);
-    if (!publication->license || !publication->license[0])
+    publication->license_text = text;
+    if (!publication->license)
         return failure_input(failure, given ? NULL : archive_path(publication->archive), 0, 0,
-                             "the licence '%.200s' has no identifier that is known here; add --license ID, "
-                             "such as cc-by-4.0 (https://spdx.org/licenses has all)",
-                             text);
+                             "the licence '%.64s' is not known here; expected --license ID, one of %s, or "
+                             "--license https://..., the address of its text",
+                             text, known.bytes);
     json_add_string(publication->metadata, "license", publication->license);
     return 0;
 }
@@ -197,6 +221,10 @@ static void add_description(struct publication *publication) {
     if (own)
         append_paragraph(&html, own);
     append_paragraph(&html, facts);
+    if (strcmp(publication->license, OTHER_LICENSE) == 0) {
+        cleanup_free char *address = xformat("Licence: %s", publication->license_text);
+        append_paragraph(&html, address);
+    }
     json_add_string(publication->metadata, "description", html.bytes);
 }
 
@@ -210,11 +238,11 @@ static int make_metadata(struct publication *publication, struct failure *failur
     json_add_string(metadata, "title", title ? title : run->name);
     json_add_string(metadata, "upload_type", "dataset");
     json_add_string(metadata, "access_right", "open");
-    add_description(publication);
     int r = add_creators(publication, failure);
     r = r < 0 ? r : add_license(publication, failure);
     if (r < 0)
         return r;
+    add_description(publication);
     cJSON *keywords = json_add_array(metadata, "keywords");
     if (run->experiment.name)
         json_add_string(keywords, NULL, run->experiment.name);
@@ -244,13 +272,19 @@ static void append_checks(const struct publication *publication, struct text *pa
     if ((double)archive_bytes(publication->archive) > ZENODO_BYTES_MAX)
         text_printf(page, "- [ ] The archive has %s; Zenodo takes 50 GB for a record unless it is asked.\n",
                     number_describe_bytes((double)archive_bytes(publication->archive), bytes));
-    cleanup_free char *own_id = own ? find_license(own) : NULL;
+    if (strcmp(publication->license, OTHER_LICENSE) == 0)
+        text_printf(
+            page,
+            "- [ ] `%s` is no licence that is known here: the record will say `" OTHER_LICENSE
+            "`, and its description has the address. Choose the licence in the draft if Zenodo has it.\n",
+            publication->license_text);
+    const char *own_id = own ? find_license(own) : NULL;
     if (!own)
         text_printf(page,
                     "- [ ] The archive itself states no licence. Whoever opens it has to find `%s` in the "
                     "record; a `license` in the campaign is inside the archive.\n",
                     publication->license);
-    else if (!text_is_same(own_id, publication->license))
+    else if (own_id != publication->license)
         text_printf(page, "- [ ] The archive itself says `%s`, and the record will say `%s`. One is wrong.\n",
                     own, publication->license);
     cJSON_ArrayForEach(creator, creators) {

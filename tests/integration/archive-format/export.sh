@@ -101,7 +101,14 @@ is "people, affiliations and ORCID" "$(publish "$archive" -o other --license htt
 check "a name that is not written as Zenodo cites it" contains other/CHECKLIST.md '^- \[ \] `John Roe` is not written as FAMILY NAME'
 refuse "a mistyped ORCID" 2 "the ORCID '0000-0002-1825-0079' is mistyped" publish "$archive" -o no --creator 'Doe, Jane; 0000-0002-1825-0079' --license mit
 refuse "no person" 2 "creator ';x' is not a person; expected 'FAMILY NAME, GIVEN NAMES; AFFILIATION; ORCID'" publish "$archive" -o no --creator ';x' --license mit
-refuse "a licence that is none" 2 "the licence 'CC BY' has no identifier" publish "$archive" -o no --license 'CC BY'
+refuse "a licence that is none" 2 "the licence 'nonsense' is not known here; expected --license ID, one of cc-by-4.0, .*, cecill-c, or --license https://" \
+    publish "$archive" -o no --license nonsense
+check "the address of one that is not in the list" publish "$archive" -o addressed --license https://example.org/licence
+is "... is another open one" "$(jq -r .metadata.license addressed/zenodo.json)" other-open
+check "... whose address is in the description" contains <(jq -r .metadata.description addressed/zenodo.json) '<p>Licence: https://example.org/licence</p>'
+check "... and in the checklist" contains addressed/CHECKLIST.md '^- \[ \] `https://example.org/licence` is no licence that is known here'
+is "an address of Creative Commons" "$(publish "$archive" -o by-sa --license https://creativecommons.org/licenses/by-sa/4.0/deed.en >/dev/null; jq -r .metadata.license by-sa/zenodo.json)" cc-by-sa-4.0
+refuse "a licence with a blank" 2 "the licence 'CC BY' is not known here" publish "$archive" -o no --license 'CC BY'
 refuse "an archive without an author" 2 "does not say who made it; add --creator" publish "$good" -o no --license mit
 refuse "a damaged archive" 5 "" publish "$ASSAY_SOURCE/archive-format/samples/invalid/hash-wrong.zip" -o no --license mit --creator x
 is "which leave nothing" "$(ls -d no* 2>/dev/null)" ""
