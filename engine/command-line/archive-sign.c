@@ -3,16 +3,14 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/process.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Of signatures by ssh-keygen: they are of this kind of thing, and of nothing else. */
@@ -26,44 +24,13 @@ enum {
 
 /* ---- ssh-keygen */
 
-/* A file in memory that has BYTES. */
-static int memory_file(const struct text *bytes) {
-    int file = memfd_create("assay", MFD_CLOEXEC);
-    if (file < 0 || file_write_all(file, bytes->bytes, bytes->length) < 0 || lseek(file, 0, SEEK_SET) != 0)
-        memory_exhausted();
-    return file;
-}
-
-static int read_memory_file(int file, struct text *ret) {
-    cleanup_free char *path = xformat("/proc/self/fd/%d", file);
-    return file_read(path, ret, NULL);
-}
-
-/* Runs ssh-keygen with ARGUMENTS, NULL-ended, and INPUT as its standard input; what it prints is appended to
- * OUTPUT, and what it complains of to ERRORS. Its exit status; FAILURE where it cannot be run. A passphrase
- * is asked for on the terminal. */
+/* Its exit status; FAILURE where it cannot be run. A passphrase is asked for on the terminal. */
 static int run_keygen(const char *const *arguments, const struct text *input, struct text *output,
                       struct text *errors, struct failure *failure) {
-    const struct text nothing = {0};
-    cleanup_close int in = memory_file(input), out = memory_file(&nothing),
-                      complaints = memory_file(&nothing);
-    posix_spawn_file_actions_t actions;
-    pid_t child;
-    int status = 0;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
-    int r = posix_spawnp(&child, arguments[0], &actions, NULL, (char *const *)arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (r != 0)
-        return failure_set(failure, -r, "cannot run ssh-keygen: %s; signatures need OpenSSH 8.2 or later",
-                           strerror(r));
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    read_memory_file(out, output);
-    read_memory_file(complaints, errors);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    int r = process_run(arguments, input, output, errors);
+    return r >= 0 ? r
+                  : failure_set(failure, r, "cannot run ssh-keygen: %s; signatures need OpenSSH 8.2 or later",
+                                strerror(-r));
 }
 
 /* "Could not verify signature.": the line of ERRORS that says why. */
@@ -165,7 +132,7 @@ int archive_check_signature(struct archive_reader *archive, const char *signers,
     r = r < 0 ? r : read_signature(archive, &signature, failure);
     if (r < 0)
         return r;
-    cleanup_close int file = memory_file(&signature);
+    cleanup_close int file = process_memory_file(&signature);
     cleanup_free char *path = xformat("/proc/%jd/fd/%d", (intmax_t)getpid(), file);
     const char *const find[] = {"ssh-keygen", "-Y", "find-principals", "-s", path, "-f", signers, NULL};
     r = run_keygen(find, &manifest, &who, &errors, failure);

@@ -6,13 +6,10 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/process.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { LISTING_MAX = 64 << 20, ANSWER_SIZE = 4096 };
 
@@ -25,31 +22,6 @@ static const char checkout_script[] =
     "cd -- \"$1\" && git rev-parse --verify HEAD && { git config --get remote.origin.url || echo; } &&\n"
     "    git -c core.fsmonitor=false status --porcelain -uno -- . | grep -q . && echo dirty\n";
 
-/* Sets ANSWER to what CHECKOUT_SCRIPT prints about FOLDER; "" if git is missing or FOLDER is no checkout. */
-static void query_git(const char *folder, char answer[static ANSWER_SIZE]) {
-    char *const arguments[] = {(char *)"sh",    (char *)"-c",   (char *)checkout_script,
-                               (char *)"assay", (char *)folder, NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t child;
-    int ends[2];
-    size_t length = 0;
-    answer[0] = '\0';
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    int r = posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    for (ssize_t got = 1; r == 0 && got > 0 && length<ANSWER_SIZE - 1; length += got> 0 ? (size_t)got : 0)
-        got = read(ends[0], answer + length, ANSWER_SIZE - 1 - length);
-    answer[length] = '\0';
-    close(ends[0]);
-    if (r == 0)
-        waitpid(child, NULL, 0);
-}
-
 /* Without the user and password of "https://me:secret@host/". */
 static char *strip_user(const char *url) {
     const char *authority = strstr(url, "://");
@@ -61,13 +33,16 @@ static char *strip_user(const char *url) {
 /* Adds `git` to OBJECT: the commit and URL that the source came from, and whether it had changes. Nothing if
  * it is no checkout. */
 static void describe_git(const struct source_origin *origin, const char *folder, cJSON *object) {
-    char answer[ANSWER_SIZE] = "", *lines[3] = {answer, NULL, NULL};
+    const char *const arguments[] = {"sh", "-c", checkout_script, "assay", folder, NULL};
+    cleanup(text_clear) struct text answer;
+    text_init(&answer, ANSWER_SIZE);
     if (!origin->commit && !origin->node && file_is_folder(folder))
-        query_git(folder, answer);
+        (void)process_run(arguments, NULL, &answer, NULL);
+    char *lines[3] = {answer.bytes, NULL, NULL};
     for (size_t i = 1; i < 3 && lines[i - 1]; i++)
         if ((lines[i] = strchr(lines[i - 1], '\n')))
             *lines[i]++ = '\0';
-    const char *commit = origin->commit ? origin->commit : lines[1] ? answer : NULL;
+    const char *commit = origin->commit ? origin->commit : lines[1] ? answer.bytes : NULL;
     const char *address = origin->commit ? origin->url : lines[1];
     if (!commit)
         return;
