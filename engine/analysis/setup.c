@@ -50,101 +50,60 @@ static const struct source {
 };
 enum { SOURCES = sizeof sources / sizeof *sources };
 
-/* What a fact, "SOURCE:PATH", is about. The first pattern that it has decides; others are SETUP_OTHER. */
+/* What a fact is about. The first pattern of its source that its path has decides; others are SETUP_OTHER. */
 static const struct rule {
-    const char *pattern;
-    int kind; /* enum setup_kind, or IGNORED */
+    int kind;                      /* enum setup_kind, or IGNORED */
+    const char *source, *patterns; /* the latter between blanks */
 } rules[] = {
-    {"run:engine.*", SETUP_OTHER},
-    {"run:experiment.name", SETUP_DESIGN},
-    {"run:seed", SETUP_SEED},
-    {"run:order", SETUP_SEED},
-    {"run:counts.rows", SETUP_DESIGN},
-    {"run:nodes", SETUP_NODES},
-    {"run:testbed", SETUP_NODES},
-    {"run:import.engine", SETUP_OTHER},
-    {"run:options.*blas*", SETUP_BLAS},
-    {"run:options.*flags*", SETUP_COMPILER},
-    {"run:options.*cc", SETUP_COMPILER},
-    {"run:options.*", SETUP_DESIGN},
-    {"run:*", IGNORED},
-    {"inputs:order_sha256", SETUP_SEED},
-    {"inputs:*", IGNORED},
-    {"campaign:controls.*", SETUP_CONTROLS},
-    {"campaign:testbed*", SETUP_NODES},
-    {"campaign:design.seed", IGNORED}, /* the run has it */
-    {"campaign:design.*", SETUP_DESIGN},
-    {"campaign:experiment", IGNORED},
-    {"campaign:experiment.*", SETUP_DESIGN},
-    {"campaign:options.*", IGNORED},
-    {"campaign:resolved.*", IGNORED},
-    {"campaign:*", SETUP_OTHER},
-    {"facts:cpu_model", SETUP_PROCESSOR},
-    {"facts:microcode", SETUP_PROCESSOR},
-    {"facts:physical_cores_usable", SETUP_PROCESSOR},
-    {"facts:pus", SETUP_PROCESSOR},
-    {"facts:machine", SETUP_PROCESSOR},
-    {"facts:kernel_*", SETUP_KERNEL},
-    {"facts:boot_id", IGNORED},
-    {"facts:host_name", IGNORED},
-    {"facts:memory_available_bytes", IGNORED},
-    {"facts:agent.path", IGNORED},
-    {"facts:agent.delivered", IGNORED},
-    {"facts:agent.built", IGNORED},
-    {"facts:unreadable", IGNORED},
-    {"facts:shared.*", IGNORED},
-    {"controls:driver", SETUP_CONTROLS},
-    {"controls:*_frequency_hz", SETUP_CONTROLS},
-    {"controls:found*.status", SETUP_CONTROLS},
-    {"controls:found*.value", SETUP_CONTROLS},
-    {"controls:set*.after", SETUP_CONTROLS},
-    {"controls:set*.status", SETUP_CONTROLS},
-    {"controls:*", IGNORED},
-    {"software:*.path", IGNORED},
-    {"software:*blas*", SETUP_BLAS},
-    {"software:*blis*", SETUP_BLAS},
-    {"software:*mkl*", SETUP_BLAS},
-    {"software:*lapack*", SETUP_BLAS},
-    {"software:compiler", SETUP_COMPILER},
-    {"software:libc", SETUP_COMPILER},
-    {"sources:*.sha256", SETUP_DESIGN},
-    {"sources:*.git.*", SETUP_DESIGN},
-    {"sources:*", IGNORED},
-    {"raw:cmdline", SETUP_KERNEL},
-    {"raw:scaling_*", SETUP_CONTROLS},
-    {"raw:intel_pstate*", SETUP_CONTROLS},
-    {"raw:cpufreq*", SETUP_CONTROLS},
-    {"raw:cpuidle*", SETUP_CONTROLS},
-    {"raw:smt-control", SETUP_CONTROLS},
-    {"raw:transparent_hugepage*", SETUP_CONTROLS},
-    {"raw:numa_balancing", SETUP_CONTROLS},
-    {"raw:dmi-bios*", SETUP_PROCESSOR},
-    {"raw:caches*", SETUP_PROCESSOR},
-    {"raw:numa*", SETUP_PROCESSOR},
-    {"raw:clocksource", SETUP_KERNEL},
-    {"raw:vulnerability*", SETUP_KERNEL},
-    {"raw:sysctl*", SETUP_KERNEL},
-    {"raw:packages*blas*", SETUP_BLAS},
-    {"raw:packages*mkl*", SETUP_BLAS},
-    {"raw:cpuinfo*", IGNORED},
-    {"raw:meminfo*", IGNORED},
-    {"raw:swaps*", IGNORED},
-    {"raw:version", IGNORED},
-    {"raw:kernel-log*", IGNORED},
-    {"raw:topology.xml", IGNORED}, /* has the name of the node */
-    {"raw:network*address*", IGNORED},
-    {"raw:dmi*serial*", IGNORED},
-    {"raw:dmi*Serial*", IGNORED},
-    {"raw:dmi*uuid*", IGNORED},
-    {"raw:dmi*UUID*", IGNORED},
-    {"file:" ARCHIVE_DESIGN, SETUP_DESIGN},
-    {"file:*", SETUP_DESIGN},
+    {SETUP_OTHER, "run", "engine.* import.engine"},
+    {SETUP_DESIGN, "run", "experiment.name counts.rows"},
+    {SETUP_SEED, "run", "seed order"},
+    {SETUP_NODES, "run", "nodes testbed"},
+    {SETUP_BLAS, "run", "options.*blas*"},
+    {SETUP_COMPILER, "run", "options.*flags* options.*cc"},
+    {SETUP_DESIGN, "run", "options.*"},
+    {IGNORED, "run", "*"},
+    {SETUP_SEED, "inputs", "order_sha256"},
+    {IGNORED, "inputs", "*"},
+    {SETUP_CONTROLS, "campaign", "controls.*"},
+    {SETUP_NODES, "campaign", "testbed*"},
+    {IGNORED, "campaign", "design.seed experiment options.* resolved.*"}, /* the run has them */
+    {SETUP_DESIGN, "campaign", "design.* experiment.*"},
+    {SETUP_PROCESSOR, "facts", "cpu_model microcode physical_cores_usable pus machine"},
+    {SETUP_KERNEL, "facts", "kernel_*"},
+    {IGNORED, "facts", "boot_id host_name memory_available_bytes agent.path agent.delivered agent.built"},
+    {IGNORED, "facts", "unreadable shared.*"},
+    {SETUP_CONTROLS, "controls", "driver *_frequency_hz found*.status found*.value set*.after set*.status"},
+    {IGNORED, "controls", "*"},
+    {IGNORED, "software", "*.path"},
+    {SETUP_BLAS, "software", "*blas* *blis* *mkl* *lapack*"},
+    {SETUP_COMPILER, "software", "compiler libc"},
+    {SETUP_DESIGN, "sources", "*.sha256 *.git.*"},
+    {IGNORED, "sources", "*"},
+    {SETUP_KERNEL, "raw", "cmdline clocksource vulnerability* sysctl*"},
+    {SETUP_CONTROLS, "raw", "scaling_* intel_pstate* cpufreq* cpuidle* smt-control"},
+    {SETUP_CONTROLS, "raw", "transparent_hugepage* numa_balancing"},
+    {SETUP_PROCESSOR, "raw", "dmi-bios* caches* numa*"},
+    {SETUP_BLAS, "raw", "packages*blas* packages*mkl*"},
+    {IGNORED, "raw", "cpuinfo* meminfo* swaps* version kernel-log*"},
+    {IGNORED, "raw", "topology.xml"}, /* has the name of the node */
+    {IGNORED, "raw", "network*address* dmi*serial* dmi*Serial* dmi*uuid* dmi*UUID*"},
+    {SETUP_DESIGN, "file", "*"},
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
-static int find_kind(const char *fact) {
+static bool has_pattern(const char *path, const char *patterns) {
+    cleanup_free char *copy = xstrdup(patterns);
+    char *rest = copy, *pattern;
+    while ((pattern = strsep(&rest, " ")))
+        if (fnmatch(pattern, path, 0) == 0)
+            return true;
+    return false;
+}
+
+static int find_kind(const char *source, const char *path) {
     for (size_t i = 0; i < RULES; i++)
-        if (fnmatch(rules[i].pattern, fact, 0) == 0)
+        if (strcmp(rules[i].source, source) == 0 && has_pattern(path, rules[i].patterns))
             return rules[i].kind;
     return SETUP_OTHER;
 }
@@ -207,7 +166,7 @@ static void add(struct place *place, const char *value) {
     if (facts->names.count > before) {
         facts->kinds = xrealloc(facts->kinds, facts->names.count * sizeof *facts->kinds);
         facts->origins = xrealloc(facts->origins, facts->names.count * sizeof *facts->origins);
-        facts->kinds[fact] = find_kind(name);
+        facts->kinds[fact] = find_kind(place->source, place->path.bytes);
         facts->origins[fact] = place->member;
     }
     if (facts->kinds[fact] == IGNORED)
