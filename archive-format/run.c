@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAJOR_VERSION = 1 };
@@ -199,8 +198,11 @@ static int check_version(const struct document *document, struct failure *failur
     return 0;
 }
 
-int archive_run_minor(const struct archive_run *run) {
-    return atoi(strchr(run->version, '.') + 1); /* check_version() has seen it */
+uint64_t archive_run_minor(const struct archive_run *run) {
+    const char *minor = strchr(run->version, '.') + 1; /* check_version() has seen it */
+    uint64_t number = 0;
+    number_parse_uint64(minor, strlen(minor), &number);
+    return number;
 }
 
 int archive_run_read(const struct document *document, struct archive_run *ret, struct failure *failure) {

@@ -143,7 +143,7 @@ extern const struct bind_field archive_repeat_fields[ARCHIVE_REPEAT_FIELDS],
 /* This program; RET is zeroed. */
 void archive_engine_describe(struct archive_engine *ret);
 /* The minor version of the format that RUN, which was read, was written in. */
-int archive_run_minor(const struct archive_run *run);
+uint64_t archive_run_minor(const struct archive_run *run);
 /* "run", "prediction" or "import". */
 const char *archive_kind_name(enum archive_kind kind);
 /* A new random run_id: a UUID (RFC 4122, version 4). */

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <regex.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,119 +32,103 @@ static int check_other(const struct rule *rule, const struct document_node *sche
     return check(&other);
 }
 
-static int refuse(const struct rule *rule, const char *what, const char *expected) {
+/* Expected was WHAT and VALUE, a text or a list of texts; NULL: WHAT alone. */
+static int refuse(const struct rule *rule, const char *what, const struct document_node *value) {
     const struct document_node *node = rule->node;
+    const char *quote = node->text ? "'" : "";
+    cleanup(text_clear) struct text expected;
+    text_init(&expected, EXPECTED_SIZE);
+    text_append_string(&expected, value && value->text ? value->text : "");
+    for (size_t i = 0; value && i < value->count; i++) /* a list that is too long just ends */
+        text_printf(&expected, "%s%s", i ? ", " : "", value->items[i]->text ? value->items[i]->text : "");
     return failure_input(rule->failure, rule->document->file, node->line, node->column,
-                         "'%.64s' is %s%.64s%s; expected %s%.256s", rule->name, node->text ? "'" : "",
-                         node->text ? node->text : document_kind_name(node->kind), node->text ? "'" : "",
-                         what, expected);
+                         "'%.64s' is %s%.64s%s; expected %s%s", rule->name, quote,
+                         node->text ? node->text : document_kind_name(node->kind), quote, what,
+                         expected.bytes);
 }
 
-static bool is_equal(const struct document_node *a, const struct document_node *b) {
-    bool equal = a->kind == b->kind && a->count == b->count && (a->text != NULL) == (b->text != NULL) &&
-                 (!a->text || strcmp(a->text, b->text) == 0) && a->kind != DOCUMENT_MAPPING;
-    for (size_t i = 0; equal && i < a->count; i++)
-        equal = is_equal(a->items[i], b->items[i]);
-    return equal;
+/* ---- Keywords whose VALUE says what NODE is to be */
+
+static double number_of(const struct document_node *node) {
+    double number;
+    bool is_number =
+        node->kind == DOCUMENT_NUMBER && number_parse_double(node->text, strlen(node->text), &number);
+    return is_number ? number : NAN;
 }
 
-/* "a, b, c" of VALUE, a text or a list. */
-static const char *join(const struct document_node *value, char joined[static EXPECTED_SIZE]) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, EXPECTED_SIZE);
-    for (size_t i = 0; i < value->count; i++)
-        text_printf(&text, "%s%s", i ? ", " : "", value->items[i]->text ? value->items[i]->text : "");
-    snprintf(joined, EXPECTED_SIZE, "%s", value->text ? value->text : text.bytes);
-    return joined;
-}
-
-/* ---- Keywords: VALUE is that of the keyword */
-
-static bool has_type(const struct document_node *node, const char *type) {
+static bool has_type(const struct document_node *node, const struct document_node *value) {
     static const char *const names[] = {
         [DOCUMENT_NULL] = "null",   [DOCUMENT_BOOLEAN] = "boolean", [DOCUMENT_NUMBER] = "number",
         [DOCUMENT_TEXT] = "string", [DOCUMENT_SEQUENCE] = "array",  [DOCUMENT_MAPPING] = "object"};
-    double number;
-    if (strcmp(type, "integer") == 0)
-        return node->kind == DOCUMENT_NUMBER &&
-               number_parse_double(node->text, strlen(node->text), &number) && number == floor(number);
-    return strcmp(names[node->kind], type) == 0;
-}
-
-static int check_type(const struct rule *rule, const struct document_node *value) {
-    char joined[EXPECTED_SIZE];
-    bool fits = value->text && has_type(rule->node, value->text);
+    bool fits = false;
     for (size_t i = 0; i < value->count; i++)
-        fits |= has_type(rule->node, value->items[i]->text);
-    return fits ? 0 : refuse(rule, "the type ", join(value, joined));
+        fits |= has_type(node, value->items[i]);
+    if (value->text && strcmp(value->text, "integer") == 0)
+        return number_of(node) == floor(number_of(node));
+    return fits || (value->text && strcmp(names[node->kind], value->text) == 0);
 }
 
-static int check_const(const struct rule *rule, const struct document_node *value) {
-    char joined[EXPECTED_SIZE];
-    return is_equal(rule->node, value) ? 0 : refuse(rule, "", join(value, joined));
+static bool is_equal(const struct document_node *node, const struct document_node *value) {
+    bool equal = node->kind == value->kind && node->count == value->count && node->kind != DOCUMENT_MAPPING &&
+                 (!node->text || strcmp(node->text, value->text) == 0);
+    for (size_t i = 0; equal && i < node->count; i++)
+        equal = is_equal(node->items[i], value->items[i]);
+    return equal;
 }
 
-static int check_enum(const struct rule *rule, const struct document_node *value) {
-    char joined[EXPECTED_SIZE];
+static bool is_one_of(const struct document_node *node, const struct document_node *value) {
     bool found = false;
     for (size_t i = 0; i < value->count; i++)
-        found |= is_equal(rule->node, value->items[i]);
-    return found ? 0 : refuse(rule, "one of ", join(value, joined));
+        found |= is_equal(node, value->items[i]);
+    return found;
 }
 
-static int check_pattern(const struct rule *rule, const struct document_node *value) {
+static bool has_pattern(const struct document_node *node, const struct document_node *value) {
     regex_t pattern;
-    if (rule->node->kind != DOCUMENT_TEXT)
-        return 0;
+    if (node->kind != DOCUMENT_TEXT)
+        return true;
     if (regcomp(&pattern, value->text, REG_EXTENDED | REG_NOSUB) != 0)
         memory_exhausted();
-    bool matches = regexec(&pattern, rule->node->text, 0, NULL, 0) == 0;
+    bool matches = regexec(&pattern, node->text, 0, NULL, 0) == 0;
     regfree(&pattern);
-    return matches ? 0 : refuse(rule, "a text that matches ", value->text);
+    return matches;
 }
 
-/* The smallest length of a text, or count of a list. */
-static int check_size(const struct rule *rule, const struct document_node *value) {
-    size_t size = rule->node->text ? strlen(rule->node->text) : rule->node->count;
-    return size >= strtoul(value->text, NULL, 10) ? 0 : refuse(rule, "a length of at least ", value->text);
+static bool has_size(const struct document_node *node, const struct document_node *value) {
+    return (double)(node->text ? strlen(node->text) : node->count) >= number_of(value);
 }
 
-static int check_bound(const struct rule *rule, const char *keyword, bool is_minimum, bool excludes) {
-    const struct document_node *value = document_get(rule->schema, keyword);
-    double number, bound;
-    if (!value || rule->node->kind != DOCUMENT_NUMBER ||
-        !number_parse_double(rule->node->text, strlen(rule->node->text), &number) ||
-        !number_parse_double(value->text, strlen(value->text), &bound))
-        return 0;
-    bool fits = is_minimum ? number > bound : number < bound;
-    return fits || (!excludes && number == bound)
-               ? 0
-               : refuse(rule, is_minimum ? excludes ? "more than " : "at least " : "less than ", value->text);
+/* Values that are no numbers pass. */
+static bool is_at_least(const struct document_node *node, const struct document_node *value) {
+    return !(number_of(node) < number_of(value));
 }
 
-static int check_bounds(const struct rule *rule, const struct document_node *value) {
-    (void)value;
-    int r = check_bound(rule, "minimum", true, false);
-    r = r < 0 ? r : check_bound(rule, "exclusiveMinimum", true, true);
-    return r < 0 ? r : check_bound(rule, "exclusiveMaximum", false, true);
+static bool is_above(const struct document_node *node, const struct document_node *value) {
+    return !(number_of(node) <= number_of(value));
 }
+
+static bool is_below(const struct document_node *node, const struct document_node *value) {
+    return !(number_of(node) >= number_of(value));
+}
+
+/* ---- Keywords that lead to other schemas */
 
 static int check_required(const struct rule *rule, const struct document_node *value) {
     for (size_t i = 0; rule->node->kind == DOCUMENT_MAPPING && i < value->count; i++)
         if (!document_get(rule->node, value->items[i]->text))
-            return refuse(rule, "one with the member ", value->items[i]->text);
+            return refuse(rule, "one with the member ", value->items[i]);
     return 0;
 }
 
-/* With `properties`, and `additionalProperties` for members that these do not name. */
+/* `properties`, or `additionalProperties` for members that these do not name. */
 static int check_members(const struct rule *rule, const struct document_node *value) {
-    const struct document_node *properties = document_get(rule->schema, "properties"),
-                               *others = document_get(rule->schema, "additionalProperties");
-    (void)value;
+    const struct document_node *properties = document_get(rule->schema, "properties");
     int r = 0;
     for (size_t i = 0; r == 0 && rule->node->kind == DOCUMENT_MAPPING && i < rule->node->count; i++) {
         const char *name = rule->node->keys[i]->text;
-        const struct document_node *own = document_get(properties, name), *schema = own ? own : others;
+        const struct document_node *own = document_get(properties, name), *schema = value == properties ? own
+                                                                                    : own               ? NULL
+                                                                                          : value;
         if (schema && rule->node->items[i]->kind != DOCUMENT_NULL)
             r = check_other(rule, schema, rule->node->items[i], name);
     }
@@ -160,10 +143,9 @@ static int check_items(const struct rule *rule, const struct document_node *valu
 }
 
 static int check_reference(const struct rule *rule, const struct document_node *value) {
-    static const char prefix[] = "#/$defs/";
-    const struct document_node *definition =
-        document_get(document_get(rule->root, "$defs"), value->text + strlen(prefix));
-    return check_other(rule, definition, rule->node, rule->name);
+    const struct document_node *definitions = document_get(rule->root, "$defs");
+    return check_other(rule, document_get(definitions, value->text + strlen("#/$defs/")), rule->node,
+                       rule->name);
 }
 
 static bool matches(const struct rule *rule, const struct document_node *schema) {
@@ -185,33 +167,41 @@ static int check_if(const struct rule *rule, const struct document_node *value) 
     return schema ? check_other(rule, schema, rule->node, rule->name) : 0;
 }
 
+/* ---- All of them */
+
+static const struct {
+    const char *name, *expected;
+    bool (*fits)(const struct document_node *node, const struct document_node *value);
+    int (*check)(const struct rule *rule, const struct document_node *value);
+} keywords[] = {
+    {"type", "the type ", has_type, NULL},
+    {"const", "", is_equal, NULL},
+    {"enum", "one of ", is_one_of, NULL},
+    {"pattern", "a text that matches ", has_pattern, NULL},
+    {"minLength", "a length of at least ", has_size, NULL},
+    {"minItems", "a length of at least ", has_size, NULL},
+    {"minimum", "at least ", is_at_least, NULL},
+    {"exclusiveMinimum", "more than ", is_above, NULL},
+    {"exclusiveMaximum", "less than ", is_below, NULL},
+    {"required", NULL, NULL, check_required},
+    {"properties", NULL, NULL, check_members},
+    {"additionalProperties", NULL, NULL, check_members},
+    {"items", NULL, NULL, check_items},
+    {"$ref", NULL, NULL, check_reference},
+    {"oneOf", NULL, NULL, check_one_of},
+    {"if", NULL, NULL, check_if},
+};
+
 static int check(const struct rule *rule) {
-    static const struct {
-        const char *name;
-        int (*check)(const struct rule *rule, const struct document_node *value);
-    } keywords[] = {
-        {"type", check_type},
-        {"const", check_const},
-        {"enum", check_enum},
-        {"pattern", check_pattern},
-        {"minLength", check_size},
-        {"minItems", check_size},
-        {"minimum", check_bounds},
-        {"exclusiveMinimum", check_bounds},
-        {"required", check_required},
-        {"properties", check_members},
-        {"additionalProperties", check_members},
-        {"items", check_items},
-        {"$ref", check_reference},
-        {"oneOf", check_one_of},
-        {"if", check_if},
-    };
     int r = rule->schema->kind == DOCUMENT_BOOLEAN && strcmp(rule->schema->text, "false") == 0
-                ? refuse(rule, "", "no such member")
+                ? refuse(rule, "no such member", NULL)
                 : 0;
     for (size_t i = 0; r == 0 && i < sizeof keywords / sizeof *keywords; i++) {
         const struct document_node *value = document_get(rule->schema, keywords[i].name);
-        r = value ? keywords[i].check(rule, value) : 0;
+        if (value && keywords[i].check)
+            r = keywords[i].check(rule, value);
+        else if (value && !keywords[i].fits(rule->node, value))
+            r = refuse(rule, keywords[i].expected, value);
     }
     return r;
 }
