@@ -165,31 +165,16 @@ static int write_members(const struct extraction *extraction) {
     return 0;
 }
 
-/* Calls VISIT for each name in FOLDER but "." and "..", while it returns 0. */
-static int each_name(const char *folder, int (*visit)(const char *folder, const char *name)) {
+/* 0: FOLDER is there, and empty; -ENOTEMPTY, or another negative errno. */
+static int check_empty(const char *folder) {
     DIR *names = opendir(folder);
     if (!names)
         return -errno;
-    int r = 0;
-    struct dirent *name;
-    while (r == 0 && (name = readdir(names)))
-        if (strcmp(name->d_name, ".") != 0 && strcmp(name->d_name, "..") != 0)
-            r = visit(folder, name->d_name);
+    size_t count = 0;
+    while (count <= 2 && readdir(names)) /* "." and ".." */
+        count++;
     closedir(names);
-    return r;
-}
-
-static int refuse_name(const char *folder, const char *name) {
-    (void)folder;
-    (void)name;
-    return -ENOTEMPTY;
-}
-
-static int remove_name(const char *folder, const char *name) {
-    cleanup_free char *path = xformat("%s/%s", folder, name);
-    if (path)
-        file_remove_tree(path, NULL);
-    return 0;
+    return count > 2 ? -ENOTEMPTY : 0;
 }
 
 static int extract_into(struct extraction *extraction) {
@@ -199,7 +184,10 @@ static int extract_into(struct extraction *extraction) {
                            strerror(errno));
     extraction->root = root;
     int r = check_room(extraction);
-    return r < 0 ? r : write_members(extraction);
+    r = r < 0 ? r : write_members(extraction);
+    if (r < 0)
+        file_empty_folder(root);
+    return r;
 }
 
 int archive_extract(struct archive_reader *archive, const char *folder, const char *const *names,
@@ -215,7 +203,7 @@ int archive_extract(struct archive_reader *archive, const char *folder, const ch
     if (archive->is_folder)
         return failure_input(failure, archive->path, 0, 0,
                              "this is the folder of a run, whose files lie there; expected its archive");
-    int r = each_name(folder, refuse_name);
+    int r = check_empty(folder);
     if (r == -ENOENT)
         was_there = false;
     else if (r == -ENOTEMPTY)
@@ -232,10 +220,7 @@ int archive_extract(struct archive_reader *archive, const char *folder, const ch
     if (r < 0)
         return r;
     r = extract_into(&extraction);
-    if (r < 0) {
-        each_name(folder, remove_name);
-        if (!was_there)
-            rmdir(folder);
-    }
+    if (r < 0 && !was_there)
+        rmdir(folder);
     return r;
 }

@@ -2,11 +2,11 @@
 
 #include "archive-format/layout.h"
 #include "archive-format/staging.h"
+#include "engine/documents/bind.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
-#include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/secret.h"
 
@@ -20,7 +20,6 @@
 enum {
     SALT_SIZE = 40,
     HASHED_DIGITS = 16,
-    USERS_MAX = 16,
     USER_MIN = 3,        /* shorter names are words of texts */
     COPY_MAX = 256 << 20 /* bytes of a file that is redacted; larger ones are copied */
 };
@@ -50,10 +49,7 @@ struct redaction {
     regex_t compiled[RULES]; /* those of which is_compiled */
     bool is_compiled[RULES];
     bool for_strangers;
-    char *users[USERS_MAX];
-    size_t user_count;
-    char **kept; /* names in which nothing is hidden */
-    size_t kept_count, kept_capacity;
+    struct bind_texts users, kept; /* the latter: names in which nothing is hidden */
     char salt[SALT_SIZE];
 };
 
@@ -88,11 +84,9 @@ static int find_salt(char salt[static SALT_SIZE], struct failure *failure) {
 }
 
 static void add_user(struct redaction *redaction, const char *name) {
-    bool is_known = !name || strlen(name) < USER_MIN || strcmp(name, "root") == 0;
-    for (size_t i = 0; !is_known && i < redaction->user_count; i++)
-        is_known = strcmp(redaction->users[i], name) == 0;
-    if (!is_known && redaction->user_count < USERS_MAX)
-        redaction->users[redaction->user_count++] = xstrdup(name);
+    if (name && strlen(name) >= USER_MIN && strcmp(name, "root") != 0 &&
+        !bind_texts_have(&redaction->users, name))
+        bind_texts_add(&redaction->users, name);
 }
 
 int redaction_new(bool for_strangers, const char *const *users, struct redaction **ret,
@@ -118,20 +112,14 @@ void redaction_free(struct redaction **redaction) {
     for (size_t i = 0; i < RULES; i++)
         if ((*redaction)->is_compiled[i])
             regfree(&(*redaction)->compiled[i]);
-    for (size_t i = 0; i < (*redaction)->user_count; i++)
-        free((*redaction)->users[i]);
-    for (size_t i = 0; i < (*redaction)->kept_count; i++)
-        free((*redaction)->kept[i]);
-    free((*redaction)->kept);
+    bind_texts_clear(&(*redaction)->users);
+    bind_texts_clear(&(*redaction)->kept);
     free(*redaction);
     *redaction = NULL;
 }
 
 void redaction_keep(struct redaction *redaction, const char *name) {
-    if (list_reserve(&redaction->kept, &redaction->kept_capacity, redaction->kept_count + 1,
-                     sizeof *redaction->kept, SIZE_MAX) < 0)
-        memory_exhausted();
-    redaction->kept[redaction->kept_count++] = xstrdup(name);
+    bind_texts_add(&redaction->kept, name);
 }
 
 /* ---- Texts -----------------------------------------------------------------------------------------------
@@ -148,10 +136,10 @@ static int append_hashed(const struct redaction *redaction, const char *value, s
 
 /* Are the LENGTH bytes at AT in LINE part of a name that is kept? */
 static bool is_kept(const struct redaction *redaction, const char *line, const char *at, size_t length) {
-    for (size_t i = 0; i < redaction->kept_count; i++) {
-        size_t kept = strlen(redaction->kept[i]), before = (size_t)(at - line);
+    for (size_t i = 0; i < redaction->kept.count; i++) {
+        size_t kept = strlen(redaction->kept.items[i]), before = (size_t)(at - line);
         for (size_t skip = 0; skip + length <= kept && skip <= before; skip++)
-            if (strncmp(at - skip, redaction->kept[i], kept) == 0)
+            if (strncmp(at - skip, redaction->kept.items[i], kept) == 0)
                 return true;
     }
     return false;
@@ -269,8 +257,8 @@ int redaction_apply(struct redaction *redaction, const char *bytes, size_t lengt
             r = apply_rule(redaction, i, &line);
         if (r >= 0 && (r = hide_tokens(&line)) > 0)
             count += r;
-        for (size_t i = 0; r >= 0 && i<redaction->user_count; i++, count += r> 0 ? r : 0)
-            r = hide_user(redaction, redaction->users[i], &line);
+        for (size_t i = 0; r >= 0 && i<redaction->users.count; i++, count += r> 0 ? r : 0)
+            r = hide_user(redaction, redaction->users.items[i], &line);
         if (r >= 0)
             r = text_append(ret, line.bytes, line.length);
         if (r >= 0 && newline)
@@ -376,8 +364,8 @@ static void note_user(const struct redaction *redaction, const char *path, const
     bool is_found = false;
     if (!read_text(path, &content))
         return;
-    for (size_t i = 0; i < redaction->user_count; i++) {
-        const char *user = redaction->users[i], *at = content.bytes, *end = at + content.length;
+    for (size_t i = 0; i < redaction->users.count; i++) {
+        const char *user = redaction->users.items[i], *at = content.bytes, *end = at + content.length;
         size_t length = strlen(user);
         for (; !is_found && (at = memmem(at, (size_t)(end - at), user, length)); at++)
             is_found = !is_kept(redaction, content.bytes, at, length);
