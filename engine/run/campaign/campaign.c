@@ -276,35 +276,15 @@ void campaign_cleanup(struct campaign **campaign) {
     campaign_free(*campaign);
 }
 
-/* Redacted archives (redaction.h) have this in place of names and addresses. */
-static bool has_placeholder(const char *text) {
-    return strstr(text, "[user]") || strstr(text, "[redacted]");
-}
-
-/* The first text in NODE with a placeholder; NULL: none. */
-static const struct document_node *find_placeholder(const struct document_node *node) {
-    const struct document_node *found = node && node->text && has_placeholder(node->text) ? node : NULL;
-    for (size_t i = 0; node && !found && i < node->count; i++)
-        found = find_placeholder(node->items[i]);
-    return found;
-}
-
-/* Refuses a testbed that cannot be reached by what a redacted archive says of it; and says of other FAILURES,
- * R below 0, that they may come from that, since YAML reads "user: [user]" as a list. */
-static int check_redacted(const struct campaign *campaign, int r, struct failure *failure) {
-    static const char hint[] =
-        "'[user]' and '[redacted]' stand where a redacted archive leaves out names and "
-        "addresses; extract it, and write yours into campaign.yaml";
-    const struct document_node *root = campaign->document ? campaign->document->root : NULL,
-                               *found = r < 0 ? NULL : find_placeholder(document_get(root, "testbed"));
-    if (found)
-        return failure_input(failure, campaign->document->file, found->line, found->column,
-                             "'testbed' has '%.200s'; %s", found->text, hint);
-    if (r < 0 && failure && has_placeholder(campaign->bytes.bytes)) {
-        size_t used = strlen(failure->text);
-        snprintf(failure->text + used, sizeof failure->text - used, "; %s", hint);
-    }
-    return r;
+/* Says of a FAILURE that it may come from what redacted archives (redaction.h) have in place of names: YAML
+ * reads "user: [user]" as a list. */
+static void explain_redaction(const struct campaign *campaign, struct failure *failure) {
+    const char *bytes = campaign->bytes.bytes;
+    size_t used = strlen(failure->text);
+    if (strstr(bytes, "[user]") || strstr(bytes, "[redacted]"))
+        snprintf(failure->text + used, sizeof failure->text - used,
+                 "; '[user]' and '[redacted]' stand where a redacted archive leaves out names and addresses; "
+                 "extract it, and write yours into campaign.yaml");
 }
 
 int campaign_read(const char *path, const struct installation *installation,
@@ -327,7 +307,8 @@ int campaign_read(const char *path, const struct installation *installation,
     }
     if (r == 0)
         r = bind_campaign(campaign, installation, overrides, failure);
-    r = check_redacted(campaign, r, failure);
+    if (r < 0 && failure)
+        explain_redaction(campaign, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(campaign);

@@ -41,6 +41,7 @@ struct trace {
     /* Of the entries `unit-command` that say a command line: the units, as name_unit() has them, and the
      * nodes whose arguments are known from the entry on. */
     struct text_set commands, commanded;
+    bool is_streamed;       /* the last row was of a kernel that measures several units */
     struct text_set folded; /* lists of nodes, "a-[1-4]", that the run had all of */
     uint64_t line;          /* of results.csv, from 1 */
 };
@@ -78,16 +79,19 @@ static int take_command(struct trace *trace, const struct journal_entry *entry) 
     return 0;
 }
 
-/* Whether the journal has the command line of the unit of ROW, or of the kernel that measured it. */
-static bool has_command(const struct trace *trace, const struct results_row *row) {
-    bool is_found = false;
+/* Whether the journal has the command line of the unit of ROW, or of the kernel that measured it. All rows of
+ * a run are of one kind: that of the last is tried first. */
+static bool has_command(struct trace *trace, const struct results_row *row) {
+    bool is_found = archive_run_minor(archive_run(trace->archive)) < 1;
     uint32_t number;
     for (int i = 0; i < 2 && !is_found; i++) {
-        cleanup_free char *unit = name_unit(row->block, i ? 0 : row->order, row->attempt, row->node.bytes,
-                                            row->node.length, row->core.bytes, row->core.length);
+        trace->is_streamed ^= i == 1;
+        cleanup_free char *unit =
+            name_unit(row->block, trace->is_streamed ? 0 : row->order, row->attempt, row->node.bytes,
+                      row->node.length, row->core.bytes, row->core.length);
         is_found = text_set_find(&trace->commands, unit, strlen(unit), &number);
     }
-    return is_found || archive_run_minor(archive_run(trace->archive)) < 1;
+    return is_found;
 }
 
 /* Takes a unit's command, or adds the block that an entry "block-started" begins. Refused: numbers of blocks
@@ -226,18 +230,16 @@ static bool had_nodes(struct trace *trace, const struct results_text *nodes) {
     return list.count > 0;
 }
 
+static int compare_blocks(const void *a, const void *b) {
+    int64_t one = ((const struct block *)a)->number, other = ((const struct block *)b)->number;
+    return (one > other) - (one < other);
+}
+
 static const struct block *find_block(const struct trace *trace, int64_t number) {
-    size_t low = 0, high = trace->block_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (trace->blocks[middle].number == number)
-            return &trace->blocks[middle];
-        if (trace->blocks[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const struct block wanted = {.number = number};
+    return trace->block_count == 0
+               ? NULL
+               : bsearch(&wanted, trace->blocks, trace->block_count, sizeof wanted, compare_blocks);
 }
 
 /* Checks that a line's unit is in the block that it names, on nodes of the run, with the factors of its row.

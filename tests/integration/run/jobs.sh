@@ -77,6 +77,9 @@ is "... all of them take part" "$(column where sum)" "1 1 6 6 "
 is "... the results have the nodes that did it, not one that had no rank" "$(column where node)" "n-[1-2] n-[1-2] n-[1-2] n-[1-4] "
 is "... as many on each as there must be" "$(cat where/*/results/raw/3-job-all.out | sed 's/ in .*//')" "sum 6 size 4 on n-1 n-1 n-2 n-2"
 check "... in a folder that has one path everywhere" grep -q '^.*--wdir /tmp/assay-work-' where/*/logs/engine.log
+check "... each row has the command line that started its ranks" \
+    contains <(grep '"unit-command".*"node":"n-\[1-4\]"' where/*/journal.jsonl) '"arguments":\["mpirun.openmpi",.*"4",.*"./rank"\]'
+check "... to which it is traced" contains <("$ASSAY" archive verify where/*.zip) ', 4 results traced$'
 check "... the library is on record" grep -q '"mpi": "mpirun.openmpi (Open' where/*/software/versions.json
 is "... nothing is left on the nodes" "$(ranks_left; for i in 1 2 3 4; do bed on $i sh -c 'ls -d /tmp/assay-*' 2>/dev/null; done)" ""
 

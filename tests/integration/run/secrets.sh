@@ -74,7 +74,7 @@ refuse "what a redacted archive leaves out has to be written before its campaign
     "'user' is a sequence, expected text; '\[user\]' and '\[redacted\]' stand where a redacted archive leaves out names" \
     "$ASSAY" run "$scratch/open/edited.yaml" -q -o none
 sed -i 's/user: .user./user: "[user]"/' "$scratch/open/edited.yaml"
-refuse "... also as a text" 2 "'testbed' has '\[user\]'; '\[user\]' and" "$ASSAY" run "$scratch/open/edited.yaml" -q -o none
+refuse "... also as a text" 2 "'\[user\]@node' is not a destination" "$ASSAY" run "$scratch/open/edited.yaml" -q -o none
 check "the run's folder has everything" grep -q 'alicia at 10.1.2.3' "${archive%.zip}"/results/raw/1-*.out
 is "... and 'redact: people' says that the next part is redacted, too" "$(grep -o '"redact": *"[a-z]*"' "${archive%.zip}/campaign.resolved.json")" '"redact": "people"'
 

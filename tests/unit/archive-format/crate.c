@@ -79,10 +79,8 @@ static const struct kind {
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static void seal_kind(const struct kind *kind, struct archive_reader **ret) {
-    const char *staging = stage(kind->name);
-    cleanup_free char *zip = text_format("%s.zip", kind->name);
-    char sha256[HASH_HEX_SIZE];
     struct archive_description description = describe();
+    stage(kind->name);
     description.kind = kind->kind;
     description.status = kind->status;
     description.error = kind->error;
@@ -90,8 +88,7 @@ static void seal_kind(const struct kind *kind, struct archive_reader **ret) {
     description.measured_by = kind->kind == ARCHIVE_IMPORTED ? "peanut 0.0.1" : NULL;
     if (kind->run)
         put(kind->name, "run.json", kind->run);
-    assert_ok(archive_seal(staging, test_path(zip), &description, sha256, &test_failure));
-    assert_ok(archive_open(test_path(zip), ret, &test_failure));
+    seal_staged(kind->name, &description, ret);
 }
 
 static const char *text_of(const struct document_node *entity, const char *key) {
@@ -173,11 +170,9 @@ TEST(software_and_nodes) {
 
 /* More files than are described one by one, in one folder and in all: what the run refers to is described. */
 TEST(many_files) {
-    const char *staging = stage("many"), *target = test_path("many.zip");
-    const struct archive_description description = describe();
+    const char *staging = stage("many");
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     cleanup(document_cleanup) struct document *crate = NULL;
-    char sha256[HASH_HEX_SIZE];
     for (size_t i = 0; i < CRATE_FOLDER_FILES_MAX + CRATE_ENTITIES_MAX; i++) {
         size_t folder = i / CRATE_FOLDER_FILES_MAX;
         cleanup_free char *below =
@@ -188,8 +183,7 @@ TEST(many_files) {
         cleanup_fclose FILE *file = fopen(path, "w"); /* not synced, as put() does */
         assert_non_null(file);
     }
-    assert_ok(archive_seal(staging, target, &description, sha256, &test_failure));
-    assert_ok(archive_open(target, &archive, &test_failure));
+    seal_staged("many", NULL, &archive);
     assert_ok(archive_read_document(archive, "ro-crate-metadata.json", &crate, &test_failure));
     assert_ok(crate_check(crate, archive, CRATE_SHOULD, &test_failure));
     assert_string_equal(text_of(find(crate, "results/results.csv"), "@type"), "File");
@@ -213,14 +207,11 @@ TEST(members_keep_to_their_schemas) {
         {"inputs.json", "{\"campaign\":{\"sha256\":\"x\"}}", "the member seed"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct archive_description description = describe();
-        cleanup_free char *name = text_format("schema-%zu", i), *zip = text_format("schema-%zu.zip", i);
-        const char *staging = stage(name);
+        cleanup_free char *name = text_format("schema-%zu", i);
         cleanup(archive_cleanup) struct archive_reader *archive = NULL;
-        char sha256[HASH_HEX_SIZE];
+        stage(name);
         put(name, cases[i].file, cases[i].text);
-        assert_ok(archive_seal(staging, test_path(zip), &description, sha256, &test_failure));
-        assert_ok(archive_open(test_path(zip), &archive, &test_failure));
+        seal_staged(name, NULL, &archive);
         test_forget();
         assert_int_equal(archive_check(archive, &test_failure) < 0, cases[i].reason[0] != '\0');
         assert_says(test_failure.text, cases[i].reason);
@@ -411,19 +402,17 @@ TEST(pages_begin_with_what_was_found) {
 
 /* Whatever a run calls itself, and whatever it found, is text in the page. */
 TEST(previews_are_escaped) {
-    const char *staging = stage("escaped"), *target = test_path("escaped.zip");
     static const char hostile[] = "<script>alert('&\"')</script>";
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
     cleanup(text_clear) struct text preview;
-    char sha256[HASH_HEX_SIZE];
     struct archive_description description = describe();
+    stage("escaped");
     description.name = description.text = description.command = description.agent = description.license =
         hostile;
     description.result = "</pre><script>x</script>\x1b[31m\n";
     description.status = "failed";
     description.error = hostile;
-    assert_ok(archive_seal(staging, target, &description, sha256, &test_failure));
-    assert_ok(archive_open(target, &archive, &test_failure));
+    seal_staged("escaped", &description, &archive);
     assert_ok(archive_check(archive, &test_failure));
     read_page(archive, "ro-crate-preview.html", &preview);
     assert_says(preview.bytes, "<h1>&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;</h1>");

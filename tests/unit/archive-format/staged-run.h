@@ -6,9 +6,11 @@
 #define ASSAY_TESTS_STAGED_RUN_H
 
 #include "archive-format/datapackage.h"
+#include "archive-format/reader.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "tests/test.h"
 
@@ -158,6 +160,18 @@ static inline struct archive_description describe(void) {
         .command = "assay run campaign.yaml",
         .agent = "Josiah Carberry",
     };
+}
+
+/* Seals what was staged as NAME; DESCRIPTION may be NULL. *RET: the archive NAME.zip, which the caller
+ * closes. */
+static inline void seal_staged(const char *name, const struct archive_description *description,
+                               struct archive_reader **ret) {
+    const struct archive_description usual = describe();
+    cleanup_free char *zip = text_format("%s.zip", name), *staging = xstrdup(test_path(name));
+    char sha256[HASH_HEX_SIZE];
+    assert_ok(
+        archive_seal(staging, test_path(zip), description ? description : &usual, sha256, &test_failure));
+    assert_ok(archive_open(test_path(zip), ret, &test_failure));
 }
 
 #endif

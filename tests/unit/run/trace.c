@@ -2,18 +2,16 @@
 #include "engine/run/record/trace.h"
 #include "tests/unit/archive-format/staged-run.h"
 
-static int check(const char *staging, const char *target, uint64_t *ret_lines) {
-    char sha256[HASH_HEX_SIZE];
-    const struct archive_description description = describe();
+static int check(const char *name, uint64_t *ret_lines) {
     cleanup(archive_cleanup) struct archive_reader *archive = NULL;
-    assert_ok(archive_seal(staging, target, &description, sha256, &test_failure));
-    assert_ok(archive_open(target, &archive, &test_failure));
+    seal_staged(name, NULL, &archive);
     return run_trace_check(archive, ret_lines, &test_failure);
 }
 
 TEST(each_line_is_traced) {
     uint64_t lines = 0;
-    assert_ok(check(stage("right"), test_path("right.zip"), &lines));
+    stage("right");
+    assert_ok(check("right", &lines));
     assert_int_equal(lines, 2);
 }
 
@@ -22,7 +20,7 @@ TEST(without_a_journal_nothing_is) {
     const char *staging = stage("none");
     cleanup_free char *journal = file_join(staging, "journal.jsonl");
     assert_int_equal(remove(journal), 0);
-    assert_ok(check(staging, test_path("none.zip"), &lines));
+    assert_ok(check("none", &lines));
     assert_int_equal(lines, 0);
 }
 
@@ -59,7 +57,7 @@ static const struct {
 
 TEST(lies_are_found) {
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
-        cleanup_free char *name = text_format("lie-%zu", i), *zip = text_format("lie-%zu.zip", i);
+        cleanup_free char *name = text_format("lie-%zu", i);
         const char *staging = stage(name);
         cleanup_free char *path = file_join(staging, lies[i].file);
         cleanup(text_clear) struct text after;
@@ -73,7 +71,7 @@ TEST(lies_are_found) {
         if (lies[i].trusted)
             stage_run_journal(name, after.bytes, staged_commands);
         test_forget();
-        assert_true(check(staging, test_path(zip), &lines) < 0);
+        assert_true(check(name, &lines) < 0);
         assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
         assert_says(test_failure.text, lies[i].reason);
     }
@@ -92,7 +90,7 @@ TEST(commands_of_units) {
         {"\"core\":\"3\",\"block\":1,\"first\":1", "1.0", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        cleanup_free char *name = text_format("command-%zu", i), *zip = text_format("command-%zu.zip", i);
+        cleanup_free char *name = text_format("command-%zu", i);
         const char *staging = stage(name);
         cleanup_free char *path = file_join(staging, "run.json"),
                           *entry = text_format("\"event\":\"unit-command\",\"node\":\"n-1.site.example\",%s",
@@ -106,7 +104,7 @@ TEST(commands_of_units) {
         put(name, "run.json", run.bytes);
         stage_run_journal(name, staged_results, commands);
         test_forget();
-        assert_int_equal(check(staging, test_path(zip), &lines) < 0, cases[i].reason[0] != '\0');
+        assert_int_equal(check(name, &lines) < 0, cases[i].reason[0] != '\0');
         assert_says(test_failure.text, cases[i].reason);
     }
 }
@@ -123,8 +121,8 @@ TEST(commits_cover_the_results) {
                  {0, sizeof staged_results + 99, "is shorter than journal.jsonl says"},
                  {0, (size_t)1 << 40, "at most 268435456 are accepted"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        cleanup_free char *name = text_format("commit-%zu", i), *zip = text_format("commit-%zu.zip", i);
-        const char *staging = stage(name);
+        cleanup_free char *name = text_format("commit-%zu", i);
+        stage(name);
         uint64_t lines;
         cleanup_free char *entry =
             text_format("\"event\":\"results\",\"bytes\":%zu,\"bytes_crc32c\":\"%08x\",%s", cases[i].said,
@@ -136,7 +134,7 @@ TEST(commits_cover_the_results) {
                                        staged_commands[1],
                                        entry};
         stage_journal(name, entries, sizeof entries / sizeof *entries);
-        assert_true(check(staging, test_path(zip), &lines) < 0);
+        assert_true(check(name, &lines) < 0);
         assert_says(test_failure.text, cases[i].reason);
     }
 }
@@ -146,7 +144,7 @@ TEST(results_without_a_commit) {
     static const char begin[] =
         "\"event\":\"run-started\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10\",\"part\":1";
     for (int lines = 0; lines < 2; lines++) {
-        cleanup_free char *name = text_format("silent-%d", lines), *zip = text_format("silent-%d.zip", lines);
+        cleanup_free char *name = text_format("silent-%d", lines);
         const char *staging = stage(name), *const entries[] = {begin};
         uint64_t traced;
         cleanup_free char *path = file_join(staging, "run.json"),
@@ -159,7 +157,7 @@ TEST(results_without_a_commit) {
             put(name, "results/results.csv", columns);
         stage_journal(name, entries, 1);
         test_forget();
-        int r = check(staging, test_path(zip), &traced);
+        int r = check(name, &traced);
         assert_int_equal(r < 0, lines);
         assert_says(test_failure.text, lines ? "journal.jsonl vouches for 0" : "");
         assert_int_equal(traced, 0);
