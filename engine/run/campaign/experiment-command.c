@@ -63,9 +63,7 @@ void experiment_commands_free(struct experiment_command *commands, size_t count)
     free(commands);
 }
 
-/* The value called NAME (LENGTH bytes), or NULL. */
-static const char *experiment_values_get(const struct experiment_values *values, const char *name,
-                                         size_t length) {
+const char *experiment_values_get(const struct experiment_values *values, const char *name, size_t length) {
     for (size_t i = 0; i < values->count; i++)
         if (strlen(values->names[i]) == length && memcmp(values->names[i], name, length) == 0)
             return values->values[i];

@@ -31,6 +31,9 @@ struct experiment_values {
     size_t count;
 };
 
+/* The value called NAME (LENGTH bytes), or NULL. */
+const char *experiment_values_get(const struct experiment_values *values, const char *name, size_t length);
+
 int experiment_command_bind(const struct document *document, const struct document_node *node,
                             const char *what, struct experiment_command *ret, struct failure *failure);
 void experiment_command_clear(struct experiment_command *command);

@@ -69,7 +69,8 @@ static int take_command(struct trace *trace, const struct journal_entry *entry) 
         !journal_entry_text(entry, "core", core, sizeof core) ||
         !journal_entry_integer(entry, "block", &block))
         return 0;
-    if (cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(entry->members, "arguments")) > 0)
+    if (cJSON_GetObjectItemCaseSensitive(entry->members,
+                                         "arguments")) /* null: they are too long to be there */
         text_set_add(&trace->commanded, node, strlen(node));
     journal_entry_integer(entry, "order", &order);
     journal_entry_integer(entry, "attempt", &attempt);

@@ -84,6 +84,7 @@ TEST(commands_of_units) {
         const char *entry, *version, *reason;
     } cases[] = {
         {"\"core\":\"all\",\"block\":1,\"first\":1,\"arguments\":[\"./kernel\"]", "1.1", ""},
+        {"\"core\":\"all\",\"block\":1,\"first\":1,\"arguments\":null", "1.1", ""},
         {"\"core\":\"all\",\"block\":1,\"first\":1", "1.1", "line 2 of results/results.csv has no entry"},
         {"\"core\":\"3\",\"block\":1,\"first\":1,\"arguments\":[\"./kernel\"]", "1.1", "line 2 of "},
         {"\"core\":\"all\",\"block\":2,\"first\":1,\"arguments\":[\"./kernel\"]", "1.1", "line 2 of "},
