@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/run/record/submission.h"
 
+/* Returns the reservation of the run PAST to its testbed; the journal says so where the run had one. */
 int run_give_back(const char *folder, const struct run_history *past, const struct campaign *campaign,
                   const struct installation *installation,
                   void (*report)(void *context, const char *sentence), void *context,

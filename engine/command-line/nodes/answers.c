@@ -50,6 +50,7 @@ static void add_end(cJSON *object, const struct node_result *result) {
     json_add_uint64(object, "peak_resident_bytes", exit->rss_peak_bytes);
 }
 
+/* Prints a JSON object: how the command ended on NODE, and its output. ROUND is left out when it is 0. */
 static void print_result_json(const struct nodes *nodes, size_t node, const struct node_result *result,
                               size_t round) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();

@@ -77,7 +77,7 @@ static const char *plural(size_t count) {
     return count == 1 ? "" : "s";
 }
 
-/* Nodes are mostly called what they call themselves, or by its first part. */
+/* The host name that the node NAME reports, or "as listed" where its first label is that of NAME. */
 static const char *host_text(const char *name, const char *host) {
     size_t first = strcspn(name, ".");
     bool same = strcmp(name, host) == 0 ||
@@ -85,6 +85,7 @@ static const char *host_text(const char *name, const char *host) {
     return same ? "as listed" : host;
 }
 
+/* Reports the counts of a node's sockets, cores and threads, and a sentence of them with its NUMA nodes. */
 static void report_topology(struct report_section *to, const struct node_facts *facts) {
     size_t packages = 0, cores = 0;
     int last_package = -1;

@@ -361,6 +361,8 @@ static bool same_texts(const struct bind_texts *a, const char *const *b, size_t 
     return same;
 }
 
+/* Whether the run of INPUTS was made from CAMPAIGN with the options of OVERRIDES. INPUTS_CHANGED: from the
+ * same file, whose bytes now have another hash; a file that cannot be hashed counts as INPUTS_OTHER. */
 enum inputs_match inputs_match(const struct inputs *inputs, const struct campaign *campaign,
                                const struct campaign_overrides *overrides) {
     char hex[HASH_HEX_SIZE];

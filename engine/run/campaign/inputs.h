@@ -62,9 +62,9 @@ int inputs_check_source(const struct inputs *inputs, struct failure *failure);
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure);
 
 enum inputs_match {
-    INPUTS_OTHER,   /* another campaign's, or another command line's */
-    INPUTS_CHANGED, /* the same file's, which has other words by now */
-    INPUTS_SAME,    /* word for word */
+    INPUTS_OTHER,   /* another campaign file, or other options */
+    INPUTS_CHANGED, /* the same file and options; the text of the file has changed since */
+    INPUTS_SAME,    /* the same file and options, unchanged */
 };
 /* Was the run of INPUTS made from CAMPAIGN with this command line? */
 enum inputs_match inputs_match(const struct inputs *inputs, const struct campaign *campaign,

@@ -164,6 +164,7 @@ char *source_copy_path(const char *run_folder, const char *name) {
     return file_exists(path) || !file_exists(hidden) ? take_pointer(path) : take_pointer(hidden);
 }
 
+/* Writes FILES to the tar PATH and notes the hash of each. A file name with a line break is refused. */
 int source_files_pack(struct source_files *files, const char *path, struct failure *failure) {
     cleanup(tar_free) struct tar_writer *tar = NULL;
     int r = tar_create(path, &tar, failure);

@@ -31,6 +31,8 @@ void settling_clear(struct settling *settling) {
     stopping_rule_free(take_pointer(settling->rule));
 }
 
+/* Refuses `repeat` between nodes where the run has only one node, or more rows times nodes than
+ * STOPPING_CELLS_MAX. Other designs pass. */
 int settling_check_nodes(const struct node_set *set, struct failure *failure) {
     const struct design_repeat *repeat = repeat_of(set->plan);
     size_t rows = set->plan->design->row_count;

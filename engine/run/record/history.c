@@ -568,7 +568,7 @@ static int add_row(const struct run_history_units *units, const struct results_r
     return units->add_row ? units->add_row(row, units->context, failure) : 0;
 }
 
-/* Adds the lines from AT to END. */
+/* Adds the lines of results.csv from AT to END to UNITS. A line that is not one of this run's is an error. */
 static int add_lines(const struct run_history_units *units, const char *at, const char *end,
                      struct failure *failure) {
     for (const char *newline; at < end; at = newline + 1) {
