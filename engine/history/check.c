@@ -89,7 +89,7 @@ static void find_shift(const struct history_series *series, const struct rows *r
     finding->p = shift.p;
 }
 
-/* Tests for the last of several change points (change-points.h). */
+/* Tests for the last of several change points (change-points.h). Too few rows leave FINDING as it is. */
 static void find_change_point(const struct history_series *series, const struct rows *rows, double p_most,
                               struct finding *finding) {
     const struct change_points_rule rule = {.window = 30, .p_most = p_most};

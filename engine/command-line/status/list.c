@@ -105,6 +105,7 @@ static void add_line(struct report_table *to, const struct row *row) {
     report_cell_text(to, status->command ? status->command : "");
 }
 
+/* Prints a line for each run that no other run of the table supersedes. */
 static void print_table(const struct table *table) {
     static const struct column columns[] = {
         {.label = "run"},   {.label = "started (UTC)"}, {.label = "status"},         {.label = "units"},
