@@ -154,7 +154,7 @@ check "a reader that goes ends it" timeout 20 bash -c "$(declare -f gone); agent
 
 # ---- arguments
 
-refuse "no period" 2 'how often\? --period NS' "$agent" --sample
+refuse "no period" 2 'a probe has no period' "$agent" --sample
 refuse "a period that is too short" 2 "--period: '9999999' is not a number from 10000000 to 86400000000000" "$agent" --sample --period 9999999
 refuse "no such probe" 2 "there is no probe 'tempature=1'" "$agent" --sample --probe tempature=1
 refuse "a probe twice" 2 'the probe load is named twice' "$agent" --sample --probe load --probe load=10000000
