@@ -71,7 +71,7 @@ int export_folder_write(const struct export_folder *folder, const char *name, co
 int export_folder_commit(struct export_folder *folder, struct failure *failure) {
     cleanup_close int descriptor = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0 || syncfs(descriptor) < 0 || rename(folder->path, folder->target) < 0)
-        return failure_set(failure, -errno, "cannot complete the folder '%s': %s", folder->target,
+        return failure_set(failure, -errno, "cannot rename the finished export to '%s': %s", folder->target,
                            strerror(errno));
     free(take_pointer(folder->path));
     return file_sync_folder_of(folder->target, failure);

@@ -69,8 +69,9 @@ static int read_at(const struct scan *scan, uint64_t offset, void *bytes, size_t
         if (got < 0)
             return failure_set(scan->failure, -errno, "cannot read '%s': %s", scan->file, strerror(errno));
         if (got == 0)
-            return failure_verification(scan->failure, scan->file,
-                                        "the file became shorter while it was read");
+            return failure_verification(
+                scan->failure, scan->file,
+                "the file was cut short by another program while it was read; try again");
         at += got;
         offset += (uint64_t)got;
         length -= (size_t)got;

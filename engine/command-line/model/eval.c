@@ -206,8 +206,8 @@ static int parse_values(struct eval *eval, double *ret_inputs, struct failure *f
         const char *name = evaluator->inputs[i].name, *text = eval->given[i];
         const char *unit = model_column_unit(eval->model, name);
         if (!text)
-            return failure_input(failure, NULL, 0, 0, "there is no value of '%.128s', which the model needs",
-                                 name);
+            return failure_input(failure, NULL, 0, 0,
+                                 "the model needs a value of '%.128s'; give it as %.128s=VALUE", name, name);
         if (evaluator->inputs[i].is_text)
             ret_inputs[i] = evaluator_code(evaluator, i, text);
         else if (!parse_number(text, unit, &ret_inputs[i]))
@@ -294,7 +294,7 @@ static int evaluate_row(struct eval *eval, const struct measured *measured, cons
     for (size_t i = 0; i < measured->evaluator->input_count; i++)
         if (isnan(inputs[i]))
             return failure_input(failure, input->path, (size_t)line, 0,
-                                 "there is no value of '%.128s', which the model needs",
+                                 "the model needs a value of '%.128s'; this row has none",
                                  measured->evaluator->inputs[i].name);
     int r = name ? model_group_find(model, name, &g, failure) : 0;
     if (r == 0 && g >= model->group_count)

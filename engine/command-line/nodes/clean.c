@@ -125,7 +125,8 @@ static int find_all(struct cleaning *cleaning, struct failure *failure) {
 
 /* ---- words */
 
-/* Is it somebody's, as far as can be known? */
+/* Whether AGENT is left running: an agent that serves somebody, or whose engine was heard of less than
+ * ALONE_LEAST_S ago. With FORCE none is. */
 static bool is_spared(const struct left_over *agent, bool force) {
     return !force && (agent->standing != ALONE || agent->silent_s <= ALONE_LEAST_S);
 }

@@ -175,7 +175,9 @@ int journal_replay(const char *path, journal_handler *handle, void *context, str
     if (!S_ISREG(status.st_mode))
         return failure_set(failure, -EINVAL, "'%s' is not a file", path);
     if ((uint64_t)status.st_size < end->bytes || lseek(file, (off_t)end->bytes, SEEK_SET) < 0)
-        return failure_set(failure, -EBADMSG, "'%s' became shorter while it was read; read it again", path);
+        return failure_set(failure, -EBADMSG,
+                           "'%s' was cut short by another program while it was read; run the command again",
+                           path);
     return journal_replay_from(&(struct journal_source){path, read_file, &file}, handle, context, end,
                                failure);
 }

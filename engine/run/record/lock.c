@@ -82,8 +82,8 @@ static int refuse(const char *folder, const char *path, const struct run_lock_ow
         failure, FAILURE_INPUT, -EBUSY,
         "process %" PRId64 " on host %s has been working on the run '%s' since %s%s%s%s", owner->pid,
         owner->host, folder, owner->since,
-        sure ? "" : ", as far as can be known where files cannot be locked: if it has ended, remove '",
-        sure ? "" : path, sure ? "" : "'");
+        sure ? "" : " (not certain: the file system has no locks; if the process has ended, remove '",
+        sure ? "" : path, sure ? "" : "')");
 }
 
 static struct flock whole_file(short type) {

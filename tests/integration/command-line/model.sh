@@ -55,7 +55,7 @@ while IFS='|' read -r what pattern words; do
     refuse "$what" 2 "$pattern" "$ASSAY" model $words
 done <<'END'
 no group|the model has 2 groups \(n-1/0, n-2/0\); expected --group, --all|eval linear.json m=1 n=1
-a value too few|there is no value of 'n', which the model needs|eval linear.json m=1 --all
+a value too few|the model needs a value of 'n'|eval linear.json m=1 --all
 a name that is none|the model uses no 'mm'; did you mean 'm'|eval linear.json mm=1 --all
 a value that is none|'m' is '1x'; expected a number; the model has no unit of it|eval linear.json m=1x n=2 --all
 an action that is none|'assay model' has no action 'shw'; did you mean 'show'|shw linear.json

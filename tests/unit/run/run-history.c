@@ -269,7 +269,7 @@ TEST(a_history_goes_on_from_a_byte) {
     assert_string_equal(told, "1 measure;2 all is well;6 it broke;");
     assert_ok(file_replace(journal_path, whole.bytes, 9, 0600, &test_failure));
     assert_true(run_history_read(test_folder(), NULL, &history, &test_failure) < 0);
-    assert_says(test_failure.text, "became shorter");
+    assert_says(test_failure.text, "cut short");
     run_history_clear(&history);
 }
 
