@@ -7,7 +7,7 @@
 
 enum { COUNT = 40 };
 
-static const struct column columns[] = {{.name = "cost"}, {.name = "sensitivity", .unit = "%"}};
+static const struct column columns[] = {{.name = "cost"}, {.name = "sensitivity", .unit = "%"}, {0}};
 
 /* -1, 2, -3, 4, ..., of which the last is no number. */
 static void with_rows(void (*use)(const struct prediction_rows *rows)) {
