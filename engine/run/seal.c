@@ -7,6 +7,7 @@
 #include "archive-format/secrets.h"
 #include "archive-format/staging.h"
 #include "archive-format/writer.h"
+#include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
@@ -19,6 +20,8 @@
 #include "engine/run/measure/unit-tables.h"
 #include "engine/run/record/summary.h"
 
+#include <errno.h>
+#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,6 +340,38 @@ static void note_sizes(struct run *run) {
                 run->set.campaign->provenance == PROVENANCE_LEAN ? "lean" : "full", words.bytes);
 }
 
+/* Renames to PATH.torn the file of a node that is named as JSON and was cut short. */
+static int check_json(struct run_record *record, const char *path, struct failure *failure) {
+    cleanup(text_clear) struct text bytes;
+    cleanup(document_cleanup) struct document *document = NULL;
+    text_init(&bytes, 64 << 20);
+    int r = file_read(path, &bytes, failure);
+    if (r < 0 || document_parse_json(path, bytes.bytes, bytes.length, &document, NULL) == 0)
+        return r;
+    cleanup_free char *torn = xformat("%s.torn", path);
+    if (rename(path, torn) < 0)
+        return failure_set(failure, -errno, "cannot rename '%s' to '%s': %s", path, torn, strerror(errno));
+    record_note(record, "'%s' was cut short by a crash; what is left of it is '%s.torn'", path,
+                file_base_name(path));
+    return 0;
+}
+
+/* What an earlier part of the run wrote about nodes and had not synced (files.h), a crash may have cut short.
+ */
+static int set_torn_files_apart(struct run_record *record, struct failure *failure) {
+    cleanup_free char *folder = record_path(record, ARCHIVE_NODES);
+    FTS *tree = fts_open((char *const[]){folder, NULL}, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    int r = tree ? 0 : failure_set(failure, -errno, "cannot read '%s': %s", folder, strerror(errno));
+    for (FTSENT *at; r == 0 && (at = fts_read(tree));)
+        if (at->fts_info == FTS_D && strcmp(at->fts_name, "raw") == 0)
+            fts_set(tree, at, FTS_SKIP);
+        else if (at->fts_info == FTS_F && text_ends_in(at->fts_name, ".json"))
+            r = check_json(record, at->fts_path, failure);
+    if (tree)
+        fts_close(tree);
+    return r;
+}
+
 /* Writes every file that is made only at the end (missing units, tables, software, run.json), then packs the
  * archive. SHA256 is the archive's. */
 static int make_archive(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
@@ -345,7 +380,9 @@ static int make_archive(struct run *run, char sha256[static HASH_HEX_SIZE], stru
     if (run->set.testbed && testbed->collect)
         testbed->collect(run->set.testbed);
     unit_tables_write(&run->set);
-    int r = run_record_missing(run, &missing, failure);
+    int r = run->record.part > 1 ? set_torn_files_apart(&run->record, failure) : 0;
+    if (r == 0)
+        r = run_record_missing(run, &missing, failure);
     if (r == 0)
         r = settling_record(&run->progress.settling, failure);
     if (r == 0)
