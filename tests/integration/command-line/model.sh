@@ -84,7 +84,7 @@ report $([ "$(head -1 out.csv)" = "m,n,node,core,group,predicted,standard_error,
 check "from a pipe" sh -c "gzip -c rows.csv | '$ASSAY' model eval linear.json --rows -"
 report $(output '^20,25,n-1,0,n-1/0,115\.98'; echo $?) "is CSV"
 bad_rows() { printf "$2" >bad.csv; refuse "$1" 2 "$3" "$ASSAY" model eval linear.json -r bad.csv; }
-bad_rows "a row with a hole" 'node,core,m,n\nn-1,0,20,\n' "bad.csv:2: there is no value of 'n'"
+bad_rows "a row with a hole" 'node,core,m,n\nn-1,0,20,\n' "bad.csv:2: the model needs a value of 'n'"
 bad_rows "rows without a column" 'node,core,m\nn-1,0,20\n' "bad.csv.*'n'"
 bad_rows "a row of no group" 'node,core,m,n\nn-7,0,20,1\n' "bad.csv:2: no group of the model has these labels"
 
