@@ -159,7 +159,8 @@ TEST(without_locks_the_text_counts) {
     lock_errno = ENOSYS;
     assert_ok(run_lock_take(test_folder(), &lock, &test_failure));
     assert_true(look().held);
-    assert_error(run_lock_take(test_folder(), &second, &test_failure), -EBUSY, "if the process has ended, remove '");
+    assert_error(run_lock_take(test_folder(), &second, &test_failure), -EBUSY,
+                 "if the process has ended, remove '");
     run_lock_free(lock);
     assert_false(look().held);
     write_owner(host, (int)gone);
