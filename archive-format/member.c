@@ -216,8 +216,8 @@ int archive_read_member(struct archive_reader *archive, const char *name, struct
     if (ret->capacity)
         ret->bytes[ret->length] = '\0';
     return r == -EFBIG ? failure_set_kind(failure, FAILURE_INPUT, r,
-                                          "'%s' in '%s' has more than the %zu bytes that are taken here",
-                                          name, archive->path, ret->limit - before)
+                                          "'%s' in '%s' has more than %zu bytes, the most that is read", name,
+                                          archive->path, ret->limit - before)
                        : archive_member_status(member, failure);
 }
 

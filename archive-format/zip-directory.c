@@ -339,7 +339,8 @@ static int check_local(struct scan *scan, struct zip_entry *entry, const struct 
         return refuse_entry(scan, entry->name, "has no header where the directory says");
     if (LOCAL_SIZE + name_length + extra_length > room || extra_length > EXTRA_MAX || name_length != length ||
         memcmp(bytes + LOCAL_SIZE, entry->name, length) != 0)
-        return refuse_entry(scan, entry->name, "has another name before its data than in the directory");
+        return refuse_entry(scan, entry->name,
+                            "has a name in its local header that differs from the one in the directory");
     struct header local = read_header(bytes + 4);
     const char *wrong = read_extra(&local, bytes + LOCAL_SIZE + name_length, extra_length, false);
     if (wrong)
@@ -358,7 +359,8 @@ static int check_local(struct scan *scan, struct zip_entry *entry, const struct 
     uint64_t end = entry->data + entry->stored_size;
     if (later)
         return check_descriptor(scan, entry, end, next - end);
-    return end == next ? 0 : refuse_entry(scan, entry->name, "is followed by bytes that belong to no member");
+    return end == next ? 0
+                       : refuse_entry(scan, entry->name, "is followed by bytes that are part of no member");
 }
 
 /* ---- The whole */

@@ -93,7 +93,7 @@ int random_system_seed(uint64_t *ret, struct failure *failure) {
     while (got < 0 && errno == EINTR);
     if (got != (ssize_t)sizeof bits) /* so few bytes never come in parts */
         return failure_set(failure, got < 0 ? -errno : -EIO,
-                           "the system has no random number for the seed: %s",
+                           "cannot draw a random seed from the system (getrandom): %s",
                            got < 0 ? strerror(errno) : "too few bytes");
     *ret = bits >> (64 - RANDOM_SYSTEM_SEED_BITS);
     return 0;

@@ -497,8 +497,10 @@ static int by_value(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* In several dimensions, the factor of the least covariance: floor^2 plus half a rounding step of each
- * column, squared, in the scaled space. */
+/* In several dimensions: makes search->least, the Cholesky factor of the least covariance that a component
+ * may have: floor^2 plus the squared half rounding step of each column, in the coordinates in which the data
+ * have covariance
+ * 1. -ENOMEM; -EDOM: it is not positive definite. */
 static int find_least(struct search *search, size_t rows, const double *x, size_t stride,
                       const double *factor) {
     size_t p = search->p;

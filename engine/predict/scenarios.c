@@ -65,8 +65,8 @@ static void add_value(struct sweep *sweep, char *value) {
     sweep->values[sweep->count++] = value;
 }
 
-/* Cuts the common unit off the numbers of a range, and returns it, which the caller frees. "": there is none,
- * or they have several and are unchanged. */
+/* Cuts the unit off the numbers of a range (NULL: not given), of which not each must have it, and returns it;
+ * the caller frees it. "": no number has a unit, two differ, or a text is no number; then nothing was cut. */
 static char *cut_unit(char *numbers[3]) {
     char *ends[3], *unit = NULL;
     for (size_t i = 0; i < 3; i++) {

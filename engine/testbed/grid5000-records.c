@@ -233,7 +233,8 @@ void grid5000_record_metrics(const struct scheduler_stage *stage) {
         }
     }
     if (r < 0)
-        grid5000_report(stage, "the archive has only a part of the metrics of Grid'5000: %s", failure.text);
+        grid5000_report(stage, "the archive lacks some of Grid'5000's metrics (the run is not affected): %s",
+                        failure.text);
     if (output.descriptor >= 0 && file_output_commit(&output, &failure) < 0)
         grid5000_report(stage, "cannot record the metrics of Grid'5000 in the archive: %s", failure.text);
     else

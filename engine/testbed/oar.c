@@ -407,7 +407,9 @@ static int read_job_rest(const char *output, size_t length, const char *id, cons
     ret->state = SCHEDULER_JOB_NONE;
     if (document_parse_json("the API of OAR", output, length, &document, failure) < 0 ||
         !document_get(document->root, id[0] ? "state" : "items"))
-        return failure_set(failure, -EBADMSG, "the answer of OAR's API does not describe a job");
+        return failure_set(failure, -EBADMSG,
+                           "OAR's API answered without '%s', expected a job or a list of jobs",
+                           id[0] ? "state" : "items");
     return id[0] ? scheduler_oar_read_job(&keys, id, document->root, ret, failure)
                  : scheduler_oar_read_jobs(&keys, document_get(document->root, "items"), id, name, ret,
                                            failure);

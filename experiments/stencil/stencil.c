@@ -464,7 +464,7 @@ static struct options read_options(int argc, char **argv) {
     if ((long)options.parts[0] * options.parts[1] != ranks)
         refuse("the number of parts, PARTS_Y times PARTS_Z, is not the number of ranks");
     if (options.mesh[1] % options.parts[0] || options.mesh[2] % options.parts[1])
-        refuse("the points in y or z are not a multiple of the parts");
+        refuse("the mesh's points in y are not divisible by PARTS_Y, or those in z by PARTS_Z");
     if (options.mesh[0] < 3)
         refuse("there are fewer than 3 points in x");
     return options;

@@ -127,7 +127,7 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
                         "homoscedastic noise was used: heteroscedastic noise could not be "
                         "estimated, since %s",
                         r == -EDOM ? "there are no residuals"
-                                   : "the search for its maximum likelihood does not converge");
+                                   : "the maximum-likelihood search does not converge");
     return r == -ENOMEM ? r : 0;
 }
 
@@ -199,7 +199,10 @@ static int find_rule(const struct problem *problem, const enum least_squares_rol
     if (r < 0) {
         free(coefficients);
         if (r != -ENOMEM)
-            fit_result_note(result, "homoscedastic noise was used instead of noise=rule: %s", reason);
+            fit_result_note(
+                result,
+                "noise=rule could not be applied, and the noise is taken as constant (homoscedastic): %s",
+                reason);
         return r == -ENOMEM ? r : 0;
     }
     linear->noise = (struct model_noise){.kind = MODEL_NOISE_HETEROSCEDASTIC,

@@ -35,8 +35,8 @@ static bool is_word(const struct fit_request *request, enum parameter parameter,
     return (int)request->values[parameter].number == word;
 }
 
-/* Reads the rows with operations, bytes and a time above 0; others are noted. -ENOMEM. The caller frees
- * RET->rows. */
+/* Reads the rows with flops and bytes of 0 or more, not both 0, and a time above 0. A note says how many rows
+ * are left out. -ENOMEM. The caller frees RET->rows. */
 static int read_rows(const struct fit_rows *rows, const struct fit_request *request, struct kernels *ret,
                      struct fit_result *result) {
     bool is_time = request->response_choice == RESPONSE_TIME;

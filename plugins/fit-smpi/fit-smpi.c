@@ -193,7 +193,7 @@ static void note_rows(const struct group *group, struct fit_result *result) {
     if (group->negative > 0)
         fit_result_note(result, "rows left out because of a negative size or duration: %zu", group->negative);
     if (group->other > 0)
-        fit_result_note(result, "rows left out as they time other operations%s%s%s: %zu",
+        fit_result_note(result, "rows left out because they are of operations that are not fitted%s%s%s: %zu",
                         is_named ? " such as '" : "", group->first_unknown,
                         is_named ? "'" : " or probes that found a message", group->other);
     for (size_t o = 0; o < LINES + 3; o++)
@@ -248,8 +248,8 @@ static const struct model_part *find_part(const struct model_group *group, enum 
     return NULL;
 }
 
-/* Predicts rows by the lines of a group; the Recv of a raw ping-pong is PingPong less its Send, and a Wtime
- * row is many calls. NaN where there is no line. */
+/* Predicts each row by the line of its operation. The Recv of a raw ping-pong is the predicted PingPong less
+ * the measured Send, which is the row before; a Wtime row is WTIME_CALLS calls. NaN: there is no line. */
 static int predict_smpi(const struct model *model, const struct model_group *group,
                         const struct fit_rows *rows, const struct fit_request *request, double *mean,
                         double *sigma, struct plugin_message *message) {

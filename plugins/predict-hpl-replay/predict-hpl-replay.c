@@ -538,7 +538,7 @@ static void warn(const struct hpl *hpl, const struct plugin_value *v, struct pre
         predict_remark(
             output, true,
             "some processes have no rows or columns: the matrix has %g x %g blocks, the grid %d x %d "
-            "processes",
+            "processes; set a smaller NB or a smaller grid",
             blocks, blocks, hpl->p, hpl->q);
     if (memory > v[NODE_MEMORY].number)
         predict_remark(
@@ -667,7 +667,7 @@ static int replay(const struct hpl *hpl, const struct replay_machine *machine, c
         observer.trace = observation->trace.ranks > 0 ? &observation->trace : NULL;
         if (is_sampled)
             predict_remark(observation->output, false,
-                           "all %d panels were replayed: a sample would take as long", all);
+                           "all %d panels were replayed: a sample would need nearly all of them", all);
         r = replay_run(hpl, machine, &observer, ret);
     }
     *ret_error = sampled.error;

@@ -283,7 +283,9 @@ int sampled_run(const struct hpl *hpl, const struct replay_machine *machine,
     struct sampling sampling = {.hpl = hpl, .observer = observer, .progress = progress};
     int all = hpl_panel_count(hpl), budget = sampled->panels, r = 1;
     if (budget == 0)
-        budget = usual_panels(hpl, machine->nodes == hpl->p * hpl->q);
+        budget =
+            usual_panels(hpl, machine->nodes == hpl->p * hpl->q && machine->network->tree.leaf_nodes == 0 &&
+                                  machine->network->reverse == 0);
     sampling.chosen = calloc((size_t)all, sizeof *sampling.chosen);
     if (!sampling.chosen)
         return -ENOMEM;

@@ -81,6 +81,11 @@ int report_tolerance(const struct hpl *hpl, const struct machine *machine, const
     if (slope <= 0)
         predict_remark(output, false,
                        "the table tolerance is empty: the run does not wait for the latency between nodes");
+    if (slope > 0 && sensitivities_are_means(trace->sensitivities, trace->ranks))
+        predict_remark(
+            output, false,
+            "the schedule is chaotic: the latencies of the table tolerance differ by chance from one "
+            "seed to another; compare several seeds");
     /* Secants through the replay with the latency as it is, which even out a chaotic schedule. */
     for (size_t i = 0; r == 0 && slope > 0 && i < sizeof slowdowns / sizeof *slowdowns; i++) {
         double more = time * slowdowns[i] / 100, now = time, factor = 1;

@@ -340,10 +340,11 @@ static int choose_groups(struct machine *machine, struct hpl_scenario *scenario,
                        model->groups[machine->first].name, model->group_count);
         r = find_gamma(machine);
     } else if (r == 0 && speed == SPEED_MEAN && model->group_count > 1) {
-        predict_remark(output, processes > 1,
-                       "every process has the mean speed of the %zu groups of the model%s",
-                       model->group_count,
-                       processes > 1 ? ", which is too fast, because HPL waits for the slowest process" : "");
+        predict_remark(
+            output, processes > 1, "every process has the mean speed of the %zu groups of the model%s",
+            model->group_count,
+            processes > 1 ? "; the predicted time is too short, because HPL waits for the slowest process"
+                          : "");
     } else if (speed == SPEED_WAITING && processes > 1) {
         machine->wait = (processes - 0.375) / (processes + 0.25); /* G. Blom, 1958 */
     }

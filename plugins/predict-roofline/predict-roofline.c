@@ -163,8 +163,9 @@ static int find_peak(const struct predict_inputs *inputs, const struct plugin_va
     return r;
 }
 
-/* Finds the roof by the model of the machine, or by peaks from models and parameters. -EINVAL: they are
- * missing or given twice. */
+/* Finds the roof, as times of a flop and of a byte and the overhead (s), from the model 'machine', or else
+ * from peaks. -EINVAL: a peak is missing or given twice, or a model lacks the group, term or positive
+ * coefficient. */
 static int find_roof(const struct predict_inputs *inputs, const struct plugin_value *values, struct roof *ret,
                      struct plugin_message *message) {
     int r = 0;

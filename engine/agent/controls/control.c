@@ -118,7 +118,7 @@ static void add_word(const struct attribute *attribute, const struct layout_plac
         write->kind = PLAN_ALIAS;
     for (const struct attribute_name *at = attribute->names; at && at->name && is_number(word, &number); at++)
         if (at->number == number)
-            snprintf(write->other, sizeof write->other, "%s", at->name);
+            snprintf(write->also_accepted, sizeof write->also_accepted, "%s", at->name);
 }
 
 /* Finds the number to write for the value ASKED of a switch or a named number. 0 or -EINVAL with a sentence.

@@ -139,9 +139,9 @@ static int plan(const struct layout *layout, const char *asked, struct plan *ret
     }
     struct plan_write *write = plan_add(ret, -1, SMT, "control", asked);
     if (!on)
-        snprintf(write->other, sizeof write->other, "1");
+        snprintf(write->also_accepted, sizeof write->also_accepted, "1");
     else if (strcmp(value, "off") != 0 && strcmp(value, "1") != 0)
-        snprintf(write->other, sizeof write->other, "%.31s", value);
+        snprintf(write->also_accepted, sizeof write->also_accepted, "%.31s", value);
     /* The switch is "on" already, and writing "on" again would not bring single PUs online. */
     if (on && strcmp(value, "on") == 0 && has_missing(layout))
         plan_pus(layout, on, ret);

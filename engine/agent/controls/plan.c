@@ -81,7 +81,8 @@ bool plan_is_fulfilled(const struct plan_write *write) {
     snprintf(value, sizeof value, "%s", write->after);
     if (write->kind == PLAN_CHOICE)
         plan_choose(value);
-    return strcmp(value, write->wanted) == 0 || (write->other[0] && strcmp(value, write->other) == 0);
+    return strcmp(value, write->wanted) == 0 ||
+           (write->also_accepted[0] && strcmp(value, write->also_accepted) == 0);
 }
 
 /* ---- writing */

@@ -20,7 +20,7 @@ enum {
 
 /* Which content a file must have after its write. */
 enum plan_kind {
-    PLAN_WORD,   /* the word `wanted`, or `other` */
+    PLAN_WORD,   /* the word `wanted`, or `also_accepted` */
     PLAN_NUMBER, /* a number from `min` to `max` */
     PLAN_CHOICE, /* all possible words, with `wanted` in brackets */
     PLAN_ALIAS,  /* anything: `wanted` stands for another word, which the file will show */
@@ -30,7 +30,7 @@ enum plan_kind {
 struct plan_write {
     char path[PLAN_PATH_SIZE];
     char wanted[64];
-    char other[32]; /* "" for none */
+    char also_accepted[32]; /* content that fulfils the write, too; "": none */
     uint64_t min, max;
     enum plan_kind kind;
     bool lower; /* this is a lower limit, and the next write is its upper limit */

@@ -170,7 +170,7 @@ int store_load(struct snapshot_store *store, struct snapshot *ret, struct failur
         r = snapshot_parse(bytes.bytes, bytes.length, ret, failure);
     if (r == 0 && strcmp(ret->boot, store->boot) != 0) {
         snapshot_clear(ret);
-        r = failure_set(failure, -EBADMSG, "the boot id inside differs from the one in the file's name");
+        r = failure_set(failure, -EBADMSG, "the boot id in its text differs from the one in its name");
     }
     if (r == -EBADMSG)
         failure_prefix(failure,

@@ -218,9 +218,7 @@ static size_t checked_length(const char *bytes, size_t length) {
 int snapshot_parse(char *bytes, size_t length, struct snapshot *ret, struct failure *failure) {
     size_t checked = checked_length(bytes, length);
     if (checked == 0)
-        return failure_set(failure, -EBADMSG,
-                           "the file is incomplete or was changed: its checksum does not match "
-                           "its bytes");
+        return failure_set(failure, -EBADMSG, "it is incomplete or was changed: its checksum does not match");
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     size_t number = 1;
     for (char *at = bytes + strlen(HEAD), *end; at < bytes + checked; at = end + 1) {

@@ -55,7 +55,8 @@ static int open_parent(const char *path, char name[NAME_MAX + 1], struct failure
     snprintf(parent, sizeof parent, "%.*s", start > 0 ? (int)start : 1, start > 0 ? path : ".");
     if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return failure_set(failure, -EINVAL,
-                           "the run directory '%s' has no name at its end by which it could be removed",
+                           "the run directory '%s' is removed at the end, so its path must end in a name, "
+                           "not in '.' or '..'",
                            path);
     int r = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return r < 0 ? failure_set(failure, -errno, "cannot open '%s': %s", parent, strerror(errno)) : r;

@@ -294,7 +294,9 @@ int agent_attach(struct agent *agent, int input, int output, struct failure *fai
     struct event_source *reader =
         event_loop_add_descriptor(agent->loop, input, EVENT_READ, on_readable, agent);
     if (!reader)
-        return failure_set(failure, -errno, "stdin cannot be waited for: it must be a pipe or a socket");
+        return failure_set(
+            failure, -errno,
+            "stdin is not a pipe or a socket; the agent is started by assay, over ssh or as its child");
     struct event_source *writer = event_loop_add_descriptor(agent->loop, output, 0, on_writable, agent);
     if (!writer) {
         event_source_remove(reader);

@@ -76,9 +76,9 @@ static int resubmit(const struct run_request *request, struct run_outcome *outco
                     struct failure *failure) {
     while (result < 0 && outcome->reservation_over && failure->kind == FAILURE_PARTIAL) {
         if (outcome->units_done == 0)
-            return failure_set_kind(
-                failure, FAILURE_PARTIAL, -ECANCELED,
-                "no unit could be done within the reservation, so no other part is begun");
+            return failure_set_kind(failure, FAILURE_PARTIAL, -ECANCELED,
+                                    "no unit was finished within the reservation, so that another one would "
+                                    "not help; ask for a longer walltime");
         cleanup_free char *folder = take_pointer(outcome->folder);
         *outcome = (struct run_outcome){0};
         *failure = (struct failure){0};

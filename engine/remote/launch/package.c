@@ -127,10 +127,11 @@ static int append_source(struct text *stream, const char *folder, const char *pa
     /* The node's sh reads lines. */
     if (!agent_package_is_plain(name) || memchr(content.bytes, '\0', content.length) ||
         (content.length > 0 && content.bytes[content.length - 1] != '\n'))
-        return failure_set(failure, -EINVAL,
-                           "'%s' is not a text of whole lines, or its name has characters that no command "
-                           "may have",
-                           path);
+        return failure_set(
+            failure, -EINVAL,
+            "the agent's source '%s' does not end with a newline, has a NUL byte, or has a name "
+            "that a shell would have to quote; install assay again",
+            path);
     if (hash_bytes(content.bytes, content.length, hex) < 0 ||
         text_printf(stream, "mkdir -p %.*s && cat >%s <<'%s' || exit 1\n%s%s\n",
                     (int)(file_base_name(name) - name - 1), name, name, hex, content.bytes, hex) < 0)

@@ -372,7 +372,10 @@ static int handle_credit(struct remote_command *command, const struct protocol_f
     if (r < 0)
         return r;
     if (amount.amount < command->credit)
-        return failure_set(failure, -EPROTO, "command %u was given less credit than it had", command->number);
+        return failure_set(failure, -EPROTO,
+                           "the agent lowered the number of bytes that command %u may send to its stdin, "
+                           "which may only rise",
+                           command->number);
     command->credit = amount.amount;
     note_progress(command->link, command);
     return 0;

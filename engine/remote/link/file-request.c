@@ -124,8 +124,8 @@ static int pass_files(struct file_request *request, struct failure *failure) {
 static int check_result(struct file_request *request, const struct remote_exit *exit,
                         struct failure *failure) {
     if (exit->output_cut)
-        return failure_set(failure, -EFBIG, "'%.256s'%s more than the %llu bytes that were asked for",
-                           request->paths[0], request->count > 1 ? " and others have" : " has",
+        return failure_set(failure, -EFBIG, "'%.256s'%s larger than %llu bytes, the limit of this request",
+                           request->paths[0], request->count > 1 ? " and other files are together" : " is",
                            (unsigned long long)request->limit);
     struct failure own = {0};
     int unpacked = request->file && request->output.length > 0 ? pass_files(request, &own) : 0;

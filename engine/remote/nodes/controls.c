@@ -88,7 +88,8 @@ void node_control_states_free(struct node_control_state *states, size_t count) {
     free(states);
 }
 
-/* A line "control" of the tool. -EPROTO after NODE_CONTROLS_LIMIT of them. */
+/* Adds the control that a line "control" of the agent's tool --controls describes to STATE. AT: the line
+ * after that word. -EPROTO: STATE has NODE_CONTROLS_LIMIT controls already. */
 static int read_control(struct node_control_state *state, char *at, struct failure *failure) {
     if (state->count == NODE_CONTROLS_LIMIT)
         return failure_set(failure, -EPROTO, "the agent reported more than %d controls", NODE_CONTROLS_LIMIT);

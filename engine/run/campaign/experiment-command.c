@@ -44,8 +44,9 @@ int experiment_commands_bind(const struct document *document, const struct docum
     /* A single line is one command; a sequence is a sequence of commands. */
     size_t count = node->kind == DOCUMENT_SEQUENCE ? node->count : 1;
     if (count > EXPERIMENT_COMMANDS_MAX)
-        return bind_refuse(document, node, failure, "'%s' has %zu commands, expected at most %d", what, count,
-                           EXPERIMENT_COMMANDS_MAX);
+        return bind_refuse(document, node, failure,
+                           "'%s' has %zu commands, expected at most %d; put several into a script", what,
+                           count, EXPERIMENT_COMMANDS_MAX);
     struct experiment_command *commands = xcalloc(count + 1, sizeof *commands);
     *ret = commands;
     for (*ret_count = 0; *ret_count < count;) {

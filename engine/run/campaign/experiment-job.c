@@ -140,7 +140,7 @@ static int find_bind(const struct experiment *experiment, struct experiment_shap
         shape->bind = false;
     else if (!value || strcmp(value, "core") != 0)
         return failure_input(failure, experiment->file, experiment->placement_line, 0,
-                             "'bind' is '%s', expected core, none, or an option that is one of them", text);
+                             "'bind: %s' gives '%s', expected core or none", text, value ? value : "");
     return 0;
 }
 

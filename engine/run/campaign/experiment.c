@@ -31,7 +31,7 @@ static const char *expect_bind(const char *key, const char *value) {
     (void)key;
     return value[0] == '{' || strcmp(value, "core") == 0 || strcmp(value, "none") == 0
                ? NULL
-               : "core, none, or an option that is one of them";
+               : "core, none, or {OPTION} of an option whose value is core or none";
 }
 
 /* The end of the file's name in results/raw/, where "out" and "err" are what the unit printed. */

@@ -144,14 +144,14 @@ char *lane_name_nodes(const struct lane *lane, size_t count) {
     return text_take(&names);
 }
 
-/* Journals ITEMS as member KEY, or null where they have too many bytes; nothing when they are those of LAST,
- * the hash of the last that the node had. */
-static void journal_changed(struct journal *journal, const char *key, const char *const *items,
-                            char last[static HASH_HEX_SIZE]) {
+/* Journals ITEMS as member KEY, or null where they have too many bytes. Nothing when NODES had the same ITEMS
+ * before: LAST is the hash of both, and becomes that of these. */
+static void journal_changed(struct journal *journal, const char *key, const char *nodes,
+                            const char *const *items, char last[static HASH_HEX_SIZE]) {
     char hash[HASH_HEX_SIZE];
     cleanup(text_clear) struct text joined;
-    int r = 0;
     text_init(&joined, NODE_CALL_BYTES_MAX);
+    int r = text_append(&joined, nodes, strlen(nodes) + 1);
     for (size_t i = 0; r == 0 && items[i]; i++)
         r = text_append(&joined, items[i], strlen(items[i]) + 1);
     hash_bytes(joined.bytes, joined.length, hash);
@@ -187,8 +187,8 @@ static void journal_command(struct lane *lane, const struct plan_values *values,
     if (!set->experiment->streamed)
         journal_integer(journal, "attempt",
                         ledger_attempts(set->record->ledger, lane->at.place, position) + 1);
-    journal_changed(journal, "arguments", arguments, lane->at.node->last_arguments);
-    journal_changed(journal, "environment", environment, lane->at.node->last_environment);
+    journal_changed(journal, "arguments", nodes, arguments, lane->at.node->last_arguments);
+    journal_changed(journal, "environment", nodes, environment, lane->at.node->last_environment);
     journal_end(journal);
 }
 

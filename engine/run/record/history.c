@@ -226,8 +226,9 @@ static int add_failed_unit(const struct run_history_units *units, const struct j
         return 0;
     return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
                             "line %" PRIu64 " has attempt %" PRId64 " at unit %" PRId64
-                            ", which is not in the plan of %zu units",
-                            entry->sequence, attempt.number, attempt.order, units->positions);
+                            "; expected a unit from 1 to %zu and an attempt from 1 to %d",
+                            entry->sequence, attempt.number, attempt.order, units->positions,
+                            LEDGER_ATTEMPTS_MAX);
 }
 
 /* ---- Parts and phases -------------------------------------------------------------------------- */

@@ -107,8 +107,9 @@ static int read_controls(struct node_set *set, struct failure *failure) {
     return node_set_merge_failures(set, failures, "controls", failure);
 }
 
-/* Saves the controls, on each node and in the run's folder, before the first one is set. Both are durable on
- * return. */
+/* Stores a snapshot of the settings of all controls on each node and in the run's folder, before the first
+ * one is changed; both are durable on return. A node that fails may be taken out of the run
+ * (node_set_merge_failures). */
 static int save_controls(struct node_set *set, struct failure *failure) {
     cleanup_free struct text *snapshots = xcalloc(set->count, sizeof *snapshots);
     cleanup_free struct failure *failures = NULL;

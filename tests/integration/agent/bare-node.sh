@@ -28,6 +28,6 @@ refuse "no directory" 2 'no --directory; see --help' "$scratch/assay-agent"
 refuse "an unknown option" 2 "unknown option '--what'; see --help" "$scratch/assay-agent" --what
 refuse "an option without a value" 2 "the option '--directory' lacks its value; see --help" "$scratch/assay-agent" --directory
 from_file() { "$scratch/assay-agent" --directory "$scratch/run" <"$scratch/.err"; }
-refuse "a file for stdin" 1 'stdin cannot be waited for: it must be a pipe or a socket' from_file
+refuse "a file for stdin" 1 'stdin is not a pipe or a socket' from_file
 check "help" "$scratch/assay-agent" --help
 finish

@@ -80,6 +80,19 @@ check "... in a folder that has one path everywhere" grep -q '^.*--wdir /tmp/ass
 check "... each row has the command line that started its ranks" \
     contains <(grep '"unit-command".*"node":"n-\[1-4\]"' where/*/journal.jsonl) '"arguments":\["mpirun.openmpi",.*"4",.*"./rank"\]'
 check "... to which it is traced" contains <("$ASSAY" archive verify where/*.zip) ', 4 results traced$'
+cat >plain.yaml <<E2
+name: plain
+experiment:
+  name: plain
+  factors: {nodes: {type: integer}}
+  run: {placement: job, nodes: nodes, command: [echo, time 1]}
+  responses: {time: {pattern: 'time ([0-9]+)'}}
+testbed: {hosts: "n-[1-3]", ssh-config: $BED/ssh_config}
+design: {generate: factorial, order: as-written, factors: {nodes: [2, 1, 3]}}
+probes: none
+E2
+check "one command line on sets of nodes that differ" run plain
+check "... to which each row is traced" contains <("$ASSAY" archive verify plain/*.zip) ' results traced$'
 check "... the library is on record" grep -q '"mpi": "mpirun.openmpi (Open' where/*/software/versions.json
 is "... nothing is left on the nodes" "$(ranks_left; for i in 1 2 3 4; do bed on $i sh -c 'ls -d /tmp/assay-*' 2>/dev/null; done)" ""
 

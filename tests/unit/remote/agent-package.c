@@ -156,9 +156,9 @@ static void remove_path(const char *path) {
 
 TEST(refusals) {
     put_text(SOURCE "engine/agent/end.c", "no line end");
-    expect_refused(AGENT_AUTO, "end.c' is not a text of whole lines");
+    expect_refused(AGENT_AUTO, "end.c' does not end with a newline");
     put(SOURCE "engine/agent/end.c", "a\0b\n", 4);
-    expect_refused(AGENT_AUTO, "end.c' is not a text of whole lines");
+    expect_refused(AGENT_AUTO, "end.c' does not end with a newline");
     remove_path(SOURCE "engine/agent/end.c");
     put_text(SOURCE "engine/agent/a;reboot.c", "\n");
     expect_refused(AGENT_AUTO, "has characters that no command may have");
