@@ -161,7 +161,7 @@ TEST(refusals) {
     expect_refused(AGENT_AUTO, "end.c' does not end with a newline");
     remove_path(SOURCE "engine/agent/end.c");
     put_text(SOURCE "engine/agent/a;reboot.c", "\n");
-    expect_refused(AGENT_AUTO, "has characters that no command may have");
+    expect_refused(AGENT_AUTO, "a shell would have to quote");
     remove_path(SOURCE "engine/agent/a;reboot.c");
     remove_path("libexec");
     expect_refused(AGENT_AUTO, "assay-agent'");

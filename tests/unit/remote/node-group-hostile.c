@@ -462,5 +462,5 @@ TEST(output_that_is_said_to_be_cut) {
     assert_int_equal(
         agent_link_write_file_and_wait(node_group_link(fixture.group, 1), "folder/x", "", 0, 0600, &failure),
         -EFBIG);
-    assert_non_null(strstr(failure.text, "'folder' has more than"));
+    assert_non_null(strstr(failure.text, "'folder' is larger than"));
 }
