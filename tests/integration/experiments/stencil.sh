@@ -48,7 +48,7 @@ check "and runs" run 2 lbm 6,4,4 1,2 1 no
 is "and is found, though it is not the last one" "$(is_below "$(difference)" 1e-5)" 0
 check "it builds again" build stencil "$source"
 refuse "ranks that are no parts" 2 'the number of parts, PARTS_Y times PARTS_Z, is not the number of ranks' run 2 lbm 8,8,8 2,2 1 no
-refuse "points that cannot be dealt out" 2 'not a multiple of the parts' run 2 lbm 8,7,8 2,1 1 no
+refuse "points that cannot be dealt out" 2 'not divisible by PARTS_Y' run 2 lbm 8,7,8 2,1 1 no
 refuse "a mesh of two sizes" 2 'a number is not from 1 to 1048576, or there are too many or too few numbers' run 1 lbm 8,8 1,1 1 no
 refuse "a problem that is none" 2 'a word is unknown' run 1 heat 8,8,8 1,1 1 no
 refuse "a word too many" 2 'usage: stencil' run 1 lbm 8,8,8 1,1 1 no no
